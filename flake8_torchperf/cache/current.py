@@ -15,6 +15,7 @@ from flake8_torchperf.digest import (
     promises,
     read_bytes,
     read_file,
+    stamp,
 )
 from flake8_torchperf.project.answers import ALL, PART, Parts
 from flake8_torchperf.project.lazy_index import parts_of
@@ -22,13 +23,18 @@ from flake8_torchperf.project.resolver import NO_PYTHON, decoded
 from flake8_torchperf.project.text_search import read_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 class Current:
-    """The contents and answers at one time; files are assumed not to change meanwhile."""
+    """The contents and answers at one time; files are assumed not to change meanwhile.
 
-    def __init__(self) -> None:
+    A process that asks at several times passes the same ``stamped`` each time, which holds what was
+    read of files, with their stamps: only files that have changed are read again.
+    """
+
+    def __init__(self, stamped: dict[str, tuple[tuple[int, int], str]] | None = None) -> None:
+        self._stamped = stamped
         self._contents: dict[str, str] = {}
         self._parts: dict[str, Parts | None] = {}
 
@@ -42,7 +48,7 @@ class Current:
         if content is None:
             if path.endswith(PROMISES):
                 below = modules_below(path.removesuffix(PROMISES))
-                said = [one for one in below if promises(read_bytes(one))]
+                said = [one for one in below if self._promises(one)]
                 content = digest_of_files(said, self.content)
             elif path.endswith(WHOLE):
                 below = modules_below(path.removesuffix(WHOLE), MAX_NAMED)
@@ -50,9 +56,31 @@ class Current:
             elif path.endswith(os.sep):
                 content = digest_of_files(modules_below(path), self.content)
             else:
-                content = read_file(path)[1]
+                content = self._of_file(path)
             self._contents[path] = content
         return content
+
+    def _of_file(self, path: str) -> str:
+        return self._by_stamp(path, path, lambda: read_file(path)[1])
+
+    def _promises(self, path: str) -> str:
+        """Return "yes" if a module may hold a function that must not wait, or ""."""
+
+        def read() -> str:
+            return "yes" if promises(read_bytes(path)) else ""
+
+        return self._by_stamp(f"{path}{PROMISES}", path, read)
+
+    def _by_stamp(self, key: str, path: str, read: Callable[[], str]) -> str:
+        """Return what was read of a file, which is read again once its stamp has changed."""
+        if self._stamped is None:
+            return read()
+        now = stamp(path)
+        then, known = self._stamped.get(key, ((-1, -1), ""))
+        if now != then:
+            known = read()
+            self._stamped[key] = (now, known)
+        return known
 
     def answer(self, path: str, parts: Sequence[str]) -> str:
         """Return the digest of the answers of a module, or a folder, to questions for parts."""

@@ -41,9 +41,9 @@ class Memory:
 
     store: Store
     conditions: str
+    current: Current = field(default_factory=Current)
     _packages: dict[str, str] = field(default_factory=dict)
     _real: dict[str, str] = field(default_factory=dict)
-    _current: Current = field(default_factory=Current)
 
     def key(self, given: str, content: str) -> str:
         """Return the key of a file, by its name as on the command line and the digest of its text.
@@ -71,8 +71,8 @@ class Memory:
         reads: list[list[Any]] = []
         for name, content, packages, parts, answer in entry["reads"]:
             path = entry["prefix"] + name
-            now = self._current.content(path)
-            if now != content and not (parts and self._current.answer(path, parts) == answer):
+            now = self.current.content(path)
+            if now != content and not (parts and self.current.answer(path, parts) == answer):
                 return None
             if packages != (self._packages_above(path) if now else ""):
                 return None
@@ -104,7 +104,7 @@ class Memory:
 
     def note(self, path: str, content: str) -> None:
         """Remember the digest of a file that was read anyway."""
-        self._current.note(path, content)
+        self.current.note(path, content)
 
     def _real_folder(self, folder: str) -> str:
         real = self._real.get(folder)

@@ -86,6 +86,10 @@ class TextSearch:
         )
         return answer_of_search(found)
 
+    def gather(self) -> None:
+        """Gather the words of all modules now, for processes that start as copies of this one."""
+        self._words()
+
     def _search(self, text: bytes) -> tuple[str, ...] | None:
         word = text.lstrip(b".").rpartition(b" ")[2]
         searched = self._by_word is None and len(self._known) < SEARCHES

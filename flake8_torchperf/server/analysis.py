@@ -43,6 +43,7 @@ from flake8_torchperf.server.model import (
     Ready,
     Text,
 )
+from flake8_torchperf.server.saved import Saved
 from flake8_torchperf.server.settings import configuration_files
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def read_configuration() -> tuple[FixWork | None, Ready]:
             plugins, options = read_options([], "server", _accept, FACE)
     except SystemExit:
         return None, Ready(configuration_files(os.getcwd()), False, said.getvalue().strip())
-    ours = replace(TorchPerfPlugin.options(), cache=False)
-    TorchPerfPlugin.use(ours)
+    ours = TorchPerfPlugin.options()
+    TorchPerfPlugin.use(replace(ours, cache=False))
     files = [path for path in (ours.baseline, ours.profile) if path is not None]
     for folder in ours.rules:
         files += [folder, *folder.glob("*.md"), *folder.glob("*.toml")]
@@ -94,6 +95,7 @@ class Analysis:
     def __init__(self, work: FixWork) -> None:
         self._work = work
         self._exclude = [*work.options.exclude, *work.options.extend_exclude]
+        self._saved = Saved(work.options, work.ours)
 
     def answer(self, request: Request) -> Reply:
         """Return the reply to a request."""
@@ -101,7 +103,7 @@ class Analysis:
             case Lint():
                 if request.moved:
                     text_search.forget()
-                return Linted(tuple(self._problems(request.path, request.text)))
+                return Linted(self._problems(request.path, request.text))
             case Fix():
                 return self._fixed(request)
             case FixAll():
@@ -110,10 +112,21 @@ class Analysis:
             case Explain():
                 return _explained(request.code, self._work)
 
-    def _problems(self, path: str, text: str) -> Iterator[Problem]:
+    def _problems(self, path: str, text: str) -> tuple[Problem, ...]:
+        """Return the problems in a text, in its order; those of a saved one may be stored."""
         if self._is_excluded(path):
-            return
-        linted = LintedFile(_name(path), self._work)
+            return ()
+        name = _name(path)
+        stored = self._saved.recall(name, text)
+        if stored is not None:
+            return stored
+        linted = LintedFile(name, self._work)
+        problems = tuple(self._found(text, linted))
+        if not linted.problem:
+            self._saved.keep(name, text, problems, linted.reads)
+        return problems
+
+    def _found(self, text: str, linted: LintedFile) -> Iterator[Problem]:
         found = linted.find(text)
         if linted.mistake:
             place = (0, 0, 0, 0)
