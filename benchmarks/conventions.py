@@ -37,10 +37,10 @@ from judged import read_places
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
-from flake8_torchperf.absint.domain.site import Site
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Heat, Level
 from flake8_torchperf.absint.driver.caller_review import CallerReview
-from flake8_torchperf.absint.engine.analysis import Context
+from flake8_torchperf.absint.engine.place import Context
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.match import rule_for
 from flake8_torchperf.findings.model import Finding
@@ -196,16 +196,16 @@ def switch_off(name: str) -> None:
 
 
 def _cool_no_site(cause: Cause) -> None:
-    demote, cooled = Context.demote, Site.cooled
+    demote, cooled = Context.demote, JudgedSite.cooled
 
     def demote_others(self: Context, why: Cause, row: str = "") -> Context:
         return self if why is cause else demote(self, why, row)
 
-    def cool_others(self: Site, why: Cause) -> Site:
+    def cool_others(self: JudgedSite, why: Cause) -> JudgedSite:
         return self if why is cause else cooled(self, why)
 
     Context.demote = demote_others  # type: ignore[method-assign]
-    Site.cooled = cool_others  # type: ignore[method-assign]
+    JudgedSite.cooled = cool_others  # type: ignore[method-assign]
 
 
 def _cool_no_function(cause: Cause) -> None:

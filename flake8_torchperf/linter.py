@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from flake8_torchperf.absint.domain.heat import Heat
-    from flake8_torchperf.absint.domain.site import AnalysisResult
     from flake8_torchperf.absint.domain.values import Value
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.candidates.nominate import Suspects
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.hotness.function_heat import FunctionHeats
     from flake8_torchperf.hotness.own_heat import Names
+    from flake8_torchperf.judgement.site import Judged
     from flake8_torchperf.options import Options
     from flake8_torchperf.profile import Profiled
     from flake8_torchperf.project.module_index import ModuleMap
@@ -104,7 +104,7 @@ def values_in(source: str, filename: str, line: int, options: Options) -> LineVa
     path = Path(filename)
     module = read_module(tree, split_lines(source), path if os.path.isfile(path) else None)
     _, analysis, _, heats = _prepared(module, _compiled(module, options, None), options, None)
-    info, values = values_in_line(module, line, analysis, heats)
+    info, values = values_in_line(module, line, analysis)
     heat = None if info is None else heats.called(info)
     return LineValues("" if info is None else info.qualname, heat, values)
 
@@ -199,7 +199,7 @@ def _profiled(module: ModuleMap, options: Options) -> Profiled | None:
 
 
 def _reported(
-    result: AnalysisResult,
+    result: Judged,
     profiled: Profiled | None,
     catalogue: Catalogue,
     options: Options,
@@ -275,6 +275,7 @@ def _findings(
     from flake8_torchperf.absint.driver import function_analysis as driver
     from flake8_torchperf.absint.driver.caller_review import CallerReview
     from flake8_torchperf.absint.driver.selection import Selection
+    from flake8_torchperf.judgement.judge import judge
 
     catalogue, analysis, names, heats = _prepared(module, compiled, options, reads)
     findings: list[Finding] = []
@@ -289,9 +290,10 @@ def _findings(
                 review.warm(info)
         review.arguments.tell(suspects.functions)
         for info in callers_first(selection.chosen(suspects.functions, looked_at)):
-            result = driver.interpret_function(info, analysis, heats)
+            met = driver.interpret_function(info, analysis)
+            result = judge(met, heats)
             if options.scope is Level.HOT:
-                result = review.rewarmed(result, info)
+                result = review.rewarmed(result, met, info)
             said = profiled is not None and heats.own(info).cause in SAID
             measured = None if said else profiled
             found = _reported(result, measured, catalogue, options, module)
@@ -301,7 +303,7 @@ def _findings(
                     found = _reported(kept, measured, catalogue, options, module)
             findings.extend(found)
         if suspects.module_level and selection.module_level(looked_at):
-            result = driver.interpret_module(module, analysis)
+            result = judge(driver.interpret_module(module, analysis), heats)
             findings.extend(_reported(result, profiled, catalogue, options, module))
         findings = _with_contracts(findings, suspects, analysis, names, catalogue, options)
     finally:

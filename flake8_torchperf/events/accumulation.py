@@ -18,7 +18,7 @@ from flake8_torchperf.syntax.traversal import changes_in, children, once, walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 def added(node: ast.AugAssign | ast.Assign, target: ast.expr, value: Value, ctx: Context) -> None:

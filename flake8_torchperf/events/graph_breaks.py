@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
@@ -27,7 +28,7 @@ from flake8_torchperf.knowledge.graph_breaks import breaking_calls
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Arguments
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 # Switches of torch._dynamo.config that keep an operation from breaking the graph.
 SWITCHED_OFF = {
@@ -70,8 +71,8 @@ UNANSWERED_COMPILED = frozenset(
 )
 
 
-def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Context:
-    """Return the context inside a function: if compiled, it runs every step and marks its sites."""
+def entered(place: Context, node: ast.AST) -> Context:
+    """Return the context inside a function: if it is compiled, its frame and its sites say so."""
     code = place.analysis.compiled
     if code is None:
         return place
@@ -87,12 +88,8 @@ def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Contex
         traits |= {"fullgraph"}
     if transform == "vmap":
         traits |= {"vmap"}
-    place = place.but(compiled=compilation.words, traits=traits)
-    if keep_cold:
-        return place
-    name = getattr(node, "name", "a lambda")
-    heat = Heat(Level.STEP, Cause.COMPILED, name, around=Level.STEP)
-    return place.but(base=heat)
+    frame = replace(place.frame, compiled=getattr(node, "name", "a lambda"))
+    return place.but(compiled=compilation.words, traits=traits, frame=frame)
 
 
 def note_call(callee: Value, arguments: Arguments, ctx: Context) -> None:

@@ -16,7 +16,7 @@ from flake8_torchperf.syntax.traversal import walk
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # The methods that run backward.

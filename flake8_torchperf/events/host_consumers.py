@@ -14,7 +14,7 @@ from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 # Libraries whose functions take tensors on a device, or never get any.
 OURS = (

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.arguments import Argument
-from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     Instance,
@@ -24,7 +24,7 @@ from flake8_torchperf.project.resolver import read_file
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Arguments
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.project.module_index import ModuleMap
 
 LOADER = "torch.utils.data.DataLoader"

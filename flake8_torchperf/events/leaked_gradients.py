@@ -13,7 +13,7 @@ from flake8_torchperf.absint.inference.parameters import parameters_of
 from flake8_torchperf.syntax.traversal import children
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionNode
 
 # Attributes and methods of a tensor whose result needs no gradients.

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.hotness.loop_kinds import COMPREHENSIONS
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.domain.site import Loop, Site
+    from flake8_torchperf.judgement.site import JudgedSite, Loop
     from flake8_torchperf.syntax.positions import Snippet
 
 # Longer sources of what a loop iterates are left out of messages.
 MAX_OVER = 40
 
 
-def locate(site: Site, snippet: Snippet) -> Site:
+def locate(site: JudgedSite, snippet: Snippet) -> JudgedSite:
     """Return the site with the lines of its loops filled in."""
     return replace(site, loops=tuple(_loop(loop, snippet) for loop in site.loops))
 

@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.devices import MADE, SOMETIMES
-from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.provenance import Source, Strength
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import path_of
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.knowledge.table import Op
     from flake8_torchperf.project.module_index import ModuleMap
 

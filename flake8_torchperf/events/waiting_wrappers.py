@@ -9,18 +9,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import UNKNOWN, tensor_of
 from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.events.recording import emit, emit_read
-from flake8_torchperf.hotness.place_heat import heat
 from flake8_torchperf.syntax.names import named_parameters
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.domain.values import Function
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # The trait of a wait that a helper does for its caller.
@@ -48,7 +46,7 @@ WRAPPED: Cache[str, Wrapped | None] = Cache("helpers that only wait")
 
 
 def note_helper(function: Function, arguments: Arguments, ctx: Context) -> None:
-    """Record a call of a helper that only waits, in a step or a loop."""
+    """Record a call of a helper that only waits."""
     info = function.info
     if ctx.sink is None or len(info.node.body) > MAX_STATEMENTS:
         return
@@ -56,7 +54,7 @@ def note_helper(function: Function, arguments: Arguments, ctx: Context) -> None:
     if ctx.compiled or info.module is ctx.module:
         return
     wrapped = WRAPPED.kept(ctx.analysis, info.key, lambda: _wrapped(info))
-    if wrapped is None or heat(ctx, wrapped.kind, wrapped.operation).level < Level.STEP:
+    if wrapped is None:
         return
     node = arguments.node
     if not wrapped.parameter:

@@ -20,8 +20,8 @@ from flake8_torchperf.syntax.traversal import DEFINITIONS, children
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.findings.match import Raw
+    from flake8_torchperf.judgement.site import JudgedSite
 
 
 NON_BLOCKING = "non-blocking"
@@ -75,7 +75,7 @@ def _may_lead(raw: Raw) -> bool:
     return site.kind in (SiteKind.HOST_READ, SiteKind.FORMAT)
 
 
-def _may_follow(site: Site) -> bool:
+def _may_follow(site: JudgedSite) -> bool:
     """True if the wait itself queues nothing: it reads a value that has been computed.
 
     The text of a tensor with dimensions is computed on the device (torch/_tensor_str.py); the text

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.absint.domain.heat import Cause, Level
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.absint.domain.heat import Heat, Measured
-    from flake8_torchperf.absint.domain.site import Site
+    from flake8_torchperf.judgement.site import JudgedSite
 
 
 class Place(NamedTuple):
@@ -97,7 +98,7 @@ BRIEF = {
 }
 
 
-def place(site: Site, *, brief: int = 0) -> Place:
+def place(site: JudgedSite, *, brief: int = 0) -> Place:
     """Return words for the cause of a site's heat; the higher ``brief``, the fewer words."""
     heat = site.heat
     if heat.cause is Cause.CONTRACT:

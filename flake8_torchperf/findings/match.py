@@ -11,11 +11,11 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.heat import Level
-from flake8_torchperf.absint.domain.site import Site
 from flake8_torchperf.absint.domain.values import tensor_of
-from flake8_torchperf.events.recording import COMPILER_ONLY
 from flake8_torchperf.findings.catalogue import Catalogue
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
+from flake8_torchperf.judgement.fate import COMPILER_ONLY
+from flake8_torchperf.judgement.site import JudgedSite
 
 if TYPE_CHECKING:
     import ast
@@ -28,10 +28,10 @@ class Raw:
     """A site and the rule that objects to it; not yet placed in the file or worded."""
 
     rule: Rule
-    site: Site
+    site: JudgedSite
 
 
-def find(sites: Iterable[Site], catalogue: Catalogue, scope: Level) -> list[Raw]:
+def find(sites: Iterable[JudgedSite], catalogue: Catalogue, scope: Level) -> list[Raw]:
     """Return the findings among ``sites``, in their order, one for each cause.
 
     ``scope`` is the coldest level to report: LOOP for ``--torchperf-scope=loop``, HOT for "hot",
@@ -50,7 +50,7 @@ def find(sites: Iterable[Site], catalogue: Catalogue, scope: Level) -> list[Raw]
     return [raw for node, raw in best.items() if node not in covered]
 
 
-def rule_for(site: Site, catalogue: Catalogue, scope: Level) -> Rule | None:
+def rule_for(site: JudgedSite, catalogue: Catalogue, scope: Level) -> Rule | None:
     """Return the rule of the highest priority that objects to ``site`` at this scope, if any."""
     for rule, match in catalogue.by_kind.get(site.kind, ()):
         if _hot_enough(site, rule, match, scope) and matches(site, match):
@@ -58,7 +58,7 @@ def rule_for(site: Site, catalogue: Catalogue, scope: Level) -> Rule | None:
     return None
 
 
-def matches(site: Site, match: Match) -> bool:
+def matches(site: JudgedSite, match: Match) -> bool:
     """True if every condition of ``match`` but heat holds for ``site``."""
     return (
         site.kind is match.kind
@@ -80,7 +80,7 @@ def chain_ends_with(chain: tuple[str, ...], steps: tuple[ChainStep, ...]) -> boo
     return last.optional and chain_ends_with(chain, before)
 
 
-def _hot_enough(site: Site, rule: Rule, match: Match, scope: Level) -> bool:
+def _hot_enough(site: JudgedSite, rule: Rule, match: Match, scope: Level) -> bool:
     """True if the site is hot enough: for the user's scope, and for the match or else the rule.
 
     A rule whose scope is "all" is reported only if the user asks for everything.
@@ -104,7 +104,7 @@ def _operation_matches(operation: str, match: Match) -> bool:
     )
 
 
-def _operand_matches(site: Site, match: Match) -> bool:
+def _operand_matches(site: JudgedSite, match: Match) -> bool:
     if not (match.chain or match.dtype or match.not_device):
         return True
     tensor = tensor_of(site.operand) if site.operand is not None else None

@@ -9,18 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import SAID, Cause, Level
-from flake8_torchperf.absint.domain.site import AnalysisResult
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import SAID, Level
 from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.findings.match import rule_for
+from flake8_torchperf.judgement.site import Judged
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.absint.domain.heat import Heat, Measured
-    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.documentation import EvidenceSpec
+    from flake8_torchperf.judgement.site import JudgedSite
 
 # Evidence that is a wait for the device, whatever else it is. A copy to the device is none: one
 # that does not wait is a copy all the same.
@@ -30,10 +31,10 @@ WAITING = frozenset(
 
 
 def as_measured(
-    result: AnalysisResult, at: Callable[[int], Measured | None], catalogue: Catalogue
-) -> AnalysisResult:
+    result: Judged, at: Callable[[int], Measured | None], catalogue: Catalogue
+) -> Judged:
     """Return the result with measured heat; ``at`` returns the measurement of a line, if any."""
-    sites: list[Site] = []
+    sites: list[JudgedSite] = []
     for site in result.sites:
         told = at(getattr(site.node, "lineno", 0))
         if told is None or site.compiled or site.heat.cause in SAID:
@@ -45,7 +46,7 @@ def as_measured(
     return replace(result, sites=tuple(sites))
 
 
-def _heat(site: Site, told: Measured, catalogue: Catalogue) -> Heat | None:
+def _heat(site: JudgedSite, told: Measured, catalogue: Catalogue) -> Heat | None:
     """Return the heat of a site in a statement that ran; None if the device did not wait for it."""
     heat = site.heat
     rule = rule_for(site.heated(heat.by(Cause.RAN_OFTEN, Level.LOOP, told)), catalogue, Level.COLD)

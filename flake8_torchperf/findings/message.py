@@ -9,16 +9,16 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.heat_text import place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.findings.heat_text import Place
     from flake8_torchperf.findings.rule import Rule
+    from flake8_torchperf.judgement.site import JudgedSite
     from flake8_torchperf.syntax.positions import Snippet
 
 LONGEST = 140
@@ -51,7 +51,9 @@ LOG_SELDOM = "log every n steps, or collect and log once"
 _FROM_SOURCE = ("expression", "operand", "name", "function", "over")
 
 
-def format_message(rule: Rule, site: Site, snippet: Snippet, others: Sequence[Site] = ()) -> str:
+def format_message(
+    rule: Rule, site: JudgedSite, snippet: Snippet, others: Sequence[JudgedSite] = ()
+) -> str:
     """Return the one-line message of ``rule`` for ``site``, without its code.
 
     The words of a user's page may exceed the room of a message; the source then still gets
@@ -148,7 +150,7 @@ def leading(lead: str, lines: Sequence[int]) -> str:
     return lead.replace(MORE, more)
 
 
-def _room_for(others: Sequence[Site]) -> str:
+def _room_for(others: Sequence[JudgedSite]) -> str:
     """Return words as long as the longest that can name some of these sites."""
     if not others:
         return ""
@@ -156,7 +158,7 @@ def _room_for(others: Sequence[Site]) -> str:
     return leading(MORE, (last,) * len(others))
 
 
-def _together(row: Sequence[Site]) -> str:
+def _together(row: Sequence[JudgedSite]) -> str:
     """Return the advice for a whole row; "" if no single advice fits all of its waits."""
     copies = [site.kind is SiteKind.TRANSFER and site.operation != "tolist" for site in row]
     if all(copies):
@@ -194,7 +196,7 @@ def shorten(text: str, longest: int = LONGEST_EXPRESSION) -> str:
     return f"{text[: kept - tail]}{_GAP}{text[len(text) - tail :]}"
 
 
-def _loop(site: Site, told: Place) -> str:
+def _loop(site: JudgedSite, told: Place) -> str:
     """Return words for the innermost loop; without one, those for the heat of the place."""
     if not site.loops:
         return told.words

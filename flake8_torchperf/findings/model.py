@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import ast
 
-    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.findings.catalogue import Rule
+    from flake8_torchperf.judgement.site import JudgedSite
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Finding:
     end_line: int
     end_column: int
     rule: Rule
-    site: Site
+    site: JudgedSite
     row: str = ""
     lead: str = ""
     edits: tuple[Edit, ...] = ()

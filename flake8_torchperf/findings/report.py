@@ -6,7 +6,8 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Cause, Level
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import Strength, Tensor, tensor_of
 from flake8_torchperf.events.locate import locate
@@ -23,14 +24,14 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Callable, Iterable, Sequence
 
-    from flake8_torchperf.absint.domain.site import AnalysisResult, Site
     from flake8_torchperf.findings.catalogue import Catalogue
+    from flake8_torchperf.judgement.site import Judged, JudgedSite
     from flake8_torchperf.options import Options
     from flake8_torchperf.syntax.positions import Place, Snippet
 
 
 def report(
-    result: AnalysisResult,
+    result: Judged,
     catalogue: Catalogue,
     options: Options,
     qualify: Callable[[ast.expr], str],
@@ -70,12 +71,12 @@ def _logging(
     return kept
 
 
-def _told(site: Site, scope: Level) -> bool:
+def _told(site: JudgedSite, scope: Level) -> bool:
     """False for a call of a helper at scope "all", which reports the wait in the helper itself."""
     return scope is not Level.COLD or IN_HELPER not in site.traits
 
 
-def _believed(site: Site, needed: Strength) -> bool:
+def _believed(site: JudgedSite, needed: Strength) -> bool:
     """True if the reason is strong enough; a site without a tensor needs none."""
     tensor = tensor_of(site.operand) if site.operand is not None else None
     return tensor is None or tensor.reason.strength >= needed
@@ -136,7 +137,7 @@ def _row(row: list[Raw], snippet: Snippet, catalogue: Catalogue, options: Option
 
 
 def _finding(
-    raw: Raw, site: Site, snippet: Snippet, catalogue: Catalogue, options: Options
+    raw: Raw, site: JudgedSite, snippet: Snippet, catalogue: Catalogue, options: Options
 ) -> Finding:
     message = _message(raw, site, (), snippet, catalogue, options)
     return Finding(raw.rule.code, message, *_place(raw, snippet), raw.rule, site)
@@ -144,8 +145,8 @@ def _finding(
 
 def _message(
     raw: Raw,
-    site: Site,
-    others: Sequence[Site],
+    site: JudgedSite,
+    others: Sequence[JudgedSite],
     snippet: Snippet,
     catalogue: Catalogue,
     options: Options,
@@ -160,7 +161,7 @@ def _message(
     return message
 
 
-def _reason(site: Site, snippet: Snippet) -> str:
+def _reason(site: JudgedSite, snippet: Snippet) -> str:
     """Return why the operand is believed to be a tensor."""
     if not isinstance(site.operand, Tensor):
         return ""

@@ -6,7 +6,8 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Cause, Level
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.values import Function, Tensor
 from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.inference.parameters import declared_parameters, given_tensors

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Heat, Level
 from flake8_torchperf.hotness.loop_kinds import holds_steps, takes_training_step
 from flake8_torchperf.hotness.roots import is_test_file, root_of
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Call, Cause, Heat, Level
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Call, Heat, Level
 from flake8_torchperf.hotness.loop_kinds import step_loops
 from flake8_torchperf.hotness.own_heat import SET_UP
 from flake8_torchperf.hotness.reachability import Every, Some

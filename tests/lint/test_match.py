@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.absint.domain.heat import Cause, Cost, Heat, Level
-from flake8_torchperf.absint.domain.site import Loop, Site, SiteKind
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Cost, Heat, Level
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import NONE, Reason, Tensor, Union
 from flake8_torchperf.findings.catalogue import index, load_catalogue
 from flake8_torchperf.findings.match import chain_ends_with, find, rule_for
@@ -19,6 +20,7 @@ from flake8_torchperf.findings.message import (
     with_reason,
 )
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
+from flake8_torchperf.judgement.site import JudgedSite, Loop
 from flake8_torchperf.syntax.positions import Snippet
 
 # The loop that the heat is of: `for grad in grads:` at line 3.
@@ -67,12 +69,12 @@ def site(
     operand: object = None,
     heat: Heat = LOOP,
     **more: object,
-) -> Site:
+) -> JudgedSite:
     node = node or expression("t.item()")
-    return Site(kind, operation, node, operand, heat, **more)  # type: ignore[arg-type]
+    return JudgedSite(kind, operation, node, operand, heat, **more)  # type: ignore[arg-type]
 
 
-def codes(sites: list[Site], *rules: Rule, scope: Level = Level.COLD) -> list[str]:
+def codes(sites: list[JudgedSite], *rules: Rule, scope: Level = Level.COLD) -> list[str]:
     return [raw.rule.code for raw in find(sites, index(rules), scope)]
 
 

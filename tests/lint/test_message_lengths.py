@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from flake8_torchperf.absint.domain.heat import Cause, Cost, Heat, Level, Measured
-from flake8_torchperf.absint.domain.site import Loop, Site, SiteKind
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Cost, Heat, Level, Measured
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.message import (
     LONGEST,
@@ -21,6 +22,7 @@ from flake8_torchperf.findings.message import (
     leading,
 )
 from flake8_torchperf.findings.rule import Rule
+from flake8_torchperf.judgement.site import JudgedSite, Loop
 from flake8_torchperf.knowledge.conventions import load_conventions
 from flake8_torchperf.syntax.positions import Snippet
 
@@ -77,14 +79,14 @@ def heats() -> Iterator[Heat]:
         yield Heat(Level.LOOP, Cause.RAN_OFTEN, NAME, cost=cost, measured=A_LOT)
 
 
-def site_of(rule: Rule, operation: str, traits: frozenset[str], heat: Heat) -> Site:
+def site_of(rule: Rule, operation: str, traits: frozenset[str], heat: Heat) -> JudgedSite:
     """A place that the page may be about, as wordy as it can be."""
     kind = rule.matches[0].kind if rule.matches else SiteKind.CALL
     compiled = TRANSFORMED if kind is SiteKind.TRANSFORM else COMPILED
-    return Site(kind, operation, NODE, None, heat, LOOPS, NAME, traits, (), NODE, compiled)
+    return JudgedSite(kind, operation, NODE, None, heat, LOOPS, NAME, traits, (), NODE, compiled)
 
 
-def sites(rule: Rule) -> Iterator[Site]:
+def sites(rule: Rule) -> Iterator[JudgedSite]:
     """Each heat with an advice of each length that the page has, and each advice with one heat.
 
     A message has one part for the advice and one for the heat, so only their lengths meet.
@@ -133,7 +135,7 @@ def test_a_page_says_what_happens_and_after_a_semicolon_what_to_write(rule: Rule
 def test_a_short_expression_leaves_its_room_to_a_long_name() -> None:
     read = ast.parse("x.item()", mode="eval").body
     heat = Heat(Level.STEP, Cause.CALLED, "f", "compute_the_loss_of_a_batch", 7, cost=Cost.STEP)
-    site = Site(SiteKind.HOST_READ, "item", read, None, heat)
+    site = JudgedSite(SiteKind.HOST_READ, "item", read, None, heat)
     rule = load_catalogue().rule("TPF101")
     assert rule is not None
     assert format_message(rule, site, Snippet(["x.item()"], [read])) == (

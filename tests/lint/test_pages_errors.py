@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from linting import ALL
 
-from flake8_torchperf.absint.domain.site import AnalysisResult, SiteKind
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings import catalogue as catalogue_module
 from flake8_torchperf.findings import vocabulary
 from flake8_torchperf.findings.catalogue import (
@@ -23,6 +23,7 @@ from flake8_torchperf.findings.catalogue import (
 from flake8_torchperf.findings.documentation import expected_findings
 from flake8_torchperf.findings.page import PageText, read_text
 from flake8_torchperf.findings.vocabulary import check_words
+from flake8_torchperf.judgement.site import Judged
 from flake8_torchperf.linter import lint
 
 PAGE = """\
@@ -288,7 +289,7 @@ def test_no_trait_that_a_site_has_is_missing(monkeypatch: pytest.MonkeyPatch) ->
     """Some traits come from functions, which the test above does not follow."""
     found: set[str] = set()
 
-    def report(result: AnalysisResult, *_others: object) -> list[object]:
+    def report(result: Judged, *_others: object) -> list[object]:
         found.update(trait for site in result.sites for trait in site.traits)
         return []
 

@@ -6,7 +6,8 @@ import ast
 from dataclasses import dataclass, replace
 
 from call_waits.sources import Callee
-from flake8_torchperf.absint.domain.heat import Cause, Level
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import Reason, Tensor
 from flake8_torchperf.absint.driver.function_analysis import interpret_function

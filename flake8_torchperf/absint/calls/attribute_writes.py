@@ -13,7 +13,8 @@ from flake8_torchperf.project.module_index import ANY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.absint.engine.analysis import Analysis, Context
+    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
 

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 def call(node: ast.Call, env: Env, ctx: Context) -> Value:

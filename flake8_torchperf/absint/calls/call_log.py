@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.absint.domain.arguments import Arguments
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 # What these are given is their own business: they run nothing of ours but what they are handed.
 KNOWN_LIBRARIES = frozenset(("torch", "builtins", "numpy", *sys.stdlib_module_names))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 @dataclass(frozen=True, slots=True)

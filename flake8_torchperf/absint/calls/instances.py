@@ -51,7 +51,8 @@ from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Analysis, Context
+    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Callable
 
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.project.module_index import ClassInfo
 
 # Attributes of numpy arrays that are no arrays.

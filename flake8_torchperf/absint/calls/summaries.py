@@ -40,9 +40,10 @@ from flake8_torchperf.absint.domain.values import (
     join,
     tensor_of,
 )
-from flake8_torchperf.absint.engine.analysis import MAX_CALL_DEPTH, Context
+from flake8_torchperf.absint.engine.analysis import MAX_CALL_DEPTH
 from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.engine.dispatch import run_block
+from flake8_torchperf.absint.engine.place import Context
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.absint.stated_types.annotations import record
 from flake8_torchperf.syntax.binding_statements import binding_statements

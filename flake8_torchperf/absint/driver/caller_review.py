@@ -10,8 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.absint.calls.summaries import called_at, fill_as_called
-from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
-from flake8_torchperf.absint.domain.site import AnalysisResult, SiteKind
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Heat, Level
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import UNKNOWN, join_all
 from flake8_torchperf.absint.driver.function_analysis import interpret_function
 from flake8_torchperf.absint.driver.package_arguments import PackageArguments
@@ -21,13 +22,16 @@ from flake8_torchperf.absint.stated_types.class_hierarchy import torch_kind
 from flake8_torchperf.hotness.own_heat import SET_UP
 from flake8_torchperf.hotness.propagation import called_heat
 from flake8_torchperf.hotness.roots import is_test_file
+from flake8_torchperf.judgement.judge import judge
+from flake8_torchperf.judgement.site import Judged
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.absint.domain.values import Value
     from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.absint.engine.place import Interpreted
     from flake8_torchperf.hotness.call_graph import CallSite
     from flake8_torchperf.hotness.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.site import JudgedSite
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # Causes that no call in the package changes.
@@ -52,7 +56,7 @@ class CallerReview:
         self.arguments = PackageArguments(analysis, heats, self._package_callers)
         self._known: dict[CallSite, bool | None] = {}
 
-    def reviewed(self, result: AnalysisResult, info: FunctionInfo) -> AnalysisResult:
+    def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that a function has given its callers, with the heat they imply."""
         heat = self._heats.called(info)
         if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause is not Cause.CALLED):
@@ -66,20 +70,20 @@ class CallerReview:
         probe = self._watch(info) if len(_callers(nearby)) <= MAX_CALLERS else None
         if probe is None:
             return result
-        called = interpret_function(info, probe, self._heats)
+        called = judge(interpret_function(info, probe), self._heats)
         there = {(id(site.node), site.kind) for site in result.sites}
         sites = [site for site in called.sites if (id(site.node), site.kind) in there]
         return replace(result, sites=tuple(sites))
 
-    def rewarmed(self, result: AnalysisResult, info: FunctionInfo) -> AnalysisResult:
-        """Return a helper's sites, analysed again if some count only in a step that calls it."""
+    def rewarmed(self, result: Judged, found: Interpreted, info: FunctionInfo) -> Judged:
+        """Return a helper's sites, judged again if some count only in a step that calls it."""
         heat = self._heats.called(info)
         if heat.cause is not Cause.GIVEN_TENSORS or not any(map(_wants_step, result.sites)):
             return result
         self.warm(info)
         if self._heats.called(info) is heat:
             return result
-        return interpret_function(info, self._analysis, self._heats)
+        return judge(found, self._heats)
 
     def warm(self, info: FunctionInfo) -> None:
         """Make a function hot that a loop or a step elsewhere in the package is seen to call."""
@@ -156,7 +160,7 @@ class CallerReview:
             return None
         probe = self._analysis.watching(info.key)
         for caller in callers.values():
-            interpret_function(caller, probe, self._heats)
+            interpret_function(caller, probe)
         given = [_given(info, site, probe) for site in warm]
         if None in given:
             return None
@@ -209,7 +213,7 @@ class CallerReview:
         return bool(self._package_callers.of(info))
 
 
-def _wants_step(site: Site) -> bool:
+def _wants_step(site: JudgedSite) -> bool:
     """True if the site is a copy that counts in a step, but not in just any helper."""
     return site.kind in COPIES and site.heat.hidden_by in (Cause.COPY_ASKED, Cause.GIVEN_TENSORS)
 
@@ -234,7 +238,7 @@ def _same(values: list[Value]) -> Value:
     return UNKNOWN if UNKNOWN in values else join_all(values)
 
 
-def _cooled(result: AnalysisResult, cold: Heat) -> AnalysisResult:
+def _cooled(result: Judged, cold: Heat) -> Judged:
     """Return the sites of a function that runs seldom, with the heat ``cold``.
 
     Compiled sites are unchanged, and so are sites in loops whose own text says what they run over.

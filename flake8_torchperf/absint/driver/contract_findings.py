@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import FREE, Cause, Heat, Level
-from flake8_torchperf.absint.domain.site import Site, SiteKind
-from flake8_torchperf.absint.driver.contracts import Contracts, Reached, Way, interpreted
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import FREE, Heat, Level
+from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.absint.driver.contracts import BASE, Contracts, Reached, Way, interpreted
 from flake8_torchperf.digest import read_bytes, stamp
 from flake8_torchperf.findings import report
 from flake8_torchperf.hotness.function_heat import FunctionHeats
+from flake8_torchperf.judgement.judge import judge
+from flake8_torchperf.judgement.site import JudgedSite
 from flake8_torchperf.project.answers import PART, noting
 from flake8_torchperf.project.module_index import ModuleMap
 from flake8_torchperf.project.resolver import NO_PYTHON, Project, decoded
@@ -100,7 +103,8 @@ def _findings(
     options: Options,
 ) -> list[Finding]:
     here = replace(reached, info=info)
-    calls, result = interpreted(here, analysis, heats)
+    calls, found = interpreted(here, analysis)
+    result = judge(found, heats, BASE)
     sites = [told for site in result.sites for told in _broken(site, here)]
     if options.explain:
         sites += _unseen(calls, here)
@@ -110,7 +114,7 @@ def _findings(
     return report.report(result, catalogue, options, info.module.qualify)
 
 
-def _broken(site: Site, reached: Reached) -> list[Site]:
+def _broken(site: JudgedSite, reached: Reached) -> list[JudgedSite]:
     """Return the site with the path to it if it breaks a contract, else nothing."""
     if site.kind not in WAITS or (site.heat.level is Level.COLD and site.heat.hidden_by in EXEMPT):
         return []
@@ -121,13 +125,13 @@ def _broken(site: Site, reached: Reached) -> list[Site]:
     return [replace(site, heat=_heat(way, site.heat.level), traits=traits)]
 
 
-def _unseen(calls: list[SeenCall], reached: Reached) -> list[Site]:
+def _unseen(calls: list[SeenCall], reached: Reached) -> list[JudgedSite]:
     """Return a site for each call whose target is unknown."""
-    found: dict[int, Site] = {}
+    found: dict[int, JudgedSite] = {}
     for call in calls:
         way = reached.way_to(call.source, getattr(call.node, "lineno", 0))
         if call.target is None and way is not None:
-            site = Site(
+            site = JudgedSite(
                 SiteKind.UNSEEN_CALL,
                 "unseen",
                 call.node,

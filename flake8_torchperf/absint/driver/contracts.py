@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.calls.instances import MAKING
-from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Heat, Level
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     ClassValue,
@@ -36,8 +37,8 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Iterator
 
-    from flake8_torchperf.absint.domain.site import AnalysisResult
     from flake8_torchperf.absint.engine.analysis import Analysis, SeenCall
+    from flake8_torchperf.absint.engine.place import Interpreted
     from flake8_torchperf.hotness.function_heat import FunctionHeats
     from flake8_torchperf.project.module_index import FunctionInfo
 
@@ -158,7 +159,7 @@ class Contracts:
                 self._follow(reached)
 
     def _follow(self, reached: Reached) -> None:
-        calls, _ = interpreted(reached, self._analysis, self._heats)
+        calls, _ = interpreted(reached, self._analysis)
         nested = nested_in(reached.info.node, reached.info.qualname)
         places = {id(node): source for source, node in nested}
         self._follow_decorators(reached)
@@ -238,7 +239,7 @@ class Contracts:
                 if is_recorded(info):
                     yield Root(function, info.qualname, info.qualname)
                 yield from recorded_blocks(info, function)
-                calls, _ = interpreted(Reached(info, None), self._analysis, self._heats)
+                calls, _ = interpreted(Reached(info, None), self._analysis)
                 yield from handed_over(calls)
             self._analysis.log = []
             interpret_module(known or module, self._analysis)
@@ -246,12 +247,10 @@ class Contracts:
             yield from handed_over(calls)
 
 
-def interpreted(
-    reached: Reached, analysis: Analysis, heats: FunctionHeats
-) -> tuple[list[SeenCall], AnalysisResult]:
+def interpreted(reached: Reached, analysis: Analysis) -> tuple[list[SeenCall], Interpreted]:
     """Return the calls in a function that is reached, and its sites."""
     analysis.log = []
-    result = interpret_called(reached.info, reached.bound, reached.given, BASE, analysis, heats)
+    result = interpret_called(reached.info, reached.bound, reached.given, analysis)
     calls, analysis.log = analysis.log, None
     return calls, result
 

@@ -6,8 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.calls import summaries
-from flake8_torchperf.absint.domain.heat import Cause, Level
-from flake8_torchperf.absint.domain.site import AnalysisResult
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     Device,
@@ -16,25 +15,21 @@ from flake8_torchperf.absint.domain.values import (
     join,
 )
 from flake8_torchperf.absint.driver.registry import fill_tables
-from flake8_torchperf.absint.engine.analysis import Analysis, Budget, Context, Pending
+from flake8_torchperf.absint.engine.analysis import Analysis, Budget
 from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
+from flake8_torchperf.absint.engine.place import Context, Frame, Interpreted, Pending, Site
 from flake8_torchperf.absint.inference.from_callers import take_results
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.absint.transfer import assignment
 from flake8_torchperf.events import graph_breaks
 from flake8_torchperf.hotness.function_heat import nested_info
-from flake8_torchperf.hotness.loop_kinds import step_loops
-from flake8_torchperf.hotness.own_heat import FINAL, MODULE_HEAT, is_kernel
-from flake8_torchperf.intent.explicit_copies import asked_for
+from flake8_torchperf.hotness.own_heat import is_kernel
 from flake8_torchperf.syntax.positions import Snippet
-from flake8_torchperf.syntax.traversal import FUNCTIONS, once, walk
+from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.domain.heat import Heat
-    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.hotness.function_heat import FunctionHeats
-    from flake8_torchperf.project.module_index import FunctionInfo, FunctionNode, ModuleMap
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 fill_tables()
 
@@ -42,57 +37,29 @@ fill_tables()
 MAX_NESTED = 60
 
 
-def interpret_function(
-    info: FunctionInfo, analysis: Analysis, heats: FunctionHeats
-) -> AnalysisResult:
-    """Interpret one function.
-
-    The calls that lead to a helper are looked up only if it has sites; most helpers have none.
-    """
-    own = heats.own(info)
-    if own.level is not Level.HOT:
-        return _interpreted(info, analysis, heats, heats.called(info))
-    result = _interpreted(info, analysis, heats, own)
-    called = heats.called(info) if result.sites else own
-    return result if called is own else _interpreted(info, analysis, heats, called)
+def interpret_function(info: FunctionInfo, analysis: Analysis) -> Interpreted:
+    """Interpret one function."""
+    return interpret_called(info, None, {}, analysis)
 
 
 def interpret_called(
-    info: FunctionInfo,
-    bound: Value | None,
-    given: Env,
-    base: Heat,
-    analysis: Analysis,
-    heats: FunctionHeats,
-) -> AnalysisResult:
+    info: FunctionInfo, bound: Value | None, given: Env, analysis: Analysis
+) -> Interpreted:
     """Interpret a function as it is called: as the method of ``bound``, its parameters ``given``.
 
     The given values count for parameters that declare nothing.
     """
-    return _interpreted(info, analysis, heats, base, bound, given)
-
-
-def _interpreted(
-    info: FunctionInfo,
-    analysis: Analysis,
-    heats: FunctionHeats,
-    base: Heat,
-    bound: Value | None = None,
-    given: Env | None = None,
-) -> AnalysisResult:
-    """Return the sites of a function that runs as often as ``base`` says."""
     snippet = Snippet(info.module.held, [info.node])
     if is_kernel(info):
-        return AnalysisResult(snippet, ())
+        return Interpreted(snippet, ())
     sites: list[Site] = []
     pending: list[Pending] = []
-    budget = analysis.begin()
     place = Context(
         analysis,
         info.module,
-        budget,
+        analysis.begin(),
         sites,
-        MODULE_HEAT,
+        Frame(info),
         function=info.qualname,
         node=info.node,
         owner=info.owner,
@@ -103,16 +70,13 @@ def _interpreted(
     )
     take_results(info, analysis)
     env = _entry(info, bound, given, place)
-    if base.cause in (Cause.OUTSIDE_STEPS, Cause.NOTHING):
-        place = place.but(step_loops=step_loops(info))
-    place = _compiled(place.but(base=base), info)
     try:
-        run_block(info.node.body, dict(env), place)
-        _run_pending(pending, sites, info.module, heats)
+        run_block(info.node.body, dict(env), graph_breaks.entered(place, info.node))
+        _run_pending(pending, sites, info.module)
     except RecursionError:
         # Blocks nested deeper than Python's own stack: nothing is known of such a function.
         sites.clear()
-    return AnalysisResult(snippet, tuple(map(asked_for, sites)), analysis.queued)
+    return Interpreted(snippet, tuple(sites), analysis.queued)
 
 
 def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Context) -> Env:
@@ -135,32 +99,19 @@ def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Co
     return env
 
 
-def interpret_module(module: ModuleMap, analysis: Analysis) -> AnalysisResult:
+def interpret_module(module: ModuleMap, analysis: Analysis) -> Interpreted:
     """Interpret the statements outside functions and classes."""
     body = [s for s in module.tree.body if not isinstance(s, FUNCTIONS)]
     sites: list[Site] = []
-    place = Context(analysis, module, analysis.begin(), sites, MODULE_HEAT)
+    place = Context(analysis, module, analysis.begin(), sites)
     try:
         run_block(body, {}, place)
     except RecursionError:
         sites.clear()
-    snippet = Snippet(module.lines, body)
-    return AnalysisResult(snippet, tuple(map(asked_for, sites)), analysis.queued)
+    return Interpreted(Snippet(module.lines, body), tuple(sites), analysis.queued)
 
 
-def _compiled(place: Context, info: FunctionInfo) -> Context:
-    """Return the place at the start of a function that may be compiled.
-
-    A function that the user names as cold stays cold.
-    """
-    graphs = place.base.cause is Cause.CONVENTION and place.base.name == "compiler-internals"
-    named = place.base.cause in (Cause.NAMED_COLD, Cause.TEST)
-    return graph_breaks.entered(place, info.node, keep_cold=named or graphs)
-
-
-def _run_pending(
-    pending: list[Pending], sites: list[Site], module: ModuleMap, heats: FunctionHeats
-) -> None:
+def _run_pending(pending: list[Pending], sites: list[Site], module: ModuleMap) -> None:
     """Interpret nested functions in the environment that the outer function left them."""
     seen: set[int] = set()
     while pending and len(seen) < MAX_NESTED:
@@ -170,10 +121,10 @@ def _run_pending(
         seen.add(id(item.node))
         # A loop's last pass has its own list of sites, already handed on: these go to the unit's.
         place = item.context.but(sink=sites, pending=pending)
-        _run_nested(Pending(item.node, item.env, place, item.info), module, heats)
+        _run_nested(Pending(item.node, item.env, place, item.info), module)
 
 
-def _run_nested(item: Pending, module: ModuleMap, heats: FunctionHeats) -> None:
+def _run_nested(item: Pending, module: ModuleMap) -> None:
     outer, node = item.context, item.node
     analysis = outer.analysis
     made = nested_info(node, outer.function, module)
@@ -181,45 +132,19 @@ def _run_nested(item: Pending, module: ModuleMap, heats: FunctionHeats) -> None:
     declared = declared_parameters(inner, analysis)
     demoted = None if outer.demoted is Cause.MADE_ONCE else outer.demoted
     place = outer.but(
-        function=made.qualname, node=node, returns=[], demoted=demoted, step_loops=frozenset()
+        function=made.qualname,
+        node=node,
+        returns=[],
+        demoted=demoted,
+        frame=Frame(inner, outer.frame),
     )
     if item.info is not None:
         me = summaries.self_name(inner)
         place = place.but(owner=inner.owner, self_name=me)
         declared = summaries.entry(inner, None, None, place)
-    heat = heats.nested(inner)
-    place = _compiled(place if _as_outer(heat, outer, node) else place.but(base=heat), inner)
     env: Env = {**item.env, **declared}
     summaries.fill_from_calls(env, analysis.given(id(node)))
-    run_block(node.body, env, place)
-
-
-def _as_outer(heat: Heat, outer: Context, node: FunctionNode) -> bool:
-    """True if a nested function runs as often as the function around it.
-
-    It does if nothing else is known of it, if the outer function's heat is final, or if a cold
-    outer function only calls it. A nested function that is passed on may run in each step.
-    """
-    if heat.cause is Cause.NOTHING or outer.base.cause in FINAL:
-        return True
-    if outer.base.level is not Level.COLD or heat.cause is not Cause.GIVEN_TENSORS:
-        return False
-    return not node.decorator_list and _only_called(node.name, outer)
-
-
-def _only_called(name: str, outer: Context) -> bool:
-    """True if the outer function only calls the nested function of this name."""
-    return outer.node is not None and name in _names_only_called(outer.node)
-
-
-@once
-def _names_only_called(function: ast.AST) -> frozenset[str]:
-    """Return the names that a function only calls."""
-    nodes = walk([function])
-    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    names = [node for node in nodes if isinstance(node, ast.Name)]
-    handed_on = {node.id for node in names if id(node) not in called}
-    return frozenset(node.id for node in names) - handed_on
+    run_block(node.body, env, graph_breaks.entered(place, node))
 
 
 def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
@@ -232,7 +157,7 @@ def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
         stated = annotated(module.annotations[name], module, analysis, reason)
         if stated is not UNKNOWN:
             return stated
-    place = Context(analysis, module, Budget(analysis.stack, MODULE_STEPS), None, MODULE_HEAT)
+    place = Context(analysis, module, Budget(analysis.stack, MODULE_STEPS), None)
     assigned = module.constants.get(name, ())[:MAX_ASSIGNMENTS]
     value: Value | None = None
     for node in assigned:  # `model = DDP(model)` names what the name was worth before

@@ -58,7 +58,7 @@ class PackageArguments:
             if caller is None or caller.key == info.key:
                 continue
             probe = self._analysis.watching(info.key)
-            interpret_function(caller, probe, self._heats)
+            interpret_function(caller, probe)
             given = probe.observed.get(called_at(info, caller.module, site.line), {})
             for name in names:
                 tensor = tensor_of(given.get(name, UNKNOWN))

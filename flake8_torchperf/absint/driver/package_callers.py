@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.values import ClassValue, External, Function
 from flake8_torchperf.absint.stated_types.class_hierarchy import PLAIN_BASES, lineage
 from flake8_torchperf.digest import read_bytes, stamp

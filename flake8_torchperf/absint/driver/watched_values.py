@@ -13,9 +13,9 @@ from flake8_torchperf.absint.engine.dispatch import EXPRESSIONS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.absint.engine.analysis import Analysis, Context
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.absint.engine.dispatch import Expression
-    from flake8_torchperf.hotness.function_heat import FunctionHeats
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 
@@ -63,14 +63,14 @@ def _noted(handler: Expression, watched: Watched) -> Expression:
 
 
 def values_in_line(
-    module: ModuleMap, line: int, analysis: Analysis, heats: FunctionHeats
+    module: ModuleMap, line: int, analysis: Analysis
 ) -> tuple[FunctionInfo | None, list[tuple[ast.expr, Value]]]:
     """Return the function around a line, None at module level, and the values in the line."""
     around = [one for one in module.defined if _holds(one.node, line)]
     watched = Watched(module, line)
     with _watching(watched):
         if around:
-            interpret_function(around[-1], analysis, heats)
+            interpret_function(around[-1], analysis)
         else:
             interpret_module(module, analysis)
     return (around[-1] if around else None), watched.values()

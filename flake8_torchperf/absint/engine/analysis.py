@@ -20,14 +20,9 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Callable
 
-    from flake8_torchperf.absint.domain.heat import Cause, Heat
-    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.project.module_index import (
-        ClassInfo,
-        FunctionInfo,
-        FunctionNode,
         ModuleMap,
     )
     from flake8_torchperf.project.resolver import Project
@@ -230,99 +225,3 @@ class Analysis:
         if value is UNKNOWN and rest[-1] == "Tensor":
             return External("torch.Tensor")
         return value
-
-
-@dataclass(frozen=True, eq=False)
-class Context:
-    """The place of an evaluation. Immutable: a deeper place is a new context.
-
-    A large file makes tens of thousands: without slots one can be copied whole. ``given`` is,
-    within the arguments of a call, the number of loops around that call; ``unused`` an expression
-    whose value is not used. ``writes`` collects what a method writes to attributes; its calls are
-    followed for those in ``asked``.
-    """
-
-    analysis: Analysis
-    module: ModuleMap
-    budget: Budget
-    sink: list[Site] | None
-    base: Heat
-    function: str = "<module>"
-    node: FunctionNode | None = None
-    owner: ClassInfo | None = None
-    self_name: str = ""
-    loops: tuple[LoopPlace, ...] = ()
-    demoted: Cause | None = None
-    row: str = ""
-    step_loops: frozenset[int] = frozenset()
-    outside: int = 0
-    given: int = 0
-    unused: ast.expr | None = None
-    traits: frozenset[str] = frozenset()
-    depth: int = 0
-    calls: tuple[object, ...] = ()
-    writes: dict[str, Value] | None = None
-    asked: frozenset[str] | None = None
-    pending: list[Pending] | None = None
-    returns: list[Value] | None = None
-    compiled: str = ""
-
-    def but(self, **changes: Any) -> Context:
-        """Return the same place with some fields changed: a faster `dataclasses.replace`."""
-        return self._changed(changes)
-
-    def _changed(self, changes: dict[str, Any]) -> Context:
-        place = object.__new__(Context)
-        place.__dict__.update(self.__dict__, **changes)
-        return place
-
-    def within(self, loop: LoopPlace) -> Context:
-        """Return the same place, one loop deeper."""
-        return self.but(loops=(*self.loops, loop))
-
-    def demote(self, why: Cause, row: str = "") -> Context:
-        """Return the same place as one that runs seldom: its sites are cold because of ``why``."""
-        if self.demoted is not None:
-            return self
-        return self.but(demoted=why, row=row, outside=len(self.loops))
-
-    def silent(self) -> Context:
-        """Return the same place with nothing reported."""
-        return self if self.sink is None else self.but(sink=None)
-
-    def mark(self, trait: str) -> Context:
-        """Return the same place with one more trait on its sites."""
-        return self.but(traits=self.traits | {trait})
-
-    def unmark(self, trait: str) -> Context:
-        """Return the same place without a trait on its sites."""
-        return self.but(traits=self.traits - {trait})
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LoopPlace:
-    """An enclosing loop: its node, its kind and the iterated value.
-
-    ``index`` and ``measures`` are set for ``for i in range(len(t))``: the loop variable, and the
-    path of the tensor whose length it runs over.
-    """
-
-    node: ast.AST
-    kind: str
-    over: ast.expr | None
-    value: Value = UNKNOWN
-    index: str = ""
-    measures: str = ""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Pending:
-    """A nested function to be interpreted once the function around it is done.
-
-    ``info`` is set for a method of a nested class.
-    """
-
-    node: FunctionNode
-    env: dict[str, Value]
-    context: Context
-    info: FunctionInfo | None = None

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 from flake8_torchperf.absint.domain.arguments import Arguments
 from flake8_torchperf.absint.domain.store import Env, Flow
 from flake8_torchperf.absint.domain.values import UNKNOWN, Value
-from flake8_torchperf.absint.engine.analysis import MAX_EXPRESSION_DEPTH, Context
+from flake8_torchperf.absint.engine.analysis import MAX_EXPRESSION_DEPTH
+from flake8_torchperf.absint.engine.place import Context
 
 Expression: TypeAlias = Callable[[Any, Env, Context], Value]
 Simple: TypeAlias = Callable[[Any, Env, Context], None]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.combining import held_tensor
 from flake8_torchperf.absint.domain.elements import element_of, paired
-from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.named_types import KEEPERS
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 CONVERSIONS = {
     "float": "float", "int": "int", "bool": "bool", "complex": "complex", "round": "number",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 REDUCTIONS = frozenset(("max", "min", "sum", "any", "all", "sorted"))
 

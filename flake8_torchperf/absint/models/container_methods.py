@@ -33,7 +33,7 @@ from flake8_torchperf.events.recording import emit_read, looked_at
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Arguments
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 def call_method(

@@ -21,12 +21,12 @@ from flake8_torchperf.absint.domain.values import (
     join,
     tensor_of,
 )
-from flake8_torchperf.absint.engine.analysis import LoopPlace
+from flake8_torchperf.absint.engine.place import LoopPlace
 from flake8_torchperf.absint.transfer.iteration import unpack_reads
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 def summed(value: Value, start: Value) -> Value:

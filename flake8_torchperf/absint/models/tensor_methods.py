@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     import ast
 
     from flake8_torchperf.absint.domain.arguments import Argument, Arguments
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 READS = {
     "item": "number", "__bool__": "bool", "__int__": "int", "__float__": "float",

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     BESIDE_HOST,
@@ -28,7 +28,8 @@ from flake8_torchperf.knowledge.call_waits import load
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Argument, Arguments
-    from flake8_torchperf.absint.engine.analysis import Analysis, Context
+    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.knowledge.call_waits import Asked, Way
 
 _PREFIX = "torch."

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.arguments import Arguments, kinds
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.from_signature import value_of_return
-from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.named_types import WRAPPERS, instance_of
 from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.site import SiteKind
@@ -38,7 +38,7 @@ from flake8_torchperf.knowledge.returns import TensorReturn
 from flake8_torchperf.project.module_index import REGISTERING
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 def attribute_of_class(torch_class: str, name: str, ctx: Context) -> Value:

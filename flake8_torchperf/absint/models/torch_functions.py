@@ -38,7 +38,7 @@ from flake8_torchperf.events import transfers
 from flake8_torchperf.events.recording import emit
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.knowledge.table import Op
 
 

@@ -54,7 +54,7 @@ from flake8_torchperf.events.recording import early, emit, emit_read, tells
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:

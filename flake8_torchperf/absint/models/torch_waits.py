@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.arguments import Argument, Arguments, kind_of, kinds
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.elements import OF_MODULES, goes_through_layers
-from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     COMPARED,
@@ -31,7 +31,7 @@ from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 if TYPE_CHECKING:
     import ast
 
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.knowledge.table import Op
 
 # The table's flags of what makes the host wait: reads, dynamic shapes, known synchronisations.

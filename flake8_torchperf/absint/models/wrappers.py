@@ -22,7 +22,7 @@ from flake8_torchperf.absint.stated_types.class_hierarchy import is_module
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Arguments
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 # What wrappers call the one that they are given.
 KEYWORDS = ("module", "model", "func", "function", "fn", "obj")

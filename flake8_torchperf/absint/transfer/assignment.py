@@ -32,7 +32,7 @@ from flake8_torchperf.events import transfers
 from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionNode
 
 

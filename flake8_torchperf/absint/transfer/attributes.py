@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.values import (
         Value,
     )
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 def attribute(node: ast.Attribute, env: Env, ctx: Context) -> Value:

@@ -13,7 +13,7 @@ from flake8_torchperf.absint.transfer.iteration import unpack_reads
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:

@@ -6,11 +6,11 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.elements import element_of
-from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.values import Mapping_, Sequence, Value, tensor_of
-from flake8_torchperf.absint.engine.analysis import LoopPlace
 from flake8_torchperf.absint.engine.dispatch import evaluate
+from flake8_torchperf.absint.engine.place import LoopPlace
 from flake8_torchperf.absint.transfer import assignment, expressions, index_loops
 from flake8_torchperf.absint.transfer.iteration import unpack_reads
 from flake8_torchperf.absint.transfer.narrowing import narrow
@@ -18,7 +18,7 @@ from flake8_torchperf.intent.row_storage import moves_each, only_keeps
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "iterator"}
 
@@ -76,7 +76,7 @@ def _iterated(inner: Context, env: Env, before: _Before, ctx: Context) -> None:
                 if apiece or apart:
                     site = index_loops.with_body(site, loop.over, opaque=apiece, apart=apart)
                 if kept and site.node is loop.over:
-                    site = site.cooled(Cause.AT_ONCE)  # `[x[i] for i in range(n)]`: an `unbind`
+                    site = site.taken_at_once()  # `[x[i] for i in range(n)]`: an `unbind`
                 ctx.sink[at] = site
         if loop.over is not None and not moves_each(loop.node):
             traits = ("opaque-body",) if opaque else ()

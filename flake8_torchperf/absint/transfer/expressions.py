@@ -10,9 +10,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.combining import may_be_number, truthy
 from flake8_torchperf.absint.domain.elements import element_of
-from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import Env, bind, path_of
@@ -42,6 +42,7 @@ from flake8_torchperf.absint.domain.values import (
     weaken,
 )
 from flake8_torchperf.absint.engine.dispatch import evaluate
+from flake8_torchperf.absint.engine.place import Frame
 from flake8_torchperf.absint.inference.parameters import parameters_of
 from flake8_torchperf.absint.transfer.iteration import unpack_reads
 from flake8_torchperf.absint.transfer.narrowing import narrow
@@ -59,7 +60,7 @@ from flake8_torchperf.hotness.branch_frequency import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 def decided(test: ast.expr, env: Env, ctx: Context, operation: str) -> Context:
@@ -302,12 +303,8 @@ def _lambda(node: ast.Lambda, env: Env, ctx: Context) -> Value:
     for parameter, default in parameters_of(node.args):
         inside[parameter.arg] = UNKNOWN if default is None else evaluate(default, env, ctx.silent())
     if ctx.sink is not None:
-        place = ctx.mark(LATER)
-        evaluate(
-            node.body,
-            inside,
-            graph_breaks.entered(place, node, keep_cold=ctx.base.cause is Cause.NAMED_COLD),
-        )
+        place = ctx.mark(LATER).but(frame=Frame(outer=ctx.frame))
+        evaluate(node.body, inside, graph_breaks.entered(place, node))
     return Closure(node, id(node), env, ctx.module)
 
 

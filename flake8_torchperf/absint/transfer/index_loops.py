@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.absint.domain.heat import Cause
-from flake8_torchperf.absint.domain.site import Site, SiteKind
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import Env, path_of
 from flake8_torchperf.absint.domain.values import (
     Scalar,
@@ -17,12 +17,13 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
 )
 from flake8_torchperf.absint.engine.dispatch import evaluate
+from flake8_torchperf.absint.engine.place import Site
 from flake8_torchperf.events.recording import emit
 from flake8_torchperf.hotness.loop_kinds import bound_by, plain_names
 from flake8_torchperf.syntax.traversal import bound_in, changes_in, round_counters, walk
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Context, LoopPlace
+    from flake8_torchperf.absint.engine.place import Context, LoopPlace
 
 Looping: TypeAlias = ast.For | ast.AsyncFor | ast.comprehension
 
@@ -211,5 +212,5 @@ def with_body(site: Site, head: ast.expr, *, opaque: bool, apart: bool) -> Site:
     if not (iterated or (site.node is head and site.kind is SiteKind.ELEMENT_ACCESS)):
         return site
     if opaque or (apart and COUNTED in site.traits):
-        return replace(site, traits=site.traits | {OPAQUE_BODY})
+        return site.with_traits(OPAQUE_BODY)
     return site

@@ -28,7 +28,7 @@ from flake8_torchperf.syntax.traversal import once, walk
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 # What stands between the brackets: each node with its value, None for a slice.
 Indices: TypeAlias = "list[tuple[ast.expr | None, Value]]"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
@@ -20,7 +20,7 @@ from flake8_torchperf.events.recording import emit_read
 from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 # Ways to take all of something apart at once.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.elements import OF_MODULES, element_of, goes_through_layers
-from flake8_torchperf.absint.domain.heat import Cause
-from flake8_torchperf.absint.domain.site import Site, SiteKind
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import Env, Flow, merge, path_of
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
@@ -18,8 +17,8 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.absint.engine.analysis import LoopPlace, Pending
 from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
+from flake8_torchperf.absint.engine.place import LoopPlace, Pending, Site
 from flake8_torchperf.absint.transfer import assignment, expressions, index_loops
 from flake8_torchperf.absint.transfer.iteration import unpack_reads
 from flake8_torchperf.absint.transfer.narrowing import narrow
@@ -35,7 +34,7 @@ from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 # Passes over a loop body before what still changes is taken as it is.
 MAX_PASSES = 3
@@ -119,12 +118,10 @@ def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...], kept: bool)
     ``kept`` says that the loop's body only stores the items: the iteration is then free of cost.
     """
     head = site.kind is SiteKind.TENSOR_ITERATION and index_loops.is_given(site.node, node.iter)
-    step = site.kind is SiteKind.PARAMETER_LOOP and site.loops[-1].node is node
+    step = site.kind is SiteKind.PARAMETER_LOOP and site.place.loops[-1].node is node
     if kept and head:
-        site = site.cooled(Cause.AT_ONCE)
-    if traits and (head or step):
-        return replace(site, traits=site.traits.union(traits))
-    return site
+        site = site.taken_at_once()
+    return site.with_traits(*traits) if traits and (head or step) else site
 
 
 def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:

@@ -50,7 +50,8 @@ from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, i
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.absint.engine.analysis import Analysis, Context
+    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.absint.engine.place import Context
 
 IS_TENSOR = {
     "torch.is_tensor",

@@ -49,7 +49,7 @@ from flake8_torchperf.events.recording import early, emit_read, looked_at, note_
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 OPERATIONS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv",

@@ -23,7 +23,7 @@ from flake8_torchperf.absint.stated_types.annotations import record_fields
 from flake8_torchperf.absint.transfer.narrowing import instance_value
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 def bind_pattern(pattern: ast.pattern, subject: Value, env: Env, ctx: Context) -> None:

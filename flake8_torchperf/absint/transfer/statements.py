@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.combining import for_better_reason
-from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import (
@@ -35,9 +35,9 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.absint.engine.analysis import Pending
 from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
+from flake8_torchperf.absint.engine.place import Pending
 from flake8_torchperf.absint.inference.from_callers import note_result
 from flake8_torchperf.absint.stated_types.annotations import annotated
 from flake8_torchperf.absint.transfer import (
@@ -73,7 +73,7 @@ from flake8_torchperf.syntax.traversal import DEFINITIONS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionNode
 
 

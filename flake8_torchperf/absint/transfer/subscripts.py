@@ -43,7 +43,7 @@ from flake8_torchperf.events import transfers
 from flake8_torchperf.events.recording import emit, emit_read, note_work, tells
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.place import Context
 
 
 @dataclass(frozen=True, slots=True)

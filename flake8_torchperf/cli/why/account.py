@@ -6,7 +6,8 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import FREE, Cause, Level
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import FREE, Level
 from flake8_torchperf.absint.domain.values import (
     BESIDE_HOST,
     BoundMethod,

@@ -17,8 +17,9 @@ from flake8_torchperf.syntax.traversal import DEFINITIONS, FUNCTIONS, Nodes, chi
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from flake8_torchperf.absint.domain.site import Site, SiteKind
+    from flake8_torchperf.absint.domain.site import SiteKind
     from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.judgement.site import JudgedSite
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
 
 _BUILTIN = frozenset(dir(builtins))
@@ -28,12 +29,12 @@ _LAZY = (*FUNCTIONS, ast.Lambda)
 class Surroundings:
     """The linted module, with the parent of each node; made once per file that is fixed."""
 
-    def __init__(self, module: ModuleMap, sites: Sequence[Site] = ()) -> None:
+    def __init__(self, module: ModuleMap, sites: Sequence[JudgedSite] = ()) -> None:
         self.module = module
         self.tree = module.tree
         self._sites = sites
         # The sites of a kind, and the index of each among them.
-        self._by_kind: dict[SiteKind, tuple[list[Site], dict[int, int]]] = {}
+        self._by_kind: dict[SiteKind, tuple[list[JudgedSite], dict[int, int]]] = {}
         # The parents of nodes on the way to those that were looked up. Walking whole functions
         # would take longer than linting most files.
         self._parents: dict[int, ast.AST] = {}
@@ -83,11 +84,11 @@ class Surroundings:
             self._learn(node)
         return self._parents.get(id(node))
 
-    def reported(self, *kinds: SiteKind) -> list[Site]:
+    def reported(self, *kinds: SiteKind) -> list[JudgedSite]:
         """Return the places of these kinds that are reported in the module."""
         return [site for site in self._sites if site.kind in kinds]
 
-    def reported_behind(self, site: Site) -> Iterator[Site]:
+    def reported_behind(self, site: JudgedSite) -> Iterator[JudgedSite]:
         """Yield the places of the same kind that are reported behind one, in the file's order."""
         if site.kind not in self._by_kind:
             alike = self.reported(site.kind)
@@ -224,7 +225,7 @@ class Place:
     around: Surroundings
 
     @property
-    def site(self) -> Site:
+    def site(self) -> JudgedSite:
         """The site of the finding: node, operand with its value, traits, loops."""
         return self.finding.site
 

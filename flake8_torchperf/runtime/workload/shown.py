@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from flake8_torchperf.absint.domain.site import Site, SiteKind
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.measured import WAITING
+from flake8_torchperf.judgement.site import JudgedSite
 from flake8_torchperf.runtime.counting.evidence import Counts
 from flake8_torchperf.runtime.workload.plan import SyncRow
 
@@ -34,7 +35,11 @@ _MASKED = frozenset({"index", "index_put", "index_put_"})
 
 
 def was_executed(
-    site: Site, counter: str, spent: Counts, rows: Iterable[SyncRow], dispatched: Iterable[str]
+    site: JudgedSite,
+    counter: str,
+    spent: Counts,
+    rows: Iterable[SyncRow],
+    dispatched: Iterable[str],
 ) -> bool:
     """True if the operation of a site was seen at work in its statement.
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.judgement.site import JudgedSite
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 # Names for the positions of a function's first mask, its second, and so on, since uses of two masks
@@ -71,7 +71,7 @@ def plan(place: Place) -> Edit | None:
     return Edit(tuple(dict.fromkeys(use.line for use in uses)), facts, where[1])
 
 
-def _mask(site: Site, around: Surroundings) -> ast.expr | None:
+def _mask(site: JudgedSite, around: Surroundings) -> ast.expr | None:
     """Return the mask that a place reads or writes through; None where none is known."""
     node, found, operand = site.node, site.operand, site.operand_node
     chosen = masked_select(node, around)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.judgement.site import JudgedSite
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 # More statements are no longer read at a glance.
@@ -99,7 +99,7 @@ def _behind(place: Place, statement: ast.stmt) -> list[_Read]:
     return found
 
 
-def _read(site: Site, line: ast.stmt, around: Surroundings) -> _Read | None:
+def _read(site: JudgedSite, line: ast.stmt, around: Surroundings) -> _Read | None:
     call, operand = site.node, site.operand
     if not isinstance(call, ast.Call) or not isinstance(operand, Tensor) or call.keywords:
         return None

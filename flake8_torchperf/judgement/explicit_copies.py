@@ -10,19 +10,21 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Cause, Level
-from flake8_torchperf.absint.domain.site import Site, SiteKind
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.hotness.loop_kinds import (
     ENTRIES,
     head_of,
     takes_step,
 )
+from flake8_torchperf.judgement.site import JudgedSite
 
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
 
 
-def asked_for(site: Site) -> Site:
+def asked_for(site: JudgedSite) -> JudgedSite:
     """Return the site, made cold if it is an explicit read that steps do not repeat."""
     if not {AS_DECLARED, AS_NAMED}.isdisjoint(site.traits) and _only_given(site):
         return site.cooled(Cause.DECLARED)
@@ -31,7 +33,7 @@ def asked_for(site: Site) -> Site:
     return site.cooled(Cause.COPY_ASKED)
 
 
-def _is_asked_for(site: Site) -> bool:
+def _is_asked_for(site: JudgedSite) -> bool:
     match site.kind:
         case SiteKind.TRANSFER:
             # `torch.tensor(data, device=device)` makes a tensor on the device and moves none there.
@@ -44,13 +46,13 @@ def _is_asked_for(site: Site) -> bool:
     return False
 
 
-def _moves_items(site: Site) -> bool:
+def _moves_items(site: JudgedSite) -> bool:
     """True for ``[x.to(device) for x in tables]`` in a function that is not known to run often."""
     cold = site.heat.level is Level.LOOP and site.heat.around is Level.COLD
     return cold and "to-device" in site.traits and site.operation in ("to", "cuda")
 
 
-def _repeated(site: Site) -> bool:
+def _repeated(site: JudgedSite) -> bool:
     """True if the site is known to run in each step, or once for each element of a step's data."""
     if site.heat.level is not Level.LOOP:
         if site.kind is not SiteKind.TRANSFER:
@@ -65,7 +67,7 @@ def _repeated(site: Site) -> bool:
     return any(_of_the_data(loop.node, site) for loop in site.loops if loop.node is not None)
 
 
-def _of_the_data(loop: ast.AST, site: Site) -> bool:
+def _of_the_data(loop: ast.AST, site: JudgedSite) -> bool:
     """True if a loop goes over steps, batches or rows of data, and not over an object's entries.
 
     A comprehension makes a list that is a result, so it counts only if it goes over a tensor's
@@ -79,12 +81,12 @@ def _of_the_data(loop: ast.AST, site: Site) -> bool:
     return isinstance(loop, (ast.For, ast.AsyncFor)) and not _kept_entries(head.iter)
 
 
-def _only_given(site: Site) -> bool:
+def _only_given(site: JudgedSite) -> bool:
     """True if a function is only known to be given tensors, not to be called in a step."""
     return site.heat.level is Level.HOT
 
 
-def _copied_in_steps(site: Site) -> bool:
+def _copied_in_steps(site: JudgedSite) -> bool:
     """True if a step copies data to the host that it could process on the device.
 
     An array is for code that needs one: a solver, a viewer, a store. An array of one number is read

@@ -1,0 +1,77 @@
+"""The evidence for how often a place runs, and for whether a wait there is wanted."""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+
+
+class Cause(Enum):
+    """The evidence for how often a place runs, in the order in which it is considered."""
+
+    # What the user says.
+    NAMED_HOT = auto()
+    NAMED_COLD = auto()
+    CONTRACT = auto()
+    # What a profile measured.
+    RAN_OFTEN = auto()
+    RAN_ONCE = auto()
+    NEVER_WAITED = auto()
+    # The function's own text.
+    ELEMENTS = auto()
+    LOOP = auto()
+    TRAINING_STEP = auto()
+    COMPILED = auto()
+    OUTSIDE_STEPS = auto()
+    # Calls that are seen.
+    CALLED = auto()
+    CALLED_IN_LOOP = auto()
+    SET_UP_CALLS = auto()
+    BEFORE_STEPS = auto()
+    SELDOM_CALLS = auto()
+    UNUSED = auto()
+    # Roots by protocol and owner.
+    STEP_ROOT = auto()
+    SET_UP_ROOT = auto()
+    TEST = auto()
+    DATA_WORKER = auto()
+    CONVERSION = auto()
+    REGISTERED = auto()
+    RESULT_KEPT = auto()
+    # Branches.
+    ERROR = auto()
+    WARNING = auto()
+    SOME_STEPS = auto()
+    ONE_ROUND = auto()
+    FIRST_CALL = auto()
+    MADE_ONCE = auto()
+    TRACING = auto()
+    NO_DEVICE = auto()
+    FALLBACK = auto()
+    NOTHING_TO_DO = auto()
+    SWITCHED_OFF = auto()
+    NEVER_LEFT_OUT = auto()
+    # A row of the table of conventions.
+    CONVENTION = auto()
+    # What else the function shows.
+    GIVEN_TENSORS = auto()
+    MODULE_LEVEL = auto()
+    NOTHING = auto()
+    # The place runs as often as any; the wait there is wanted, or costs nothing.
+    ANSWER = auto()
+    AT_ONCE = auto()
+    BESIDE_HOST = auto()
+    COPY_ASKED = auto()
+    DECLARED = auto()
+    EITHER = auto()
+    ERROR_TEXT = auto()
+    EXCHANGED = auto()
+    HANDED_OVER = auto()
+    HOST_NAME = auto()
+    HOST_ONLY = auto()
+    LIST_MADE = auto()
+    MEASURING = auto()
+    NEW_DATA = auto()
+    OPERATION = auto()
+    START_UP = auto()
+    TEXT_MADE = auto()
+    WAITED_FOR = auto()

@@ -1,0 +1,64 @@
+"""The evidence of a site: what the interpreter met there, and how often its function runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Set as AbstractSet
+
+    from flake8_torchperf.absint.domain.heat import Heat
+    from flake8_torchperf.absint.domain.site import SiteKind
+    from flake8_torchperf.absint.domain.values import Value
+    from flake8_torchperf.absint.engine.place import Context, Site
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """A site, the heat ``base`` of its function, and the loops known to go over steps.
+
+    ``traits`` are those of the site and what the text around it adds. ``step_loops`` holds the
+    identities of loops.
+    """
+
+    site: Site
+    base: Heat
+    step_loops: AbstractSet[int]
+    traits: frozenset[str]
+
+    @property
+    def place(self) -> Context:
+        """The place at which the site was recorded."""
+        return self.site.place
+
+    @property
+    def kind(self) -> SiteKind:
+        """The kind of the site."""
+        return self.site.kind
+
+    @property
+    def operation(self) -> str:
+        """The field's name for what happens at the site."""
+        return self.site.operation
+
+    @property
+    def node(self) -> ast.AST:
+        """The expression or statement of the site."""
+        return self.site.node
+
+    @property
+    def operand(self) -> Value | None:
+        """The value read."""
+        return self.site.operand
+
+    @property
+    def operand_node(self) -> ast.AST | None:
+        """The expression of the value read."""
+        return self.site.operand_node
+
+    @property
+    def read(self) -> ast.AST:
+        """The expression of the value read, or else that of the site."""
+        return self.site.operand_node if self.site.operand_node is not None else self.site.node

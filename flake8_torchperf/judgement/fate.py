@@ -1,0 +1,317 @@
+"""Fate: the reasons that a wait is wanted, or takes place on the host."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.absint.domain.values import BESIDE_HOST, Tensor
+from flake8_torchperf.absint.engine.caches import Cache
+from flake8_torchperf.absint.inference.parameters import literal_default
+from flake8_torchperf.events.element_loops import over_elements
+from flake8_torchperf.hotness.branch_frequency import (
+    EXCEPT,
+    FALLBACK,
+    GIVEN_AWAY,
+    HOST_ONLY,
+    LATER,
+)
+from flake8_torchperf.hotness.loop_kinds import around_steps
+from flake8_torchperf.hotness.own_heat import waits_on_purpose
+from flake8_torchperf.intent.collective_metadata import exchanged
+from flake8_torchperf.intent.host_names import given_to_host, moved_later, names_on_way, root
+from flake8_torchperf.intent.number_or_tensor import NumberOrTensor
+from flake8_torchperf.judgement.explicit_copies import (
+    AS_ARRAY,
+    AS_DECLARED,
+    AS_NAMED,
+    made_arrays,
+    made_lists,
+)
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.engine.place import Context, Site
+    from flake8_torchperf.judgement.evidence import Evidence
+    from flake8_torchperf.project.module_index import FunctionNode
+
+# Sites that copy a tensor to the host, or take it apart, for another reader.
+HANDING_OVER = (SiteKind.TRANSFER, SiteKind.TENSOR_ITERATION)
+# Sites that need a size that only the device knows.
+SIZED = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
+# Sites that read a value or a size by a call.
+READING = (
+    SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE,
+    SiteKind.TORCH_CALL, *SIZED,
+)  # fmt: skip
+# Sites that cost nothing if the tensor lies on the host.
+FROM_DEVICE = (
+    *READING, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
+    SiteKind.HOST_REDUCTION, SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.FORMAT,
+    SiteKind.LIST_INDEX, SiteKind.NUMBER_ASSIGNED,
+)  # fmt: skip
+# The trait of a site that ends the graph of compiled code, but is free or intended anywhere else:
+# compiled code holds tensors on the host and arrays in its graph like any other value.
+COMPILER_ONLY = "compiler-only"
+# Each by the identity of the function around a site.
+MADE_ARRAYS: Cache[int, frozenset[int]] = Cache("copies made to be arrays")
+MADE_LISTS: Cache[int, frozenset[int]] = Cache("copies made to be lists")
+EITHER: Cache[int, NumberOrTensor] = Cache("reads of what may be a number")
+MOVED_LATER: Cache[int, dict[str, int]] = Cache("names moved later")
+EXCHANGED: Cache[int, frozenset[str]] = Cache("numbers that processes exchange")
+GIVEN_TO_HOST: Cache[int, frozenset[str]] = Cache("names given to the host's code")
+
+
+def added_traits(site: Site) -> frozenset[str]:
+    """Return the traits of a site, with those that its function's text shows of its result."""
+    traits, function = site.traits, site.place.node
+    if site.kind is SiteKind.TRANSFER and "to-host" in traits and _made_array(site):
+        traits |= {AS_ARRAY}
+    if site.kind in NUMBERS and not site.place.loops and _declares(function, NAMED, OF_NUMBERS):
+        traits |= {AS_DECLARED}
+    if site.kind in READING and _is_returned(function, site.node):
+        traits |= {AS_NAMED}
+    return traits
+
+
+def _made_array(site: Site) -> bool:
+    """True if a copy becomes an array of more than one number."""
+    function, module = site.place.node, site.place.module
+    if function is None or (isinstance(site.operand, Tensor) and site.operand.scalar is True):
+        return False
+    made = MADE_ARRAYS.kept(
+        site.place.analysis,
+        id(function),
+        lambda: made_arrays(module.nodes(function), module.qualify),
+    )
+    return id(site.node) in made
+
+
+def starts_up(e: Evidence) -> bool:
+    """True for a copy to the device whose result is not used."""
+    return e.node is e.place.unused and "to-device" in e.traits and e.operation not in WRITING
+
+
+def is_error_text(e: Evidence) -> bool:
+    """True for text made where an error is handled, or in a function that makes it on demand."""
+    return e.kind is SiteKind.FORMAT and not e.place.traits.isdisjoint((EXCEPT, LATER))
+
+
+def is_handed_over(e: Evidence) -> bool:
+    """True for a copy that is passed to another library, which works on the host."""
+    return e.kind in HANDING_OVER and GIVEN_AWAY in e.place.traits and not e.place.given
+
+
+def is_outside_steps(e: Evidence) -> bool:
+    """True for a copy to the host in a loop around the loop over steps."""
+    loops = e.place.loops
+    return "to-host" in e.traits and bool(loops) and around_steps(loops[-1].node)
+
+
+def makes_text(e: Evidence) -> bool:
+    """True for a copy to the host in a function declared to return text, also with scores."""
+    if "to-host" not in e.traits or e.place.loops:
+        return False
+    return _declares(e.place.node, frozenset(("str",)), TEXTUAL)
+
+
+def is_fallback(e: Evidence) -> bool:
+    """True for a copy in the branch for devices that lack an operation."""
+    return e.kind is SiteKind.TRANSFER and FALLBACK in e.place.traits
+
+
+def is_the_operation(e: Evidence) -> bool:
+    """True for ``def unique(x): return torch.unique(x)``: its callers ask for the operation."""
+    if e.kind not in READING or e.place.loops or not isinstance(e.node, ast.Call):
+        return False
+    match e.node.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            same = e.place.function.rpartition(".")[2].strip("_") == name.strip("_")
+            function = e.place.node
+            return same and function is not None and _hands_back(function, e.node)
+    return False
+
+
+def is_beside_host(e: Evidence) -> bool:
+    """True if an operation with a tensor that is surely on the host shows where the value lies."""
+    return isinstance(e.operand, Tensor) and e.operand.device == BESIDE_HOST
+
+
+def is_made_a_list(e: Evidence) -> bool:
+    """True if a list is made of the value, which waits anyway.
+
+    False in a function that runs every step, where both waits are reported.
+    """
+    place = e.place
+    if e.kind not in SIZED or place.node is None or e.base.level is Level.STEP:
+        return False
+    nodes = place.module.nodes(place.node)
+    made = MADE_LISTS.kept(place.analysis, id(place.node), lambda: made_lists(nodes))
+    return id(e.node) in made
+
+
+def lies_on_host(e: Evidence) -> bool:
+    """True if the value lies on the host, by its name or because the function passes it to numpy.
+
+    A name that the function moves to a device later lies on the host before.
+    """
+    placed = isinstance(e.operand, Tensor) and e.operand.device == "device"
+    if placed or "to-device" in e.traits or e.kind not in FROM_DEVICE:
+        return False
+    read: list[ast.AST] = [e.read]
+    if isinstance(e.node, ast.Subscript):
+        read += [e.node.value, e.node.slice]
+    ctx = e.place
+    table = ctx.analysis.conventions
+    if any(table.says("variable", name, "on-host") for part in read for name in names_on_way(part)):
+        return True
+    if ctx.node is None:
+        return False
+    given = _given_to_host(ctx.node, ctx)
+    if given and any(root(part) in given for part in read):
+        return True
+    moved = _moved_later(ctx.node, ctx)
+    return bool(moved) and any(
+        isinstance(part, ast.expr) and part.lineno < moved.get(root(part), 0) for part in read
+    )
+
+
+def is_exchanged(e: Evidence) -> bool:
+    """True if the value is one that the processes of a group exchange, or made to be exchanged.
+
+    ``size = torch.tensor([n], device=device)``, where processes exchange ``size``.
+    """
+    function = e.place.node
+    if function is None:
+        return False
+    if "to-device" in e.traits:
+        names = _exchanged(function, e.place)
+        return any(
+            _whole(assign.value) is e.node and isinstance(target, ast.Name) and target.id in names
+            for assign in (e.place.module.nodes(function).of(ast.Assign) if names else ())
+            for target in assign.targets
+        )
+    if e.kind not in FROM_DEVICE or over_elements(e.place, e.kind, e.operation):
+        return False
+    names = _exchanged(function, e.place)
+    return bool(names) and any(
+        isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(e.read)
+    )
+
+
+def may_be_a_number(e: Evidence) -> bool:
+    """True if the code tests that the value is a tensor before it makes a number or list of it.
+
+    A parameter whose default is a number counts as well.
+    """
+    function = e.place.node
+    if function is None or e.place.loops or not isinstance(e.operand_node, ast.expr):
+        return False
+    copied = e.kind is SiteKind.TRANSFER and "to-host" in e.traits
+    if e.kind is not SiteKind.HOST_READ and not copied:
+        return False
+    if _number_by_default(root(e.operand_node), function):
+        return True
+    either = EITHER.kept(e.place.analysis, id(function), lambda: NumberOrTensor(function))
+    return either.made_a_number(e.node, ast.unparse(e.operand_node))
+
+
+def answers(e: Evidence) -> bool:
+    """True for ``return torch.equal(a, b)``: the function's callers ask for a Python bool.
+
+    In a function that is known to run in each step, that is no excuse.
+    """
+    if e.kind is not SiteKind.HOST_COMPARISON or e.place.loops:
+        return False
+    if e.place.node is None or e.base.level is Level.STEP:
+        return False
+    return _hands_back(e.place.node, e.node)
+
+
+def takes_host_tensors(e: Evidence) -> bool:
+    """True for an operation that fails with a tensor on a device."""
+    return HOST_ONLY in e.traits
+
+
+def measures(e: Evidence) -> bool:
+    """True for a synchronisation in a function that measures time or records a graph."""
+    return e.kind is SiteKind.SYNCHRONIZE and waits_on_purpose(e.place.node, e.base)
+
+
+# Copies that are useful without their result: they write into something, or a module moves itself.
+WRITING = ("to", "cuda", "copy_", "index_put_")
+
+
+def _number_by_default(name: str, function: FunctionNode) -> bool:
+    """True for a parameter whose default is a number: ``def f(x, dims=2)``."""
+    default = literal_default(name, function)
+    return default is not None and type(default.value) in (int, float)
+
+
+def _declares(function: FunctionNode | None, some: frozenset[str], only: frozenset[str]) -> bool:
+    """True if the declared result names one of ``some``, and no type outside ``only``."""
+    if function is None or function.returns is None:
+        return False
+    told = [n for n in ast.walk(function.returns) if isinstance(n, (ast.Name, ast.Attribute))]
+    names = {n.id if isinstance(n, ast.Name) else n.attr for n in told}
+    return not names.isdisjoint(some) and names <= only
+
+
+# The parts of an annotation of text with its scores; the keys of a dict are no text.
+TEXTUAL = frozenset(("str", "list", "List", "tuple", "Tuple", "float", "int", "Optional", "typing"))
+# Sites that read one number, and the parts of an annotation of a result made of numbers.
+NUMBERS = (SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
+NAMED = frozenset(("dict", "Dict", "Mapping"))
+OF_NUMBERS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}
+
+
+def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:
+    """Return the names that a function moves to a device, with the lines; cached."""
+    return MOVED_LATER.kept(
+        ctx.analysis, id(function), lambda: moved_later(ctx.module.nodes(function))
+    )
+
+
+def _exchanged(function: FunctionNode, ctx: Context) -> frozenset[str]:
+    """Return the names of the values that processes exchange in a function; cached."""
+    qualify = ctx.module.qualify
+    return EXCHANGED.kept(
+        ctx.analysis, id(function), lambda: exchanged(ctx.module.nodes(function), qualify)
+    )
+
+
+def _given_to_host(function: FunctionNode, ctx: Context) -> frozenset[str]:
+    """Return the names that a function passes to code that works on the host; cached."""
+    return GIVEN_TO_HOST.kept(
+        ctx.analysis,
+        id(function),
+        lambda: given_to_host(
+            ctx.module.nodes(function), ctx.module.qualify, ctx.analysis.table.method_names()
+        ),
+    )
+
+
+def _is_returned(function: FunctionNode | None, node: ast.AST) -> bool:
+    """True if the call is the result of a function registered as an operation's implementation.
+
+    ``@linalg.inv.register`` above ``def _(x): return torch.linalg.inv(x)``.
+    """
+    if function is None or not isinstance(node, ast.Call):
+        return False
+    made = [d.func if isinstance(d, ast.Call) else d for d in function.decorator_list]
+    if not any(isinstance(one, ast.Attribute) and one.attr == "register" for one in made):
+        return False
+    return _hands_back(function, node)
+
+
+def _hands_back(function: FunctionNode, node: ast.AST) -> bool:
+    """True if the function returns the value of this node, or a part of it."""
+    return any(isinstance(s, ast.Return) and _whole(s.value) is node for s in ast.walk(function))
+
+
+def _whole(value: ast.expr | None) -> ast.expr | None:
+    """Return ``solve(a, b)`` for ``solve(a, b).solution`` and ``solve(a, b)[0]``."""
+    while isinstance(value, (ast.Attribute, ast.Subscript)):
+        value = value.value
+    return value

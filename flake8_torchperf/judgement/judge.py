@@ -1,0 +1,88 @@
+"""Judgement of sites: each gets a heat, or is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.events.recording import names_rows, waits
+from flake8_torchperf.events.waiting_wrappers import IN_HELPER
+from flake8_torchperf.judgement.evidence import Evidence
+from flake8_torchperf.judgement.explicit_copies import asked_for
+from flake8_torchperf.judgement.fate import COMPILER_ONLY, FROM_DEVICE, added_traits
+from flake8_torchperf.judgement.frames import FrameHeats
+from flake8_torchperf.judgement.place_heat import heat
+from flake8_torchperf.judgement.site import Judged, JudgedSite, Loop
+from flake8_torchperf.judgement.table import PURPOSES, WANTED, first_that_applies
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.heat import Heat
+    from flake8_torchperf.absint.engine.place import Interpreted, Site
+    from flake8_torchperf.hotness.function_heat import FunctionHeats
+
+
+def judge(result: Interpreted, heats: FunctionHeats, base: Heat | None = None) -> Judged:
+    """Return the judged sites of a result; ``base`` is the heat of its function, if that is given.
+
+    Without it, the calls that lead to the function are looked up, if there are sites at all.
+    """
+    frames = FrameHeats(heats, base)
+    try:
+        judged = [_judged(site, frames) for site in result.sites]
+    except RecursionError:
+        judged = []  # expressions nested deeper than Python's own stack: nothing is known of them
+    kept = tuple(one for one in judged if one is not None)
+    return Judged(result.snippet, kept, result.queued)
+
+
+def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
+    """Return the site with its heat; None for a helper's wait at a call that no step repeats."""
+    place = site.place
+    traits = added_traits(site)
+    if "vmap" in traits and not names_rows(site.operand_node or site.node, place):
+        traits -= {"vmap"}
+    evidence = Evidence(site, frames.of(place.frame), frames.step_loops(place.frame), traits)
+    met = place.demoted
+    if IN_HELPER in traits and heat(evidence, met).level < Level.STEP:
+        return None
+    why = first_that_applies(PURPOSES, evidence)
+    if why is None:
+        why = first_that_applies(WANTED, evidence)
+        reads = site.kind in FROM_DEVICE and "to-device" not in traits
+        if place.compiled and reads and (why is not None or not waits(site.operand)):
+            traits, why = traits | {COMPILER_ONLY}, None
+    found = heat(evidence, why if met is None else met)
+    if site.at_once:
+        found = found.cooled(Cause.AT_ONCE)
+    return asked_for(
+        JudgedSite(
+            site.kind,
+            site.operation,
+            site.node,
+            site.operand,
+            found,
+            tuple(Loop(0, one.kind, "", one.node) for one in place.loops),
+            place.function,
+            traits,
+            site.covers,
+            site.operand_node,
+            _compiled(site, traits),
+        )
+    )
+
+
+def _compiled(site: Site, traits: frozenset[str]) -> str:
+    """Return the words for the compiled or transformed code that the site stands in."""
+    if site.operation == "over-compiled":
+        return "transforms a compiled function"
+    if site.operation == "compiled-inside":
+        return "calls a compiled function in a transform"
+    if site.operation == "row-by-row":
+        return "runs row by row under vmap"
+    if "vmap" in traits and site.kind not in (SiteKind.GRAPH_BREAK, SiteKind.RECOMPILE):
+        return "cannot run under vmap"
+    if "fullgraph" in traits and site.kind is not SiteKind.RECOMPILE:
+        return f"{site.place.compiled}, an error under fullgraph"
+    return site.place.compiled
