@@ -34,6 +34,8 @@ def added(node: ast.AugAssign | ast.Assign, target: ast.expr, value: Value, ctx:
 
 def appended(node: ast.Call, ctx: Context) -> None:
     """Report ``losses.append(loss)`` if the list keeps the loss's graph."""
+    if ctx.sink is None:
+        return
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="append"), args=[item], keywords=[]):
             kept = path_of(owner)

@@ -52,6 +52,8 @@ def for_arguments(callee: Value, node: ast.Call, ctx: Context) -> Context:
     numpy's functions take tensors as well, by a copy that is reported separately. A comprehension
     among the arguments is no loop around the call.
     """
+    if ctx.sink is None:
+        return ctx
     if isinstance(callee, External) and "pil" in callee.name.rpartition(".")[2].split("_"):
         return ctx.mark(GIVEN_AWAY).but(given=0)  # images for people, one by one
     sent = callee is UNKNOWN and isinstance(node.func, ast.Attribute) and _sends(node.func)

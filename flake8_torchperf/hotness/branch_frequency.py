@@ -297,7 +297,12 @@ def _answers(env: Env) -> Callable[[str], bool | None]:
 def branch_context(
     ctx: Context, guard: Guard | None, body: Sequence[ast.stmt] | None, *, holds: bool
 ) -> Context:
-    """Return the context of the branch taken if the test's outcome is ``holds``."""
+    """Return the context of the branch taken if the test's outcome is ``holds``.
+
+    Where nothing is reported, only tracing makes a difference: what it returns is left out.
+    """
+    if ctx.sink is None and (guard is None or guard.cause is not Cause.TRACING):
+        return ctx
     if guard is not None:
         if guard.cause is Cause.TRACING:
             # Neither side is the ordinary eager path: one is traced, the other says so.
@@ -314,7 +319,7 @@ def branch_context(
     if body and not ctx.compiled and _only_warns(body, ctx):
         # In compiled code the warning itself is what costs: it ends the graph.
         return ctx.demote(Cause.WARNING)
-    if body and ctx.loops and ctx.sink is not None:
+    if body and ctx.loops:
         return _leaving(ctx, body[-1])
     return ctx
 
@@ -353,9 +358,9 @@ def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
     """Return the context after ``if not should_log: return``, as for an ``else`` of that ``if``."""
     if ctx.compiled and leaves(node, _answers(env)):
         return uncompiled(ctx)
-    if node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
+    if ctx.sink is None or node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
         return ctx
-    if ctx.sink is not None and ctx.node is not None and returns_kept(node, ctx.node):
+    if ctx.node is not None and returns_kept(node, ctx.node):
         return ctx.demote(Cause.MADE_ONCE)
     guard = guard_of(node.test, env, ctx)
     if guard is None or guard.cause is Cause.TRACING:

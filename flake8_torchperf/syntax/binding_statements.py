@@ -6,7 +6,7 @@ import ast
 import copy
 
 from flake8_torchperf.syntax.names import is_name
-from flake8_torchperf.syntax.traversal import DEFINITIONS, walk
+from flake8_torchperf.syntax.traversal import DEFINITIONS, once, walk
 
 # With more simple statements than this, reading one attribute would take too long.
 MAX_STATEMENTS = 60
@@ -15,25 +15,38 @@ MAX_STEPS = 8
 BLOCKS = ("body", "orelse", "finalbody")
 
 
-def binding_statements(body: list[ast.stmt], me: str, attribute: str) -> list[ast.stmt]:
+def binding_statements(
+    method: ast.FunctionDef | ast.AsyncFunctionDef, me: str, attribute: str
+) -> list[ast.stmt]:
     """Return the statements that bind ``self.attribute`` and the names that its value depends on.
 
     The blocks around these statements are copied without their other statements. Empty if there are
     more than `MAX_STATEMENTS`.
     """
-    simple = [s for s in walk(body) if isinstance(s, ast.stmt) and not _blocks(s)]
-    bound = {id(s): _bound(s, me) for s in simple}
+    tables = _bound_by(method)
+    if me not in tables:
+        simple = [s for s in walk(method.body) if isinstance(s, ast.stmt) and not _blocks(s)]
+        tables[me] = [(statement, _bound(statement, me)) for statement in simple]
     kept: set[int] = set()
     wanted = new = {f"{me}.{attribute}"}
     for _ in range(MAX_STEPS):
-        found = [s for s in simple if id(s) not in kept and not bound[id(s)].isdisjoint(new)]
+        found = [s for s, bound in tables[me] if id(s) not in kept and not bound.isdisjoint(new)]
         kept.update(map(id, found))
         used = {name for s in found for name in _used(s, me)}
         new = used - wanted
         wanted = wanted | used
         if not new:
             break
-    return _pruned(body, kept) if len(kept) <= MAX_STATEMENTS else []
+    return _pruned(method.body, kept) if len(kept) <= MAX_STATEMENTS else []
+
+
+@once
+def _bound_by(method: ast.AST) -> dict[str, list[tuple[ast.stmt, set[str]]]]:
+    """Return the table of what the simple statements of a method bind, by the name of ``self``.
+
+    It is filled on demand: a long method makes many attributes, each of which is asked for.
+    """
+    return {}
 
 
 def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:

@@ -123,7 +123,7 @@ def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> d
     attribute is interpreted.
     """
     if _lines(info) > MAX_SUMMARY_LINES:
-        part = binding_statements(info.node.body, self_name(info), name)
+        part = binding_statements(info.node, self_name(info), name)
         if not part or out_of_reach(info, ctx):
             return {}
         return _interpret(info, part, entry(info, owner, None, ctx), NOTHING, ctx).writes

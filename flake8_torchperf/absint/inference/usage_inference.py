@@ -172,8 +172,8 @@ def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowl
     hidden = set(aliases) if any(map(_catches_types, handlers)) else asked
     ends = [aliases]
     for block in (*blocks, *(handler.body for handler in handlers)):
-        inner = _without(aliases, hidden)
         if block:
+            inner = _without(aliases, hidden)
             _walk(block, inner, known)
             ends.append(inner)
     for name in {n for end in ends[1:] for n, uses in end.items() if aliases.get(n) is not uses}:

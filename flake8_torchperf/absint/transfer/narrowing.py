@@ -108,7 +108,8 @@ def _either(values: list[ast.expr], env: Env, ctx: Context, holds: bool) -> Env 
         before = env.get(key)
         if isinstance(found, Union) and isinstance(before, Union):
             # Which of the declared options it is, the test has left open.
-            merged[key] = replace(found, met=before.met)
+            if found.met is not before.met:
+                merged[key] = replace(found, met=before.met)
         elif isinstance(found, Union) and isinstance(before, (Scalar, NDArray)):
             merged[key] = replace(found, met=False)  # declared one, and asked for a tensor
     return merged

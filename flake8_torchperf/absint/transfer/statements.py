@@ -302,6 +302,8 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
 
 def _first(node: ast.If, ctx: Context) -> Guard | None:
     """Return the guard of a branch that only the first call, or its loop's first round, takes."""
+    if ctx.sink is None:
+        return None  # it tells how often something is reported
     loop = ctx.loops[-1].node if ctx.loops else None
     return Guard(Cause.FIRST_CALL, True) if first_only(node, loop, ctx.node) else None
 
