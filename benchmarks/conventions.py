@@ -38,19 +38,13 @@ from judged import read_places
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from flake8_torchperf.absint.domain.cause import Cause
-from flake8_torchperf.absint.domain.heat import Heat, Level
-from flake8_torchperf.absint.driver.caller_review import CallerReview
-from flake8_torchperf.absint.engine.place import Context
+from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.match import rule_for
 from flake8_torchperf.findings.model import Finding
-from flake8_torchperf.hotness import own_heat
-from flake8_torchperf.hotness.propagation import CalledHeats
-from flake8_torchperf.hotness.roots import Lineage, root_of
 from flake8_torchperf.knowledge import conventions
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
 FEW = 5  # a row that hides less does not pay for the line it takes
 LEAST_JUDGED = 4
@@ -65,12 +59,6 @@ NEVER_OFF = frozenset((
     Cause.CALLED, Cause.CALLED_IN_LOOP, Cause.STEP_ROOT, Cause.GIVEN_TENSORS, Cause.MODULE_LEVEL,
     Cause.UNUSED,
 ))  # fmt: skip
-# Questions about the callers of a function, by the cause that a yes to all of them gives.
-QUESTIONS = {
-    Cause.BEFORE_STEPS: "_runs_before_steps",
-    Cause.SET_UP_CALLS: "_sets_up",
-    Cause.SELDOM_CALLS: "_runs_seldom",
-}
 
 
 @dataclass(frozen=True)
@@ -130,13 +118,16 @@ def sources(root: Path) -> list[Source]:
     return [Source(tree, root, one.relative_to(root).as_posix()) for one in found]
 
 
-def told(source: Source, scope: Level) -> list[Finding]:
-    """Return the findings in a file. Raises SyntaxError and others where it is no Python."""
+def told(source: Source, scope: Level, off: str = "") -> list[Finding]:
+    """Return the findings in a file, without the row or cause ``off``.
+
+    Raises SyntaxError and others where it is no Python.
+    """
     file = source.root / source.path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with tokenize.open(file) as text:
-            return lint(text.read(), str(file), Options(scope=scope))
+            return lint(text.read(), str(file), Options(scope=scope, without=(off,)))
 
 
 def lint_file(look: Callable[[Source], list[Place]], source: Source) -> Linted:
@@ -149,9 +140,9 @@ def lint_file(look: Callable[[Source], list[Place]], source: Source) -> Linted:
         return Linted(error=f"{source.tree}/{source.path}: {type(error).__name__}: {error}")
 
 
-def reported(source: Source) -> list[Place]:
+def reported(source: Source, off: str = "") -> list[Place]:
     """Return what the default scope reports, each wait of a row by itself."""
-    found = told(source, Level.HOT)
+    found = told(source, Level.HOT, off)
     return [Place(source, one.line, one.column + 1, one.code) for one in found]
 
 
@@ -176,58 +167,11 @@ def hidden_by(finding: Finding) -> str:
     return RULE if rule_for(finding.site, load_catalogue(), Level.HOT) is None else PACKAGE
 
 
-def switch_off(name: str) -> None:
-    """Let a row or a cause hide nothing in this process."""
-    if not name:
-        return
-    rows = conventions.load_conventions().rows
-    if name == Cause.CONVENTION.name or any(row.id == name for row in rows):
-        kept = () if name == Cause.CONVENTION.name else (row for row in rows if row.id != name)
-        table = conventions.Conventions(tuple(kept))
-        conventions.load_conventions = lambda folders=(): table  # type: ignore[assignment]
-        return
-    cause = Cause[name]
-    _cool_no_site(cause)
-    _cool_no_function(cause)
-    if cause in QUESTIONS:
-        setattr(CalledHeats, QUESTIONS[cause], lambda *_: False)
-    if cause is Cause.SET_UP_CALLS:
-        CallerReview._only_set_up = lambda *_: False  # type: ignore[method-assign]
-
-
-def _cool_no_site(cause: Cause) -> None:
-    demote, cooled = Context.demote, JudgedSite.cooled
-
-    def demote_others(self: Context, why: Cause, row: str = "") -> Context:
-        return self if why is cause else demote(self, why, row)
-
-    def cool_others(self: JudgedSite, why: Cause) -> JudgedSite:
-        return self if why is cause else cooled(self, why)
-
-    Context.demote = demote_others  # type: ignore[method-assign]
-    JudgedSite.cooled = cool_others  # type: ignore[method-assign]
-
-
-def _cool_no_function(cause: Cause) -> None:
-    def other_root(info: FunctionInfo, lineage: Callable[[ClassInfo], Lineage]) -> Cause | None:
-        found = root_of(info, lineage)
-        return None if found is cause else found
-
-    def given(info: FunctionInfo, given_tensors: Callable[[], bool]) -> Heat:
-        return Heat(Level.HOT, Cause.GIVEN_TENSORS, info.name)
-
-    own_heat.root_of = other_root  # type: ignore[attr-defined]
-    if cause is Cause.OUTSIDE_STEPS:
-        own_heat.holds_steps = lambda *_, **__: False  # type: ignore[attr-defined]
-    if cause is Cause.NOTHING:
-        own_heat._by_default = given
-
-
 def lint_all(
-    found: Iterable[Source], look: Callable[[Source], list[Place]], jobs: int, off: str = ""
+    found: Iterable[Source], look: Callable[[Source], list[Place]], jobs: int
 ) -> list[Linted]:
-    """Lint files in processes of their own, in which a row or cause is switched off."""
-    with ProcessPoolExecutor(jobs, initializer=switch_off, initargs=(off,)) as pool:
+    """Lint files in processes of their own."""
+    with ProcessPoolExecutor(jobs) as pool:
         return list(pool.map(partial(lint_file, look), found, chunksize=8))
 
 
@@ -350,7 +294,7 @@ def ablate(trees: Iterable[Path], judged: Sequence[Judged], arguments: argparse.
     if arguments.off:
         asked = to_ask(places, found, arguments.off)
         before = lint_all(asked, reported, arguments.jobs)
-        after = lint_all(asked, reported, arguments.jobs, arguments.off)
+        after = lint_all(asked, partial(reported, off=arguments.off), arguments.jobs)
         print_difference(before, after, judged, arguments.off)
         linted += after
     else:

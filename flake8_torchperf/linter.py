@@ -222,6 +222,7 @@ def _prepared(
     reads: dict[str, str] | None,
 ) -> tuple[Catalogue, Analysis, Names, FunctionHeats]:
     """Return what a module is interpreted with; ``reads`` notes the files that it opens."""
+    from flake8_torchperf.absint.domain.cause import Cause
     from flake8_torchperf.absint.driver.function_analysis import module_constant
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import load_catalogue
@@ -232,15 +233,21 @@ def _prepared(
     from flake8_torchperf.project.resolver import Project
 
     catalogue = load_catalogue(options.rules)
+    ignored = frozenset(cause for cause in Cause if cause.name in options.without)
+    conventions = load_conventions(options.rules)
+    if options.without:
+        every = [row.id for row in conventions.rows] if Cause.CONVENTION in ignored else ()
+        conventions = conventions.without((*options.without, *every))
     analysis = Analysis(
         load(),
         Project(module, reads),
         module_constant,
         catalogue.called_functions,
         compiled,
-        conventions=load_conventions(options.rules),
+        conventions=conventions,
+        ignored=ignored,
     )
-    names = Names(analysis.conventions, options.hot + catalogue.hot, options.cold)
+    names = Names(analysis.conventions, options.hot + catalogue.hot, options.cold, ignored)
     return catalogue, analysis, names, FunctionHeats(analysis, names)
 
 

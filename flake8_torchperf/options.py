@@ -43,8 +43,9 @@ class Options:
     conventions, absolute.
     ``cache`` is None where nobody chose. ``assume_compiled`` counts every module's ``forward`` as
     compiled. ``logging`` is one of `LOGGING`. ``baseline`` is the file that lists old findings,
-    ``profile`` the one that says what ran. Every field pickles, since flake8 may lint in other
-    processes.
+    ``profile`` the one that says what ran. ``without`` names causes and rows of conventions that
+    decide nothing, to measure what each hides; no person chooses it. Every field pickles,
+    since flake8 may lint in other processes.
     """
 
     scope: Level = Level.HOT
@@ -60,6 +61,7 @@ class Options:
     baseline: Path | None = None
     profile: Path | None = None
     logging: str = "report"
+    without: tuple[str, ...] = ()
 
 
 def _word(option: str, value: object, known: Iterable[str]) -> str:

@@ -42,6 +42,7 @@ STAGES = {
         ("flake8_torchperf.absint.driver.function_analysis", "interpret_function"),
         ("flake8_torchperf.absint.driver.function_analysis", "interpret_module"),
     ],
+    "judgement": [("flake8_torchperf.judgement.judge", "judge")],
     "positions": [
         ("flake8_torchperf.findings.report", "locate"),
         ("flake8_torchperf.findings.report", "format_message"),

@@ -10,11 +10,11 @@ from flake8_torchperf.absint.domain.cause import Cause
 from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import Strength, Tensor, tensor_of
-from flake8_torchperf.events.locate import locate
 from flake8_torchperf.events.logging_calls import logged
 from flake8_torchperf.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.findings.consecutive_reads import in_rows
 from flake8_torchperf.findings.heat_text import hidden_by
+from flake8_torchperf.findings.locate import locate
 from flake8_torchperf.findings.match import Raw, find, rule_for
 from flake8_torchperf.findings.message import HOST_READS, LOGGED, format_message, with_reason
 from flake8_torchperf.findings.model import Finding

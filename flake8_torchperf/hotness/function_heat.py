@@ -122,7 +122,9 @@ class FunctionHeats:
         name = module.name
         if name not in self._called:
             calls = self.calls(module)
-            self._called[name] = CalledHeats(calls, self.own, self.is_around_steps)
+            self._called[name] = CalledHeats(
+                calls, self.own, self.is_around_steps, self._names.ignored
+            )
         return self._called[name]
 
     def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:

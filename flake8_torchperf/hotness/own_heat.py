@@ -38,11 +38,15 @@ FINAL = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The evidence that names give: the user's globs, and the table of conventions."""
+    """The evidence that names give: the user's globs, and the table of conventions.
+
+    ``ignored`` are causes that count for nothing, where somebody measures what they hide.
+    """
 
     conventions: Conventions
     hot: tuple[str, ...] = ()
     cold: tuple[str, ...] = ()
+    ignored: frozenset[Cause] = frozenset()
     _of_modules: dict[int, Convention | None] = field(default_factory=dict)
 
     def of_module(self, module: ModuleMap) -> Convention | None:
@@ -94,17 +98,20 @@ def own_heat(
     if any(one in COMPILING for one in info.decorators):
         return Heat(Level.STEP, Cause.COMPILED, info.name, around=Level.STEP)
     root = root_of(info, lineage)
+    root = None if root in names.ignored else root
     if root is Cause.TEST:
         return Heat(Level.COLD, root, info.name, loops=False)
     if takes_training_step(info):
         return Heat(Level.STEP, Cause.TRAINING_STEP, info.name, around=Level.STEP)
-    if holds_steps(info, own_model=root is not Cause.STEP_ROOT):
+    if Cause.OUTSIDE_STEPS not in names.ignored and holds_steps(
+        info, own_model=root is not Cause.STEP_ROOT
+    ):
         return Heat(Level.COLD, Cause.OUTSIDE_STEPS, info.name, loops=False)
     if root is Cause.STEP_ROOT and not is_test_file(info.module):
         return Heat(Level.STEP, root, info.name, around=Level.STEP)
     if root is not None:
         return Heat(Level.COLD, root, info.name, loops=False)
-    return _by_convention(info, names) or _by_default(info, given_tensors)
+    return _by_convention(info, names) or _by_default(info, names, given_tensors)
 
 
 def _by_convention(info: FunctionInfo, names: Names) -> Heat | None:
@@ -157,7 +164,9 @@ def module_names(module: ModuleMap) -> tuple[str, tuple[str, ...]]:
     return own, tuple(packages)
 
 
-def _by_default(info: FunctionInfo, given_tensors: Callable[[], bool]) -> Heat:
+def _by_default(info: FunctionInfo, names: Names, given_tensors: Callable[[], bool]) -> Heat:
+    if Cause.NOTHING in names.ignored:
+        return Heat(Level.HOT, Cause.GIVEN_TENSORS, info.name)
     if not is_test_file(info.module) and given_tensors():
         return Heat(Level.HOT, Cause.GIVEN_TENSORS, info.name)
     return Heat(Level.COLD, Cause.NOTHING, info.name)

@@ -41,7 +41,9 @@ class CalledHeats:
         calls: Calls,
         own: Callable[[FunctionInfo], Heat],
         around: Callable[[ast.AST, ModuleMap], bool],
+        ignored: frozenset[Cause] = frozenset(),
     ) -> None:
+        self._ignored = ignored
         self._calls = calls
         self._own = own
         self._around = around
@@ -73,7 +75,7 @@ class CalledHeats:
             (self._set_up, Cause.SET_UP_CALLS),
             (self._seldom, Cause.SELDOM_CALLS),
         ):
-            if question.of(info):
+            if cause not in self._ignored and question.of(info):
                 return Heat(Level.COLD, cause, info.name, loops=False)
         return heat
 

@@ -24,13 +24,11 @@ if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
 
 
-def asked_for(site: JudgedSite) -> JudgedSite:
-    """Return the site, made cold if it is an explicit read that steps do not repeat."""
+def asked_for(site: JudgedSite) -> Cause | None:
+    """Return the cause for which an explicit read that steps do not repeat is wanted, if any."""
     if not {AS_DECLARED, AS_NAMED}.isdisjoint(site.traits) and _only_given(site):
-        return site.cooled(Cause.DECLARED)
-    if not _is_asked_for(site) or _repeated(site):
-        return site
-    return site.cooled(Cause.COPY_ASKED)
+        return Cause.DECLARED
+    return Cause.COPY_ASKED if _is_asked_for(site) and not _repeated(site) else None
 
 
 def _is_asked_for(site: JudgedSite) -> bool:

@@ -54,23 +54,24 @@ def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
         if place.compiled and reads and (why is not None or not waits(site.operand)):
             traits, why = traits | {COMPILER_ONLY}, None
     found = heat(evidence, why if met is None else met)
-    if site.at_once:
+    ignored = place.analysis.ignored
+    if site.at_once and Cause.AT_ONCE not in ignored:
         found = found.cooled(Cause.AT_ONCE)
-    return asked_for(
-        JudgedSite(
-            site.kind,
-            site.operation,
-            site.node,
-            site.operand,
-            found,
-            tuple(Loop(0, one.kind, "", one.node) for one in place.loops),
-            place.function,
-            traits,
-            site.covers,
-            site.operand_node,
-            _compiled(site, traits),
-        )
+    judged = JudgedSite(
+        site.kind,
+        site.operation,
+        site.node,
+        site.operand,
+        found,
+        tuple(Loop(0, one.kind, "", one.node) for one in place.loops),
+        place.function,
+        traits,
+        site.covers,
+        site.operand_node,
+        _compiled(site, traits),
     )
+    asked = asked_for(judged)
+    return judged if asked is None or asked in ignored else judged.cooled(asked)
 
 
 def _compiled(site: Site, traits: frozenset[str]) -> str:

@@ -108,4 +108,6 @@ WANTED = (
 
 def first_that_applies(rows: Sequence[Row], evidence: Evidence) -> Cause | None:
     """Return the cause of the first row that applies to a site; None if none does."""
-    return next((row.cause for row in rows if row.applies(evidence)), None)
+    ignored = evidence.place.analysis.ignored
+    causes = (row.cause for row in rows if row.cause not in ignored and row.applies(evidence))
+    return next(causes, None)

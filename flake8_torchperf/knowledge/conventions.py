@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 FILE = "conventions.toml"
 TABLE = Path(__file__).with_name(FILE)
@@ -65,6 +65,10 @@ class Conventions:
     _known: dict[tuple[str, str], Convention | None] = field(default_factory=dict)
     _first: dict[tuple[str, ...], Convention | None] = field(default_factory=dict)
     _patterns: dict[str, list[tuple[re.Pattern[str], Convention]]] = field(default_factory=dict)
+
+    def without(self, ids: Collection[str]) -> Conventions:
+        """Return the table without the rows of these ids."""
+        return Conventions(tuple(row for row in self.rows if row.id not in ids))
 
     def row(self, subject: str, name: str) -> Convention | None:
         """Return the row for this name, leading underscores left out."""

@@ -18,6 +18,7 @@ from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.findings.report import report
 from flake8_torchperf.hotness.function_heat import FunctionHeats
 from flake8_torchperf.hotness.own_heat import Names
+from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.options import Options
 
 # The families of rules whose findings wait; of the second, one that reads in a loop.
@@ -69,7 +70,7 @@ class Sites:
             parameters = declared_parameters(info, analysis)  # kept by the analysis
             parameters[tensor] = Tensor(Reason(f"`{tensor}` is given a tensor"))
             heats = FunctionHeats(analysis, Names(analysis.conventions, (), ()))
-        result = interpret_function(info, analysis, heats)
+        result = judge(interpret_function(info, analysis), heats)
         own = heats.own(info).cause
         told = report(result, self._catalogue, _ALL, info.module.qualify)
         found = [f for f in told if _counts(f, own)]

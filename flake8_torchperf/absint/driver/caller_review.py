@@ -64,7 +64,8 @@ class CallerReview:
         nearby = self._judged(self._heats.calls(info.module).of(info))
         often = any(answer is False for _, answer in nearby)
         asked = heat.level is Level.HOT or heat.cause is Cause.NOTHING
-        if not often and asked and self._only_set_up(info):
+        counts = Cause.SET_UP_CALLS not in self._analysis.ignored
+        if counts and not often and asked and self._only_set_up(info):
             return _cooled(result, Heat(Level.COLD, Cause.SET_UP_CALLS, info.name, loops=False))
         # The rest of the package is searched only where its own module leaves the question open.
         probe = self._watch(info) if len(_callers(nearby)) <= MAX_CALLERS else None

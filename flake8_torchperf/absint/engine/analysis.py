@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Callable
 
+    from flake8_torchperf.absint.domain.cause import Cause
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.project.module_index import (
@@ -108,6 +109,8 @@ class Analysis:
     # parameters of which a function says nothing, as calls in other modules give them
     told: dict[object, dict[str, Value]] = field(default_factory=dict)
     conventions: Conventions = field(default_factory=load_conventions)
+    # the evidence that counts for nothing, where somebody measures what it hides
+    ignored: frozenset[Cause] = frozenset()
     # the calls of modules that were seen, by identity
     models_called: set[int] = field(default_factory=set)
     # the operators that were seen to compute on tensors of the device, by identity

@@ -88,7 +88,7 @@ class Context:
 
     def demote(self, why: Cause, row: str = "") -> Context:
         """Return the same place with evidence that sites there cost little; the first counts."""
-        if self.demoted is not None:
+        if self.demoted is not None or why in self.analysis.ignored:
             return self
         return self.but(demoted=why, row=row, outside=len(self.loops))
 
