@@ -1,4 +1,4 @@
-"""What was found in saved texts: a text in, the problems of an earlier run out, if they still hold.
+"""Problems of saved texts: a text in, those of an earlier run out, if they still hold.
 
 Opening a file, and saving another one, ask again for findings that have not changed. The store is
 that of ``torchperf check``; what a person types is not stored before it is saved.
