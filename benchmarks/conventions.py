@@ -37,8 +37,8 @@ from judged import read_places
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from flake8_torchperf.absint.domain.cause import Cause
-from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.match import rule_for
 from flake8_torchperf.findings.model import Finding

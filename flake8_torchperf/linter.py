@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.candidates.nominate import nominate, with_compiled
+from flake8_torchperf.suspects.nominate import nominate, with_compiled
 from flake8_torchperf.digest import promises
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.answers import noting
@@ -27,17 +27,17 @@ from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from flake8_torchperf.absint.domain.heat import Heat
-    from flake8_torchperf.absint.domain.values import Value
-    from flake8_torchperf.absint.engine.analysis import Analysis
-    from flake8_torchperf.candidates.nominate import Suspects
+    from flake8_torchperf.judgement.heat import Heat
+    from flake8_torchperf.values.values import Value
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.suspects.nominate import Suspects
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.model import Finding
-    from flake8_torchperf.hotness.function_heat import FunctionHeats
-    from flake8_torchperf.hotness.own_heat import Names
+    from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.frequency.own_heat import Names
     from flake8_torchperf.judgement.site import Judged
     from flake8_torchperf.options import Options
-    from flake8_torchperf.profile import Profiled
+    from flake8_torchperf.history.profile import Profiled
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
@@ -97,7 +97,7 @@ class LineValues:
 
 def values_in(source: str, filename: str, line: int, options: Options) -> LineValues:
     """Interpret what stands around a line, suspect or not. Raises SyntaxError."""
-    from flake8_torchperf.absint.driver.watched_values import values_in_line
+    from flake8_torchperf.interpreter.driver.watched_values import values_in_line
     from flake8_torchperf.project.resolver import split_lines
 
     tree = ast.parse(source)
@@ -191,7 +191,7 @@ def _profiled(module: ModuleMap, options: Options) -> Profiled | None:
     """Return what a profile says of the module's statements; None if it says nothing."""
     if options.profile is None or module.path is None:
         return None
-    from flake8_torchperf.profile import Profiled, read
+    from flake8_torchperf.history.profile import Profiled, read
     from flake8_torchperf.syntax.statements import Statements
 
     entries = read(options.profile).entries_of(str(module.path))
@@ -222,12 +222,12 @@ def _prepared(
     reads: dict[str, str] | None,
 ) -> tuple[Catalogue, Analysis, Names, FunctionHeats]:
     """Return what a module is interpreted with; ``reads`` notes the files that it opens."""
-    from flake8_torchperf.absint.domain.cause import Cause
-    from flake8_torchperf.absint.driver.function_analysis import module_constant
-    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.values.cause import Cause
+    from flake8_torchperf.interpreter.driver.function_analysis import module_constant
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import load_catalogue
-    from flake8_torchperf.hotness.function_heat import FunctionHeats
-    from flake8_torchperf.hotness.own_heat import Names
+    from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.frequency.own_heat import Names
     from flake8_torchperf.knowledge.conventions import load_conventions
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.resolver import Project
@@ -263,8 +263,8 @@ def _with_contracts(
     promised = options.sync_free or analysis.project.modules_that_promise()
     if not promised and not promises("".join(analysis.project.linted.lines).encode()):
         return findings
-    from flake8_torchperf.absint.domain.heat import Level
-    from flake8_torchperf.absint.driver.contract_findings import with_contracts
+    from flake8_torchperf.judgement.heat import Level
+    from flake8_torchperf.contracts.findings import with_contracts
 
     keys = frozenset(info.key for info in suspects.functions)
     whole = replace(options, scope=Level.COLD)
@@ -278,10 +278,10 @@ def _findings(
     options: Options,
     reads: dict[str, str] | None,
 ) -> list[Finding]:
-    from flake8_torchperf.absint.domain.heat import SAID, Level
-    from flake8_torchperf.absint.driver import function_analysis as driver
-    from flake8_torchperf.absint.driver.caller_review import CallerReview
-    from flake8_torchperf.absint.driver.selection import Selection
+    from flake8_torchperf.judgement.heat import SAID, Level
+    from flake8_torchperf.interpreter.driver import function_analysis as driver
+    from flake8_torchperf.judgement.review.caller_review import CallerReview
+    from flake8_torchperf.judgement.review.selection import Selection
     from flake8_torchperf.judgement.judge import judge
 
     catalogue, analysis, names, heats = _prepared(module, compiled, options, reads)

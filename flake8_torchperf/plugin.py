@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf import __version__
 from flake8_torchperf.prefilter import concerns, states_contracts
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
-from flake8_torchperf.told import Told, as_rows, tell
+from flake8_torchperf.history.finding_record import Told, as_rows, tell
 
 if TYPE_CHECKING:
     import argparse
@@ -157,7 +157,7 @@ class TorchPerfPlugin:
         path = self.options().baseline
         if path is None or not found:
             return found
-        from flake8_torchperf.baseline import known_before, read
+        from flake8_torchperf.history.baseline import known_before, read
 
         known = known_before(found, read(path).allowed(self._filename))[0]
         return [told for index, told in enumerate(found) if index not in known]
@@ -206,7 +206,7 @@ def check_files(options: Options) -> None:
     if options.baseline is None and options.profile is None:
         return
     from flake8_torchperf import baseline, profile
-    from flake8_torchperf.data_files import DataFileError
+    from flake8_torchperf.history.data_files import DataFileError
     from flake8_torchperf.options import OptionError
 
     for option, module, path in (

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PLACE = "from flake8_torchperf.absint.driver import function_analysis as f; print(f.__file__)"
+PLACE = "from flake8_torchperf.interpreter.driver import function_analysis as f; print(f.__file__)"
 
 
 def main() -> int:

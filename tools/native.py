@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What takes the place of what a module imports from dataclasses.
-IMPORTS = "from flake8_torchperf.absint.domain.record import changed as replace"
+IMPORTS = "from flake8_torchperf.values.record import changed as replace"
 # Modules that stay Python: what the others are written out with; a kind of dict, of which compiled
 # code would ask what any dict answers; and the readers of rule pages, which run once.
 LEFT_OUT = (
-    "absint/domain/record.py",
+    "values/record.py",
     "findings/catalogue.py",
     "findings/documentation.py",
     "findings/page.py",
@@ -61,7 +61,7 @@ def native(text: str) -> str:
                 _write_kept(node, lines)
                 if decorators and _is_record(decorators[0]):
                     _write_record(node, decorators[0], lines)
-            case ast.ImportFrom(module="dataclasses" | "flake8_torchperf.absint.domain.record"):
+            case ast.ImportFrom(module="dataclasses" | "flake8_torchperf.values.record"):
                 _put([IMPORTS], node.lineno - 1, node.end_lineno or node.lineno, lines)
     return "\n".join(lines) + "\n"
 

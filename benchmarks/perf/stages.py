@@ -29,18 +29,18 @@ STAGES = {
         ("flake8_torchperf.linter", "_compiled"),
         ("flake8_torchperf.linter", "nominate"),
         ("flake8_torchperf.linter", "with_compiled"),
-        ("flake8_torchperf.absint.driver.selection", "Selection.chosen"),
-        ("flake8_torchperf.absint.driver.selection", "Selection.module_level"),
+        ("flake8_torchperf.judgement.review.selection", "Selection.chosen"),
+        ("flake8_torchperf.judgement.review.selection", "Selection.module_level"),
         ("flake8_torchperf.linter", "callers_first"),
     ],
     "parse": [
         ("flake8_torchperf.project.lazy_index", "_parsed"),
-        ("flake8_torchperf.absint.stated_types.annotations", "parse_expression_text"),
+        ("flake8_torchperf.interpreter.stated_types.annotations", "parse_expression_text"),
     ],
     "index": [("flake8_torchperf.project.resolver", "_read_file")],
     "interpret": [
-        ("flake8_torchperf.absint.driver.function_analysis", "interpret_function"),
-        ("flake8_torchperf.absint.driver.function_analysis", "interpret_module"),
+        ("flake8_torchperf.interpreter.driver.function_analysis", "interpret_function"),
+        ("flake8_torchperf.interpreter.driver.function_analysis", "interpret_module"),
     ],
     "judgement": [("flake8_torchperf.judgement.judge", "judge")],
     "positions": [

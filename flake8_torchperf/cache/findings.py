@@ -13,7 +13,7 @@ from flake8_torchperf.cache.memory import Memory
 from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.cache.store import SWEEP_EVERY, Store
 from flake8_torchperf.digest import digest
-from flake8_torchperf.told import Told, restored
+from flake8_torchperf.history.finding_record import Told, restored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -42,7 +42,7 @@ def conditions(options: Options, more: Iterable[str] = ()) -> str:
     ]
     pages = [_pages(folder) for folder in options.rules]
     if options.profile is not None:
-        from flake8_torchperf.profile import fingerprint
+        from flake8_torchperf.history.profile import fingerprint
 
         chosen.append(fingerprint(options.profile))
     python = f"{sys.implementation.cache_tag} {sys.version}"

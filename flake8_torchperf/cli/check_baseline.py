@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8.formatting.base import BaseFormatter
 
-from flake8_torchperf.baseline import (
+from flake8_torchperf.history.baseline import (
     MARK,
     NEVER,
     Baseline,
@@ -23,7 +23,7 @@ from flake8_torchperf.baseline import (
 from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.cli.check_files import UNREADABLE, place_of, selected
 from flake8_torchperf.cli.parser import fail
-from flake8_torchperf.data_files import relative
+from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from flake8.violation import Violation
 
-    from flake8_torchperf.baseline import Key
+    from flake8_torchperf.history.baseline import Key
     from flake8_torchperf.cli.check_manager import Manager
-    from flake8_torchperf.told import Place, Told
+    from flake8_torchperf.history.finding_record import Place, Told
 
 # Entries that can be removed are named up to this many.
 _NAMED = 10

@@ -30,7 +30,7 @@ from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.prefilter import concerns, states_contracts
 from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.syntax.parsing import require_python, syntax_error
-from flake8_torchperf.told import restored
+from flake8_torchperf.history.finding_record import restored
 
 if TYPE_CHECKING:
     import argparse
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.cache.memory import Memory
     from flake8_torchperf.options import Options
-    from flake8_torchperf.told import Place, Told
+    from flake8_torchperf.history.finding_record import Place, Told
 
 # A file's name, its rows, and what flake8 counted in it.
 Result: TypeAlias = "tuple[str, list[Any], dict[str, int]]"
@@ -385,7 +385,7 @@ def _import_before(filenames: Sequence[str]) -> None:
     for callers in. The other modules that a process reads take under 2 % of its time.
     """
     from flake8_torchperf import linter  # noqa: F401
-    from flake8_torchperf.absint.driver import caller_review, function_analysis  # noqa: F401
+    from flake8_torchperf.interpreter.driver import caller_review, function_analysis  # noqa: F401
     from flake8_torchperf.findings import catalogue, report  # noqa: F401
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.module_index import read_module

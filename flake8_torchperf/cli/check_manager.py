@@ -30,7 +30,7 @@ from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.report.progress import Bar
 from flake8_torchperf.digest import digest
 from flake8_torchperf.suppression import Suppression
-from flake8_torchperf.told import led, restored, rows_of
+from flake8_torchperf.history.finding_record import led, restored, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from flake8.style_guide import StyleGuideManager
     from flake8.violation import Violation
 
-    from flake8_torchperf.told import Place, Told
+    from flake8_torchperf.history.finding_record import Place, Told
 
 
 class Manager(checker.Manager):

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.cli.check_baseline import Findings, OldFindings
     from flake8_torchperf.cli.report.reported import Gathered
     from flake8_torchperf.options import Options
-    from flake8_torchperf.told import Told
+    from flake8_torchperf.history.finding_record import Told
 
 
 class CheckApplication(Application):

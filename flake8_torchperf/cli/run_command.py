@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.cli.main import save, unwritable
 from flake8_torchperf.cli.parser import add_parser, fail
 from flake8_torchperf.cli.settings.options import add_settings, settings
@@ -207,7 +207,7 @@ def _found(words: list[str]) -> list[str]:
 
 def _save_profile(path: Path, run: Run) -> int:
     from flake8_torchperf.cli.profile.files import save_profile
-    from flake8_torchperf.profile import merge
+    from flake8_torchperf.history.profile import merge
     from flake8_torchperf.runtime.workload.profiling import profile_of
 
     profile = merge(profile_of(one, os.getcwd()) for one in run.processes)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings.page import (
     CatalogueError,
     PageError,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.absint.domain.cause import Cause
-from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import Level
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.absint.domain.heat import Heat, Measured
+    from flake8_torchperf.judgement.heat import Heat, Measured
     from flake8_torchperf.judgement.site import JudgedSite
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.cause import Cause
-from flake8_torchperf.absint.domain.heat import SAID, Level
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import SAID, Level
 from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.findings.match import rule_for
 from flake8_torchperf.judgement.site import Judged
@@ -18,7 +18,7 @@ from flake8_torchperf.judgement.site import Judged
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.absint.domain.heat import Heat, Measured
+    from flake8_torchperf.judgement.heat import Heat, Measured
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.documentation import EvidenceSpec
     from flake8_torchperf.judgement.site import JudgedSite

@@ -9,8 +9,8 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.cause import Cause
-from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings.heat_text import place
 
 if TYPE_CHECKING:

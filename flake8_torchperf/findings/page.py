@@ -13,8 +13,8 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from flake8_torchperf.absint.domain.heat import Level
-from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings.rule import SAFETIES, ChainStep, Match, Rule
 from flake8_torchperf.reserved import RESERVED
 

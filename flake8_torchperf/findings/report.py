@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.cause import Cause
-from flake8_torchperf.absint.domain.heat import Level
-from flake8_torchperf.absint.domain.site import SiteKind
-from flake8_torchperf.absint.domain.values import Strength, Tensor, tensor_of
-from flake8_torchperf.events.logging_calls import logged
-from flake8_torchperf.events.waiting_wrappers import IN_HELPER
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import Strength, Tensor, tensor_of
+from flake8_torchperf.idioms.logging_calls import logged
+from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.findings.consecutive_reads import in_rows
 from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.findings.locate import locate

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from flake8_torchperf.absint.domain.heat import Level
-from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.site import SiteKind
 
 # The degrees of safety of fixes, the safest first; docs/fixes.md says what each promises.
 SAFE, UNSAFE, SUGGESTED = SAFETIES = ("safe", "unsafe", "suggested")

@@ -10,10 +10,10 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.cause import Cause
-from flake8_torchperf.absint.domain.heat import Level
-from flake8_torchperf.absint.domain.site import SiteKind
-from flake8_torchperf.hotness.loop_kinds import (
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.idioms.loop_kinds import (
     ENTRIES,
     head_of,
     takes_step,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.cause import Cause
+from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.judgement import fate
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from flake8_torchperf.profile import Profile
+    from flake8_torchperf.history.profile import Profile
 
 SAVE = "--torchperf-profile-save"
 HELP = (
@@ -43,7 +43,7 @@ def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, None]:
 @contextmanager
 def _recording(config: pytest.Config, name: str) -> Iterator[None]:
     """Record while open, then write. Raises UsageError before the tests where that can't be."""
-    from flake8_torchperf.profile import merge
+    from flake8_torchperf.history.profile import merge
 
     path = Path(config.invocation_params.dir, name.replace("{rank}", os.environ.get("RANK", "0")))
     worker: str = getattr(config, "workerinput", {}).get("workerid", "")
@@ -77,7 +77,7 @@ def _parts(path: Path) -> list[Path]:
 
 def _check(path: Path) -> None:
     """Raise UsageError where no profile can be written, or another file exists."""
-    from flake8_torchperf.profile import ProfileError, parse
+    from flake8_torchperf.history.profile import ProfileError, parse
 
     if not path.parent.is_dir():
         raise pytest.UsageError(f"{SAVE}: there is no folder {path.parent}")
@@ -90,7 +90,7 @@ def _check(path: Path) -> None:
 
 
 def _save(path: Path, profile: Profile) -> None:
-    from flake8_torchperf.profile import write
+    from flake8_torchperf.history.profile import write
 
     try:
         write(path, profile)
@@ -101,7 +101,7 @@ def _save(path: Path, profile: Profile) -> None:
 
 def _taken(path: Path) -> Profile:
     """Return a worker's profile, and delete its file."""
-    from flake8_torchperf.profile import read
+    from flake8_torchperf.history.profile import read
 
     profile = read(path)
     path.unlink()

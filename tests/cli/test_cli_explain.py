@@ -203,7 +203,7 @@ def test_what_a_terminal_has_no_character_for_is_escaped() -> None:
 def test_explaining_needs_neither_torch_nor_the_interpreter() -> None:
     script = (
         "import sys; from flake8_torchperf.cli.main import main; main(['rules']); "
-        "interpreter = 'flake8_torchperf.absint.'; "
+        "interpreter = 'flake8_torchperf.interpreter.'; "
         "loaded = ('torch', interpreter + 'engine', interpreter + 'domain.values'); "
         "sys.exit(any(name in sys.modules for name in loaded))"
     )

@@ -18,7 +18,7 @@ from flake8_torchperf.cli.report.formats import NAMES
 from flake8_torchperf.cli.report.github import SHOWN, annotation
 from flake8_torchperf.cli.report.reported import Reported
 from flake8_torchperf.findings.rule import SITE
-from flake8_torchperf.told import Told
+from flake8_torchperf.history.finding_record import Told
 
 SOURCE = """\
 import torch

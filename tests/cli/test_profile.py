@@ -14,7 +14,7 @@ from linting import ALL, HOT, LOOP
 
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.profile import Entry, Profile, as_text, keyed, merge, parse, read
+from flake8_torchperf.history.profile import Entry, Profile, as_text, keyed, merge, parse, read
 from flake8_torchperf.syntax.statements import Statements
 
 SOURCE = """\

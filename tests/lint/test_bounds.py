@@ -11,7 +11,7 @@ import pytest
 from fuzzing.check import check
 from linting import ALL, HOT
 
-from flake8_torchperf.absint.engine.analysis import STEPS_PER_FUNCTION
+from flake8_torchperf.interpreter.engine.analysis import STEPS_PER_FUNCTION
 from flake8_torchperf.linter import lint
 from flake8_torchperf.plugin import TorchPerfPlugin
 

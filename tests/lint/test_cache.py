@@ -13,7 +13,7 @@ import pytest
 from check_run import COMMAND, check, torchperf
 from flake8_run import flake8
 
-from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.cache import key as key_module
 from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.place import cache_folder
@@ -302,7 +302,7 @@ def test_conditions_hold_what_every_finding_depends_on(
 @pytest.mark.parametrize(
     "name",
     [
-        "absint/calls/call_dispatch.py",
+        "interpreter/calls/call_dispatch.py",
         "plugin.py",
         "knowledge/torch_table.json",
         "knowledge/supplement.toml",

@@ -304,7 +304,7 @@ def test_nothing_is_followed_where_nothing_is_promised(
     def fail(*_: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr("flake8_torchperf.absint.driver.contract_findings.with_contracts", fail)
+    monkeypatch.setattr("flake8_torchperf.contracts.findings.with_contracts", fail)
     plain = ENGINE.replace("  # torchperf: sync-free", "")
     home = written(tmp_path, {**PACKAGE, "engine.py": plain})
     for name in WAITS:

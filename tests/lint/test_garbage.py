@@ -6,7 +6,7 @@ import ast
 import gc
 import weakref
 
-from flake8_torchperf.hotness.function_heat import FunctionHeats
+from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
 from flake8_torchperf.linter import lint_tree
 from flake8_torchperf.options import Options
 from flake8_torchperf.project.module_index import read_module
@@ -38,7 +38,7 @@ def test_heats_go_with_the_analysis() -> None:
             init(self, *given)  # type: ignore[arg-type]
             kept.append(weakref.ref(self))
 
-    import flake8_torchperf.hotness.function_heat as place
+    import flake8_torchperf.judgement.frequency.function_heat as place
 
     before, place.FunctionHeats = place.FunctionHeats, Seen  # type: ignore[assignment, misc]
     lines = tuple(SOURCE.splitlines(keepends=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from linting import ALL, PRELUDE, check, table
 
-from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options
 
 MASKS = {

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.absint.domain.cause import Cause
-from flake8_torchperf.absint.domain.heat import Cost, Heat, Level
-from flake8_torchperf.absint.domain.site import SiteKind
-from flake8_torchperf.absint.domain.values import NONE, Reason, Tensor, Union
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import Cost, Heat, Level
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import NONE, Reason, Tensor, Union
 from flake8_torchperf.findings.catalogue import index, load_catalogue
 from flake8_torchperf.findings.match import chain_ends_with, find, rule_for
 from flake8_torchperf.findings.message import (

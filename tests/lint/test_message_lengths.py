@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
-from flake8_torchperf.absint.domain.cause import Cause
-from flake8_torchperf.absint.domain.heat import Cost, Heat, Level, Measured
-from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import Cost, Heat, Level, Measured
+from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.message import (
     LONGEST,

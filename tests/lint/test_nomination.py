@@ -15,7 +15,7 @@ import test_interpreter_records
 from linting import ALL, check, findings, program, table
 
 from flake8_torchperf import linter
-from flake8_torchperf.candidates.nominate import Suspects
+from flake8_torchperf.suspects.nominate import Suspects
 
 ALONE = {
     "a match": """

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from linting import ALL
 
-from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings import catalogue as catalogue_module
 from flake8_torchperf.findings import vocabulary
 from flake8_torchperf.findings.catalogue import (

@@ -14,7 +14,7 @@ import compiling
 import pytest
 from native import CHANGED, LEFT_OUT, NotPlainError, is_left_out, native
 
-from flake8_torchperf.absint.domain import record
+from flake8_torchperf.values import record
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "flake8_torchperf"
@@ -31,7 +31,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from flake8_torchperf.absint.domain.record import record
+from flake8_torchperf.values.record import record
 
 BESIDE = ("host", "device")
 KINDS = (ast.Name, ast.Call)

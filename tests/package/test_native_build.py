@@ -72,8 +72,8 @@ def compiled(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def is_compiled(python: Path, folder: Path) -> bool:
     """Does this Python, started in a folder, import the compiled modules of its environment?"""
     said = (
-        "from flake8_torchperf.absint.domain import values\n"
-        "from flake8_torchperf.absint.driver import function_analysis\n"
+        "from flake8_torchperf.values import values\n"
+        "from flake8_torchperf.interpreter.driver import function_analysis\n"
         "print(function_analysis.__file__, values.__file__)"
     )
     return all(

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 from fixing import unmarked
 from linting import PRELUDE
 
-from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import FixExample, read_documentation
 from flake8_torchperf.findings.model import Edit

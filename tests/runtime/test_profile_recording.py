@@ -14,7 +14,7 @@ from check_run import check, torchperf
 
 torch = pytest.importorskip("torch")
 
-from flake8_torchperf.profile import Entry, Profile, read  # noqa: E402
+from flake8_torchperf.history.profile import Entry, Profile, read  # noqa: E402
 from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
 from flake8_torchperf.runtime.counting import cuda_syncs  # noqa: E402
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from signals import hear_ctrl_c
 
-from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.workload import launch

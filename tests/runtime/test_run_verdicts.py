@@ -13,7 +13,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from flake8_torchperf.absint.domain.heat import Level  # noqa: E402
+from flake8_torchperf.judgement.heat import Level  # noqa: E402
 from flake8_torchperf.cli.run_page import page  # noqa: E402
 from flake8_torchperf.cli.run_report import as_text  # noqa: E402
 from flake8_torchperf.options import Options  # noqa: E402

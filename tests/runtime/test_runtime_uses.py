@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.linter import lint

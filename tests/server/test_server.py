@@ -18,7 +18,7 @@ from lsprotocol import types
 from pytest_lsp import LanguageClient, LspSpecificationWarning, client_capabilities
 from typing_along.editor import Buffer, Editor, applied, capabilities, editor
 
-from flake8_torchperf.profile import Entry, Profile, keyed, write
+from flake8_torchperf.history.profile import Entry, Profile, keyed, write
 from flake8_torchperf.syntax.statements import Statements
 
 pytestmark = pytest.mark.filterwarnings(

@@ -22,7 +22,7 @@ from call_waits.model import (
 )
 from call_waits.paths import Guard
 from call_waits.sources import Callee, named
-from flake8_torchperf.absint.domain.values import Tensor
+from flake8_torchperf.values.values import Tensor
 from flake8_torchperf.syntax.compile_guards import GUARDS
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
 

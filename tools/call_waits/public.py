@@ -14,7 +14,7 @@ from torch_table.namespaces import Catalogue, catalogue
 from call_waits.model import Atom, Facts
 from call_waits.sources import Callee, Sources
 from call_waits.walk import Walk
-from flake8_torchperf.absint.domain.values import (
+from flake8_torchperf.values.values import (
     NoneValue,
     Sequence,
     Tensor,
@@ -25,7 +25,7 @@ from flake8_torchperf.absint.domain.values import (
 # Classes whose methods the linter knows by themselves: a tensor's, and what waits on purpose.
 _KNOWN = ("tensor", "event", "stream")
 # Modules whose tensors lie on the host, which their sources do not show: device_mesh.py makes the
-# ranks there. `ON_HOST` in absint/models/torch_classes.py says so of the mesh.
+# ranks there. `ON_HOST` in interpreter/models/torch_classes.py says so of the mesh.
 _ON_HOST = ("device_mesh.py",)
 
 

@@ -6,18 +6,18 @@ import ast
 from dataclasses import dataclass, replace
 
 from call_waits.sources import Callee
-from flake8_torchperf.absint.domain.cause import Cause
-from flake8_torchperf.absint.domain.heat import Level
-from flake8_torchperf.absint.domain.site import SiteKind
-from flake8_torchperf.absint.domain.values import Reason, Tensor
-from flake8_torchperf.absint.driver.function_analysis import interpret_function
-from flake8_torchperf.absint.inference.parameters import declared_parameters
-from flake8_torchperf.candidates.nominate import called_name
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import Reason, Tensor
+from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
+from flake8_torchperf.interpreter.inference.parameters import declared_parameters
+from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.findings.catalogue import Catalogue, load_catalogue
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.findings.report import report
-from flake8_torchperf.hotness.function_heat import FunctionHeats
-from flake8_torchperf.hotness.own_heat import Names
+from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+from flake8_torchperf.judgement.frequency.own_heat import Names
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.options import Options
 

@@ -13,11 +13,11 @@ from typing import Any
 import torch
 from torch_table.stubs import undispatched
 
-from flake8_torchperf.absint.driver.function_analysis import module_constant
-from flake8_torchperf.absint.engine.analysis import Analysis
-from flake8_torchperf.absint.inference.parameters import declared_parameters, parameters_of
-from flake8_torchperf.hotness.function_heat import FunctionHeats
-from flake8_torchperf.hotness.own_heat import Names
+from flake8_torchperf.interpreter.driver.function_analysis import module_constant
+from flake8_torchperf.interpreter.engine.analysis import Analysis
+from flake8_torchperf.interpreter.inference.parameters import declared_parameters, parameters_of
+from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+from flake8_torchperf.judgement.frequency.own_heat import Names
 from flake8_torchperf.knowledge.table import load
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap, read_module
 from flake8_torchperf.project.resolver import Project, split_lines

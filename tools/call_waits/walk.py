@@ -25,7 +25,7 @@ from call_waits.model import (
 from call_waits.paths import guards
 from call_waits.sites import Sites, Wait
 from call_waits.sources import Callee, Sources, named
-from flake8_torchperf.absint.domain.values import (
+from flake8_torchperf.values.values import (
     UNKNOWN,
     Scalar,
     Union,

@@ -27,7 +27,7 @@ from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 from flake8_torchperf.suppression import Suppression
 from flake8_torchperf.syntax.parsing import require_python
-from flake8_torchperf.told import rows_of
+from flake8_torchperf.history.finding_record import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

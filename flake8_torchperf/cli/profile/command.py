@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.cli.parser import Parser, add_parser, complain, fail
 
 if TYPE_CHECKING:
-    from flake8_torchperf.profile import Entry, Profile
+    from flake8_torchperf.history.profile import Entry, Profile
 
 # Statements that are shown where nobody asks for another number.
 SHOWN = 20
@@ -51,7 +51,7 @@ def _limit(word: str) -> int:
 def run_merge(arguments: argparse.Namespace) -> int:
     """Add up profiles; returns the exit status."""
     from flake8_torchperf.cli.profile.files import save_profile, unsuitable
-    from flake8_torchperf.profile import ProfileError, merge, read
+    from flake8_torchperf.history.profile import ProfileError, merge, read
 
     if problem := unsuitable(arguments.out):
         return fail(f"profile merge: {problem}")
@@ -65,7 +65,7 @@ def run_merge(arguments: argparse.Namespace) -> int:
 def run_show(arguments: argparse.Namespace) -> int:
     """Print the statements of a profile that cost most; returns the exit status."""
     from flake8_torchperf.cli.profile.files import number
-    from flake8_torchperf.profile import ProfileError, read
+    from flake8_torchperf.history.profile import ProfileError, read
 
     try:
         profile = read(arguments.file)

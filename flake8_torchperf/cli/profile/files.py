@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.cli.main import unwritable
 from flake8_torchperf.cli.parser import fail
-from flake8_torchperf.profile import MARK, ProfileError, parse, write
+from flake8_torchperf.history.profile import MARK, ProfileError, parse, write
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from flake8_torchperf.profile import Profile
+    from flake8_torchperf.history.profile import Profile
 
 
 def unsuitable(path: Path) -> str:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.report.reported import Gathered, rules
-from flake8_torchperf.told import MODULE
+from flake8_torchperf.history.finding_record import MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -14,7 +14,7 @@ from flake8_torchperf.digest import digest_of
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.reserved import RESERVED
-from flake8_torchperf.told import Told, without_style
+from flake8_torchperf.history.finding_record import Told, without_style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from flake8.violation import Violation
 
     from flake8_torchperf.findings.rule import Rule
-    from flake8_torchperf.told import Place
+    from flake8_torchperf.history.finding_record import Place
 
 # Three levels for how often a finding is paid for, the worst first.
 WORST, MIDDLE, LEAST = "error", "warning", "note"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.profile import Profiled, read
+from flake8_torchperf.history.profile import Profiled, read
 from flake8_torchperf.syntax.statements import Statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from flake8_torchperf.profile import Entry
+    from flake8_torchperf.history.profile import Entry
 
 
 def notes(path: Path, linted: Iterable[str]) -> list[str]:

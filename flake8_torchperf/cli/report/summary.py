@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from flake8.statistics import Statistics
 
-    from flake8_torchperf.told import Told
+    from flake8_torchperf.history.finding_record import Told
 
 # The codes that are named, the most frequent first; the others are dots.
 _NAMED = 3

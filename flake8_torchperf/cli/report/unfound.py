@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.findings.heat_text import duration
 from flake8_torchperf.findings.message import printable
 from flake8_torchperf.linter import lint
-from flake8_torchperf.profile import SHOWN, Profiled, read
+from flake8_torchperf.history.profile import SHOWN, Profiled, read
 from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.syntax.statements import Statements
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from flake8_torchperf.absint.domain.heat import Measured
+    from flake8_torchperf.judgement.heat import Measured
     from flake8_torchperf.options import Options
 
 # More would hide the findings above them; `torchperf profile show` has them all.

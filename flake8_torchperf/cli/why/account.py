@@ -6,9 +6,9 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.cause import Cause
-from flake8_torchperf.absint.domain.heat import FREE, Level
-from flake8_torchperf.absint.domain.values import (
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import FREE, Level
+from flake8_torchperf.values.values import (
     BESIDE_HOST,
     BoundMethod,
     ClassValue,
@@ -30,8 +30,8 @@ from flake8_torchperf.linter import lint, values_in
 from flake8_torchperf.project.resolver import split_lines
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.domain.heat import Heat
-    from flake8_torchperf.absint.domain.values import Value
+    from flake8_torchperf.judgement.heat import Heat
+    from flake8_torchperf.values.values import Value
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.options import Options
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Cost
+from flake8_torchperf.judgement.heat import Cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.values import Strength, tensor_of
-from flake8_torchperf.events.waiting_wrappers import IN_HELPER
+from flake8_torchperf.values.values import Strength, tensor_of
+from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.findings.message import FIXABLE
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.registry import load

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.values import Strength, Tensor
+from flake8_torchperf.values.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.numbers import is_whole
 from flake8_torchperf.fixes.safe.fill_on_device import CONSTANTS

@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.site import SiteKind
-from flake8_torchperf.absint.domain.values import Tensor
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import names_in, text_of
 from flake8_torchperf.fixes.pieces.evaluation import is_condition

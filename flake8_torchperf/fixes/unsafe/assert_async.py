@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Level
-from flake8_torchperf.absint.domain.values import Strength, Tensor
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.pieces.numbers import is_real

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.absint.domain.heat import Level
-from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
@@ -24,7 +24,7 @@ from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.findings.documentation import EvidenceSpec
     from flake8_torchperf.findings.model import Finding
 
@@ -219,8 +219,8 @@ def unparsable(path: Path, error: Exception) -> str:
 
 def _machine(module: ModuleMap, settings: Settings) -> Analysis:
     """Return the interpreter's shared state for one file, as the pipeline sets it up."""
-    from flake8_torchperf.absint.driver.function_analysis import module_constant
-    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.interpreter.driver.function_analysis import module_constant
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.knowledge.conventions import load_conventions
     from flake8_torchperf.knowledge.table import load

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings.measured import WAITING
 from flake8_torchperf.judgement.site import JudgedSite
 from flake8_torchperf.runtime.counting.evidence import Counts

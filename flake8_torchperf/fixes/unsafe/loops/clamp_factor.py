@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.provenance import Strength
+from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import fresh_name, names_in
 

@@ -10,8 +10,8 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.site import SiteKind
-from flake8_torchperf.absint.domain.values import Tensor
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import bound_by, fresh_name, names_in
 from flake8_torchperf.fixes.pieces.evaluation import is_lazy

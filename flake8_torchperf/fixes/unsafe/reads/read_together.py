@@ -11,7 +11,7 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.absint.domain.values import Tensor
+from flake8_torchperf.values.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import bound_by, names_in
 from flake8_torchperf.fixes.pieces.evaluation import is_lazy

@@ -1,0 +1,1 @@
+"""Files that hold findings and measurements: baselines and profiles."""

@@ -1,0 +1,207 @@
+"""A finding as a flat row of plain values, for caches and other processes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+
+from flake8_torchperf.digest import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from flake8_torchperf.judgement.heat import Measured
+    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.syntax.statements import Places
+
+Place: TypeAlias = "tuple[int, int, str]"
+# A finding, whole or in plain values.
+InRow = TypeVar("InRow", "Finding", "Told")
+
+MODULE = "<module>"
+# Source text longer than this is cut, and told apart by its digest.
+LONGEST_SOURCE = 160
+_DIGITS = 16
+
+# What formatters change, or Python releases write differently from an ast: spaces, line breaks,
+# parentheses, and the quotes and backslashes of strings.
+_TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))  # from Python 3.11
+_STYLE = re.compile(r"[\s()\"'\\]+")
+
+
+class Told(NamedTuple):
+    """A finding in plain values.
+
+    Lines count from 1, columns from 0; ``end_column`` is the first one behind. ``text`` begins with
+    the code. ``cost`` says how often it is paid for ("per step"). ``function`` is the qualified
+    name of the function around it, ``source`` its text in a form that no reformatting changes.
+    ``fixable`` is 1 where a safe fix rewrites it, ``quiet`` where its statement mentions noqa. By a
+    profile, its statement ``ran`` and ``waits`` so often, for ``seconds`` if that was measured.
+    Findings with the same ``row`` wait directly after each other; ``lead`` is the text of one that
+    is reported for those after it (see `as_rows`).
+    """
+
+    line: int
+    column: int
+    text: str
+    end_line: int = 0
+    end_column: int = 0
+    cost: str = ""
+    function: str = MODULE
+    source: str = ""
+    fixable: int = 0
+    quiet: int = 0
+    ran: int = 0
+    waits: int = 0
+    seconds: float = 0.0
+    row: str = ""
+    lead: str = ""
+
+    @property
+    def place(self) -> Place:
+        """The line, column and text, by which flake8 knows the finding."""
+        return (self.line, self.column, self.text)
+
+    @property
+    def measured(self) -> tuple[float, int, int]:
+        """The seconds, waits and runs by which findings are ranked; all 0 without a profile."""
+        return (self.seconds, self.waits, self.ran)
+
+    @property
+    def code(self) -> str:
+        """The rule's code."""
+        return self.text.partition(" ")[0]
+
+
+def tell(finding: Finding, places: Places, lines: Sequence[str]) -> Told:
+    """Return the row of a finding in the module that ``places`` were made from."""
+    node = finding.site.node
+    function, last = places.around(getattr(node, "lineno", finding.line))
+    statement = lines[finding.line - 1 : max(finding.end_line, last)]
+    return Told(
+        finding.line,
+        finding.column,
+        f"{finding.code} {finding.message}",
+        finding.end_line,
+        finding.end_column,
+        finding.site.heat.cost.value,
+        function or MODULE,
+        normal_form(node),
+        int(any(edit.safety == "safe" for edit in finding.edits)),
+        int(any("noqa" in line.lower() for line in statement)),
+        *_spent(finding.site.heat.measured),
+        finding.row,
+        f"{finding.code} {finding.lead}" if finding.lead else "",
+    )
+
+
+def as_rows(found: Sequence[Told], is_reported: Callable[[Told], bool]) -> list[Told]:
+    """Return the findings to print: of each row the first that is reported, for all that are.
+
+    Those that are not reported stay as they are: each ``# noqa`` has something to silence.
+    """
+    if not any(one.row for one in found):
+        return list(found)
+    return [led(one, others) for one, others in rows_of(found, is_reported)]
+
+
+def rows_of(
+    found: Sequence[InRow], is_reported: Callable[[InRow], bool]
+) -> Iterator[tuple[InRow, list[InRow]]]:
+    """Yield each finding that is printed, with those of its row that it is printed for."""
+    rows: dict[str, list[InRow]] = {}
+    for one in found:
+        if one.row and is_reported(one):
+            rows.setdefault(one.row, []).append(one)
+    behind = {id(one) for row in rows.values() for one in row[1:]}
+    firsts = {id(row[0]): row[1:] for row in rows.values()}
+    for one in found:
+        if id(one) not in behind:
+            yield one, firsts.get(id(one), [])
+
+
+def led(first: Told, others: Sequence[Told]) -> Told:
+    """Return a finding as it is printed for others of its row as well."""
+    if not others:
+        return first
+    from flake8_torchperf.findings.message import leading
+
+    return first._replace(text=leading(first.lead, [one.line for one in others]))
+
+
+def _spent(measured: Measured | None) -> tuple[int, int, float]:
+    """Return how often a statement ran and waited, and for how many seconds."""
+    if measured is None:
+        return 0, 0, 0.0
+    return measured.times, measured.waits, measured.seconds or 0.0
+
+
+def restored(row: Sequence[object]) -> Told | None:
+    """Return the finding that the plain values of a row stand for, or None if they are no row."""
+    match row:
+        case [
+            int(line),
+            int(column),
+            str(text),
+            int(end),
+            int(end_column),
+            str(cost),
+            str(function),
+            str(source),
+            int(fixable),
+            int(quiet),
+            int(ran),
+            int(waits),
+            float(seconds),
+            str(row_number),
+            str(lead),
+        ]:
+            place = (line, column, text, end, end_column)
+            known = (cost, function, source, fixable, quiet)
+            return Told(*place, *known, ran, waits, seconds, row_number, lead)
+    return None
+
+
+def normal_form(node: ast.AST) -> str:
+    """Return the source text of an expression or a statement, the same however it is laid out.
+
+    For a statement with a body, only the text before the body.
+    """
+    try:
+        text = " ".join(part for one in _headed(node) for part in ast.unparse(one).split())
+    except RecursionError:
+        return f"a deep {type(node).__name__}"  # hundreds of operators in one expression
+    if len(text) <= LONGEST_SOURCE:
+        return text
+    return f"{text[:LONGEST_SOURCE]}... {digest(without_style(text).encode())[:_DIGITS]}"
+
+
+def without_style(text: str) -> str:
+    """Return the text without what a formatter changes, so that only other changes show."""
+    return _STYLE.sub("", text)
+
+
+def _headed(node: ast.AST) -> Iterable[ast.AST]:
+    match node:
+        case ast.For() | ast.AsyncFor():
+            return node.target, node.iter
+        case ast.While() | ast.If():
+            return (node.test,)
+        case ast.With() | ast.AsyncWith():
+            return [item.context_expr for item in node.items]
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return (node.args,)
+        case ast.ClassDef():
+            return node.bases
+        case ast.ExceptHandler():
+            return () if node.type is None else (node.type,)
+        case ast.match_case():
+            return (node.pattern,) if node.guard is None else (node.pattern, node.guard)
+        case ast.Match():
+            return (node.subject,)
+        case ast.Module():
+            return ()
+        case ast.comprehension():
+            return node.target, node.iter
+    return () if isinstance(node, _TRIES) else (node,)

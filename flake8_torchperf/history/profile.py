@@ -1,0 +1,283 @@
+"""Profiles: what recorded runs say of each statement, by file, function and the statement's text.
+
+A profile is data: JSON of a known version, read whole or not at all, never executed. Knows nothing
+of torch.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from flake8_torchperf.judgement.heat import Measured
+from flake8_torchperf.history.data_files import (
+    DataFileError,
+    Kind,
+    parse_document,
+    read_text,
+    relative,
+    write_whole,
+)
+from flake8_torchperf.digest import digest
+from flake8_torchperf.syntax.statements import Statements
+from flake8_torchperf.history.finding_record import MODULE, normal_form, without_style
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from flake8_torchperf.syntax.statements import Span, Statement
+
+VERSION = 1
+MARK = "torchperf-profile"
+# A statement takes some two hundred bytes.
+MAX_BYTES = 64 * 1024 * 1024
+# As much of a statement's text as its entry shows to people.
+SHOWN = 80
+
+# The function, the digest of the text, and how many alike stand before it in that function.
+Key: TypeAlias = "tuple[str, str, int]"
+
+
+class ProfileError(DataFileError):
+    """A profile that can't be used. The text is one line: what, where, what to do."""
+
+
+KIND = Kind("profile", MARK, VERSION, MAX_BYTES, "torchperf run --save-profile", ProfileError)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One statement, summed over the ``runs`` processes in which it ran.
+
+    ``line`` and ``text`` are for people: where it stood and how it began. It ran ``times`` times
+    and waited ``waits`` times. ``seconds`` is how long the host waited, None where no device
+    measured the waits and they are inferred; ``operations`` are those it queued, None where nobody
+    counted them.
+    """
+
+    line: int
+    function: str
+    digest: str
+    nth: int
+    text: str
+    runs: int
+    times: int
+    waits: int
+    seconds: float | None = None
+    operations: int | None = None
+
+    @property
+    def key(self) -> Key:
+        """The key by which statements are recognised."""
+        return (self.function, self.digest, self.nth)
+
+    @property
+    def measured(self) -> Measured:
+        """The counts and times that the linter needs."""
+        return Measured(self.times, self.waits, self.runs, self.seconds)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The statements that ran, and how often they waited, in ``runs`` processes.
+
+    ``files`` maps paths, as seen from the folder in which the program was started, with slashes, to
+    entries. ``devices`` names where the programs ran. ``folder`` is where the profile itself lies.
+    """
+
+    files: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
+    runs: int = 1
+    devices: tuple[str, ...] = ()
+    folder: str = ""
+
+    def entries_of(self, filename: str) -> tuple[Entry, ...]:
+        """Return the entries of a file, looked for from the profile's folder, then the current one.
+
+        A program is started at the top of its project, where its profile mostly lies too.
+        """
+        for folder in (self.folder, os.getcwd()):
+            found = self.files.get(relative(filename, os.path.realpath(folder)))
+            if found is not None:
+                return found
+        return ()
+
+
+def keyed(statements: Statements) -> Iterator[tuple[Statement, Key]]:
+    """Yield the statements of a module with the keys by which they are recognised."""
+    seen: Counter[tuple[str, str]] = Counter()
+    for one in statements:
+        function = one.place or MODULE
+        text = digest(without_style(normal_form(one.node)).encode("utf-8", "surrogatepass"))[:16]
+        yield one, (function, text, seen[function, text])
+        seen[function, text] += 1
+
+
+class Profiled:
+    """The measurements of one module, by line; ``stale`` counts entries that match no statement."""
+
+    def __init__(self, entries: Iterable[Entry], statements: Statements) -> None:
+        known = {entry.key: entry for entry in entries}
+        self._statements = statements
+        self._by_span: dict[Span, Measured] = {}
+        for statement, key in keyed(statements):
+            entry = known.pop(key, None)
+            if entry is not None:
+                self._by_span[statement.span] = entry.measured
+        self.stale = len(known)
+
+    def at(self, line: int) -> Measured | None:
+        """Return the measurements of the statement that holds a line, if there are any."""
+        return self._by_span.get(self.span(line))
+
+    def span(self, line: int) -> Span:
+        """Return the lines of the statement that holds a line."""
+        return self._statements.span(line)
+
+    def waited(self) -> list[tuple[Span, Measured]]:
+        """Return the statements that waited, in the order of the text."""
+        return [(span, told) for span, told in sorted(self._by_span.items()) if told.waits]
+
+
+def merge(profiles: Iterable[Profile]) -> Profile:
+    """Return the sum of several runs, or of the processes of one; their order does not matter.
+
+    What a device measured for a statement outweighs what was inferred without one.
+    """
+    files: dict[str, dict[Key, Entry]] = {}
+    devices: set[str] = set()
+    runs = 0
+    for profile in profiles:
+        runs += profile.runs
+        devices.update(profile.devices)
+        for name, entries in profile.files.items():
+            known = files.setdefault(name, {})
+            for entry in entries:
+                held = known.get(entry.key)
+                known[entry.key] = entry if held is None else _sum(held, entry)
+    merged = {name: tuple(sorted(known.values(), key=_order)) for name, known in files.items()}
+    return Profile(merged, runs, tuple(sorted(devices)))
+
+
+def _sum(one: Entry, other: Entry) -> Entry:
+    if (one.seconds is None) != (other.seconds is None):
+        return other if one.seconds is None else one
+    first = min(one, other, key=lambda entry: (entry.line, entry.text))
+    return replace(
+        first,
+        runs=one.runs + other.runs,
+        times=one.times + other.times,
+        waits=one.waits + other.waits,
+        seconds=_both(one.seconds, other.seconds),
+        operations=_both(one.operations, other.operations),
+    )
+
+
+def _both(one: Any, other: Any) -> Any:
+    """Return the sum, where both are known."""
+    return None if one is None or other is None else one + other
+
+
+@lru_cache(maxsize=4)
+def read(path: Path) -> Profile:
+    """Read a profile, once per process. Raises `ProfileError`."""
+    return parse(read_text(path, KIND), path)
+
+
+def fingerprint(path: Path) -> str:
+    """Return the digest of a profile, and of the folders from which `entries_of` looks."""
+    return digest("\0".join((read_text(path, KIND), str(path.parent), os.getcwd())).encode())
+
+
+def parse(text: str, path: Path) -> Profile:
+    """Return the profile in a text. Raises `ProfileError`."""
+    data = parse_document(text, path, KIND)
+    files, runs, devices = data.get("files"), data.get("runs"), data.get("devices", [])
+    if not isinstance(files, dict):
+        raise KIND.wrong(path, '"files" is missing')
+    if type(runs) is not int or runs < 1:
+        raise KIND.wrong(path, '"runs" is no number of runs')
+    if not isinstance(devices, list) or not all(isinstance(one, str) for one in devices):
+        raise KIND.wrong(path, '"devices" is no list of names')
+    known = {name: _entries(name, listed, path) for name, listed in files.items()}
+    return Profile(known, runs, tuple(devices), os.path.realpath(path.parent))
+
+
+def _entries(name: str, listed: Any, path: Path) -> tuple[Entry, ...]:
+    made = [_entry(one) for one in listed] if isinstance(listed, list) else [None]
+    known = tuple(one for one in made if one is not None)
+    if len(known) != len(made):
+        raise KIND.wrong(path, f"the entries of {name!r} are wrong")
+    return known
+
+
+def _entry(data: Any) -> Entry | None:
+    if not isinstance(data, dict):
+        return None
+    texts = [data.get(name) for name in ("function", "digest", "text")]
+    numbers = [data.get(name) for name in ("line", "nth", "runs", "times", "waits")]
+    seconds, operations = data.get("seconds"), data.get("operations")
+    if not all(isinstance(one, str) for one in texts):
+        return None
+    if not all(type(one) is int and one >= 0 for one in numbers) or not data["runs"]:
+        return None
+    if seconds is not None and not (type(seconds) in (int, float) and 0 <= seconds < float("inf")):
+        return None
+    if operations is not None and not (type(operations) is int and operations >= 0):
+        return None
+    return Entry(
+        line=data["line"],
+        function=data["function"],
+        digest=data["digest"],
+        nth=data["nth"],
+        text=data["text"],
+        runs=data["runs"],
+        times=data["times"],
+        waits=data["waits"],
+        seconds=None if seconds is None else float(seconds),
+        operations=operations,
+    )
+
+
+def as_text(profile: Profile) -> str:
+    """Return the text of a profile: sorted, one statement a line."""
+    files = []
+    for name in sorted(profile.files):
+        listed = [json.dumps(_as_data(entry)) for entry in sorted(profile.files[name], key=_order)]
+        if listed:
+            files.append(f"  {json.dumps(name)}: [\n   " + ",\n   ".join(listed) + "\n  ]")
+    inside = "\n" + ",\n".join(files) + "\n " if files else ""
+    head = f' "{MARK}": {VERSION},\n "runs": {profile.runs},\n'
+    head += f' "devices": {json.dumps(sorted(profile.devices))},\n'
+    return f'{{\n{head} "files": {{{inside}}}\n}}\n'
+
+
+def _order(entry: Entry) -> tuple[int, Key]:
+    return entry.line, entry.key
+
+
+def _as_data(entry: Entry) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "line": entry.line,
+        "function": entry.function,
+        "digest": entry.digest,
+        "nth": entry.nth,
+        "text": entry.text,
+        "runs": entry.runs,
+        "times": entry.times,
+        "waits": entry.waits,
+    }
+    if entry.seconds is not None:
+        data["seconds"] = round(entry.seconds, 9)
+    if entry.operations is not None:
+        data["operations"] = entry.operations
+    return data
+
+
+def write(path: Path, profile: Profile) -> None:
+    """Write a profile in one step. Raises OSError."""
+    write_whole(path, as_text(profile))

@@ -1,1 +1,0 @@
-"""The frequency at which code runs: evidence first, naming conventions last."""

@@ -1,0 +1,1 @@
+"""Idioms: facts that the text of one function shows, without values."""

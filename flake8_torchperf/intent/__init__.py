@@ -1,1 +1,0 @@
-"""Waits that repeat, but that their author asked for or cannot avoid."""

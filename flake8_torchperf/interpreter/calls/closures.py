@@ -1,0 +1,225 @@
+"""Calls of nested functions and lambdas, in the environment they were defined in.
+
+A body is not interpreted again if its arguments and all the values that it can see are the same.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpreter.calls import summaries
+from flake8_torchperf.interpreter.calls.call_log import note
+from flake8_torchperf.values.provenance import MAX_FACTS_TOLD, Reason
+from flake8_torchperf.values.values import (
+    NONE,
+    UNKNOWN,
+    Closure,
+    Mapping_,
+    Sequence,
+    Tensor,
+    Union,
+    Value,
+    join,
+    join_all,
+)
+from flake8_torchperf.interpreter.engine.analysis import MAX_CALL_DEPTH
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
+from flake8_torchperf.interpreter.inference.parameters import parameters_of
+from flake8_torchperf.syntax.traversal import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from flake8_torchperf.values.arguments import Arguments
+    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.interpreter.engine.place import Context
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """The result of running a nested function's body, and the values of its names at the end.
+
+    ``falls_through`` says whether the end of the body is reached. ``opaque_calls`` and ``waits``
+    are the amounts that the body added to the budget's counts.
+    """
+
+    value: Value
+    env: Env
+    falls_through: bool
+    opaque_calls: int
+    waits: int
+
+
+def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Context) -> Value:
+    """Call a nested function or a lambda in the environment it was defined in."""
+    note(closure, arguments.node, {}, ctx)
+    if ctx.depth >= MAX_CALL_DEPTH:
+        ctx.budget.opaque_calls += 1
+        return UNKNOWN
+    env, given = _entry(closure, arguments, ctx)
+    summaries.note_call(ctx.analysis, closure.key, given)
+    this = (closure.key, given)
+    if this in ctx.calls:
+        return UNKNOWN  # it calls itself with what it was given: nothing new comes of that
+    deeper = ctx.but(
+        depth=ctx.depth + 1, module=closure.module, pending=None, calls=(*ctx.calls, this)
+    )
+    if isinstance(closure.node, ast.Lambda):
+        return evaluate(closure.node.body, env, deeper)
+    outcome = _outcome(closure, closure.node.body, env, deeper.but(sink=None, loops=()))
+    _write_outer(closure.node.body, closure, outcome.env)
+    inside = isinstance(ctx.node, FUNCTIONS) and closure.node in ctx.node.body
+    if outcome.falls_through and inside:
+        _fill_outer(closure, outcome.env, outside)
+    return outcome.value
+
+
+def _entry(closure: Closure, arguments: Arguments, ctx: Context) -> tuple[Env, Env]:
+    """Return the environment at the start of the body, and the part that the call gives."""
+    env = dict(closure.env)
+    given: Env = {}
+    spec = closure.node.args
+    names = [parameter.arg for parameter in (*spec.posonlyargs, *spec.args)]
+    for parameter, default in parameters_of(spec):
+        env[parameter.arg] = UNKNOWN
+        if default is not None and not arguments.open:
+            env[parameter.arg] = evaluate(default, env, ctx.silent())
+    for name, argument in zip(names, arguments.placed(), strict=False):
+        given[name] = argument.value
+    for name in (*names, *(parameter.arg for parameter in spec.kwonlyargs)):
+        if name in arguments.keywords:
+            given[name] = arguments.keywords[name].value
+    env.update(given)
+    return env, given
+
+
+OUTCOMES: Cache[tuple[object, ...], _Outcome] = Cache("what nested functions gave")
+
+
+def _outcome(closure: Closure, body: list[ast.stmt], env: Env, ctx: Context) -> _Outcome:
+    """Run a body, or return its cached outcome for the same values."""
+    if ctx.writes is not None:
+        return _run(body, env, ctx)  # what it writes on an object is asked for as well
+    key = (
+        closure.key, _named(closure, env), ctx.depth,
+        ctx.self_name, None if ctx.owner is None else ctx.owner.key, ctx.traits, ctx.compiled,
+    )  # fmt: skip
+    known = OUTCOMES.table(ctx.analysis)
+    found = known.get(key)
+    if found is not None:
+        ctx.budget.opaque_calls += found.opaque_calls
+        ctx.budget.waits += found.waits
+        return found
+    known[key] = _run(body, env, ctx)
+    return known[key]
+
+
+def _named(closure: Closure, env: Env) -> frozenset[tuple[str, Value, tuple[object, ...]]]:
+    """Return the values that a body can see, which together decide its outcome.
+
+    These are the values of the names in the body and in the nested functions that it may call.
+    ``x.shape`` and ``xs[0]`` are included with ``x`` and ``xs``. Facts about tensors that comparing
+    values ignores are added, because messages say where an operand comes from.
+    """
+    words = _words(closure)
+    waiting = [closure]
+    seen = {closure.key}
+    while waiting:
+        waiting.pop()
+        for name in env.keys() & words:
+            value = env[name]
+            if isinstance(value, Closure) and value.key not in seen:
+                seen.add(value.key)
+                waiting.append(value)
+                words |= _words(value)
+    return frozenset(
+        (path, value, tuple(_remembered(value)))
+        for path, value in env.items()
+        if path in words or (not path.isidentifier() and _root(path) in words)
+    )
+
+
+def _remembered(value: Value, depth: int = 0) -> Iterator[object]:
+    """Yield the facts about the tensors in a value that equality ignores, such as their reasons."""
+    if isinstance(value, Tensor):
+        reason: Reason | None = value.reason
+        yield value.role, value.chain, value.arrives, value.reason.strength
+        for _ in range(MAX_FACTS_TOLD):
+            if reason is not None:
+                yield reason.fact, reason.node
+                reason = reason.because
+        return
+    for part in _parts(value) if depth < MAX_PARTS_DEPTH else ():
+        yield from _remembered(part, depth + 1)
+
+
+def _parts(value: Value) -> Iterable[Value]:
+    match value:
+        case Union(options=parts):
+            return parts
+        case Sequence(element=element, items=items):
+            return (element,) if items is None else items
+        case Mapping_(element=element, items=named):
+            return (element, *(part for _, part in named))
+    return ()
+
+
+# Data in data deeper than this is told apart by its values alone.
+MAX_PARTS_DEPTH = 3
+
+
+def _words(closure: Closure) -> frozenset[str]:
+    return closure.module.nodes(closure.node).words()
+
+
+def _root(path: str) -> str:
+    """Return ``x`` for ``x.shape``, ``x[0].y`` and the key that stores its declaration."""
+    for end, character in enumerate(path):
+        if character in ".[:":
+            return path[:end]
+    return path
+
+
+def _run(body: list[ast.stmt], env: Env, ctx: Context) -> _Outcome:
+    opaque, waits, decided = ctx.budget.opaque_calls, ctx.budget.waits, ctx.budget.decided
+    returns: list[Value] = []
+    flow = run_block(body, env, ctx.but(returns=returns))
+    if ctx.budget.decided > decided:
+        ctx.budget.opaque_calls += 1
+    return _Outcome(
+        join_all(returns) if returns else NONE,
+        flow.env or env,
+        flow.env is not None,
+        ctx.budget.opaque_calls - opaque,
+        ctx.budget.waits - waits,
+    )
+
+
+def _write_outer(body: list[ast.stmt], closure: Closure, env: Env) -> None:
+    """Join the values that a nested function gives its ``nonlocal`` names into the outer ones."""
+    if not isinstance(closure.env, dict):
+        return
+    for statement in body:
+        for name in statement.names if isinstance(statement, ast.Nonlocal) else ():
+            if name in env and name in closure.env:
+                closure.env[name] = join(closure.env[name], env[name])
+
+
+def _fill_outer(closure: Closure, env: Env, outside: Env) -> None:
+    """Update the outer function's lists and dicts with what a nested function puts into them."""
+    nodes = closure.module.nodes(closure.node)
+    own = {name.id for name in nodes.of(ast.Name) if not _is_read(name)}
+    own.update(parameter.arg for parameter in nodes.of(ast.arg))
+    for name, value in env.items():
+        if isinstance(value, (Sequence, Mapping_)) and name not in own:
+            before = outside.get(name)
+            if type(before) is type(value) and before != value:
+                outside[name] = join(before, value)
+
+
+def _is_read(node: ast.Name) -> bool:
+    """True if the name is read, not bound."""
+    return isinstance(node.ctx, ast.Load)

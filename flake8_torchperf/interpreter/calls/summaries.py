@@ -1,0 +1,407 @@
+"""Functions called: their parameters bound, their bodies interpreted once per kind of arguments.
+
+The sites of the callee are its own: nothing is reported from here.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpreter.calls.attribute_writes import NOTHING, asked_in, asked_of, touched
+from flake8_torchperf.interpreter.calls.call_log import note
+from flake8_torchperf.interpreter.calls.return_values import (
+    documented,
+    reconcile,
+    result_of,
+    returns_annotation,
+    worth_interpreting,
+)
+from flake8_torchperf.values.devices import SOMETIMES
+from flake8_torchperf.values.provenance import Source
+from flake8_torchperf.values.store import bind, forget_inside
+from flake8_torchperf.values.values import (
+    BESIDE_HOST,
+    NONE,
+    UNKNOWN,
+    ClassValue,
+    Function,
+    Instance,
+    NDArray,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Union,
+    Value,
+    join,
+    tensor_of,
+)
+from flake8_torchperf.interpreter.engine.analysis import MAX_CALL_DEPTH
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.engine.dispatch import run_block
+from flake8_torchperf.interpreter.engine.place import Context
+from flake8_torchperf.interpreter.inference.parameters import declared_parameters
+from flake8_torchperf.interpreter.stated_types.annotations import record
+from flake8_torchperf.syntax.binding_statements import binding_statements
+
+if TYPE_CHECKING:
+    from flake8_torchperf.values.arguments import Argument, Arguments
+    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+
+# A function longer than this is interpreted where it stands, but not for its callers.
+MAX_SUMMARY_LINES = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The outcome of a call: its result, and the attributes of ``self`` that it writes.
+
+    ``plain`` says that the body makes no opaque call, reads no value and asks for no size that
+    depends on data.
+    """
+
+    value: Value
+    writes: dict[str, Value] = field(default_factory=dict)
+    plain: bool = False
+
+
+def call_function(function: Function, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """Return the result of calling a function of the project; note its writes in ``env``."""
+    if ctx.analysis.log is not None:
+        given: Env = {}
+        skip = bool(self_name(function.info)) and function.bound is not None
+        _bind(function.info, given, arguments, skip=skip)
+        note(function, arguments.node, given, ctx)
+    written = touched(function, arguments.node, ctx)
+    asked = asked_of(written, ctx.asked)
+    if arguments.node is ctx.unused and asked is None:
+        # Nobody takes what it returns, and nobody asks for what it writes.
+        _observe(function.info, function.bound, arguments, ctx)
+        summary = Summary(NONE)
+    else:
+        opaque = ctx.budget.opaque_calls
+        summary = summarise(function, arguments, asked, ctx)
+        ctx.budget.opaque_calls = opaque if summary.plain else opaque + 1
+    for name in written:
+        _rewrite(f"{ctx.self_name}.{name}", summary.writes.get(name), env)
+    collected = {} if ctx.writes is None else ctx.writes
+    for name, value in summary.writes.items():
+        collected[name] = join(collected[name], value) if name in collected else value
+    return summary.value
+
+
+def _rewrite(path: str, value: Value | None, env: Env) -> None:
+    """Join what a call writes to an attribute; drop the attribute if the value is unknown."""
+    if path not in env:
+        return
+    if value is None:
+        del env[path]
+        forget_inside(env, path)
+    else:
+        bind(env, path, join(env[path], value))
+
+
+def call_bound(function: Function, ctx: Context) -> Value:
+    """Return the value of a property, or of a method called without arguments."""
+    note(function, function.info.node, {}, ctx)
+    opaque = ctx.budget.opaque_calls
+    summary = summarise(function, None, None, ctx)
+    ctx.budget.opaque_calls = opaque
+    return summary.value
+
+
+def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> dict[str, Value]:
+    """Return the values that a method writes to attributes of ``self``, ``name`` among them.
+
+    The method is called with its declared arguments. Only the part of a long one that makes this
+    attribute is interpreted.
+    """
+    if _lines(info) > MAX_SUMMARY_LINES:
+        part = binding_statements(info.node, self_name(info), name)
+        if not part or out_of_reach(info, ctx):
+            return {}
+        return _interpret(info, part, entry(info, owner, None, ctx), NOTHING, ctx).writes
+    klass = owner.info or info.owner
+    asked = NOTHING if klass is None else asked_in(info, klass, name, ctx.analysis)
+    return summarise(Function(info, info.key, owner), None, asked, ctx).writes
+
+
+# By the function, the attributes that are asked for, and what its names stand for when it starts.
+SUMMARIES: Cache[tuple[str, frozenset[str] | None, tuple[tuple[str, Value], ...]], Summary] = Cache(
+    "summaries"
+)
+
+
+def summarise(
+    function: Function, arguments: Arguments | None, asked: frozenset[str] | None, ctx: Context
+) -> Summary:
+    """Return the summary of a call.
+
+    The annotation is used if the call is recursive, too deep or too long to interpret. ``asked``
+    names the attributes for which the calls in the function are followed too; None if nobody needs
+    to know what it writes.
+    """
+    info = function.info
+    if arguments is not None:
+        _observe(info, function.bound, arguments, ctx)
+    if function.bound is not None and _returns_self(info):
+        return Summary(function.bound)
+    stated = returns_annotation(info, ctx.analysis)
+    if stated is not None and not worth_interpreting(stated, info) and asked is None:
+        return Summary(stated)
+    if out_of_reach(info, ctx) or _lines(info) > MAX_SUMMARY_LINES:
+        return Summary(UNKNOWN if stated is None else stated)
+    if _is_abstract(info):
+        return Summary(UNKNOWN if stated is None else stated)
+    env = entry(info, function.bound, arguments, ctx)
+    known = SUMMARIES.table(ctx.analysis)
+    key = (info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])))
+    cached = known.get(key)
+    if cached is not None:
+        return cached
+    summary = _interpret(info, info.node.body, env, asked, ctx)
+    value = reconcile(summary.value, stated)
+    if stated is None and value in (UNKNOWN, NONE):
+        value = documented(info, ctx.analysis) or value
+    summary = Summary(value, summary.writes, summary.plain)
+    known[key] = summary
+    return summary
+
+
+def out_of_reach(info: FunctionInfo, ctx: Context) -> bool:
+    """True if the function is already running, or the calls are too deep to follow another."""
+    return ctx.depth >= MAX_CALL_DEPTH or info.key in ctx.calls
+
+
+def _returns_self(info: FunctionInfo) -> bool:
+    """``def fill(self) -> Self``."""
+    match info.node.returns:
+        case ast.Name(id="Self") | ast.Attribute(attr="Self"):
+            return True
+    return False
+
+
+def _is_abstract(info: FunctionInfo) -> bool:
+    return any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators)
+
+
+def _lines(info: FunctionInfo) -> int:
+    return (info.node.end_lineno or 0) - info.node.lineno
+
+
+def _interpret(
+    info: FunctionInfo,
+    body: list[ast.stmt],
+    env: Env,
+    asked: frozenset[str] | None,
+    ctx: Context,
+) -> Summary:
+    returns: list[Value] = []
+    writes: dict[str, Value] = {}
+    place = ctx.but(
+        module=info.module,
+        sink=None,
+        function=info.qualname,
+        node=info.node,
+        owner=info.owner,
+        self_name=self_name(info),
+        loops=(),
+        demoted=None,
+        depth=ctx.depth + 1,
+        calls=(*ctx.calls, info.key),
+        returns=returns,
+        writes=None if asked is None else writes,
+        asked=asked,
+        pending=None,
+    )
+    opaque, decided = ctx.budget.opaque_calls, ctx.budget.decided
+    flow = run_block(body, dict(env), place)
+    plain = ctx.budget.opaque_calls == opaque and ctx.budget.decided == decided
+    me = self_name(info)
+    if flow.env is not None and me:
+        # What an attribute is worth when the method is done counts, not what it was on the way.
+        for name, value in writes.items():
+            writes[name] = flow.env.get(f"{me}.{name}", value)
+    if flow.env is not None and not any(isinstance(v, Sequence) for v in returns):
+        returns.append(NONE)
+    if plain:
+        plain = not any(isinstance(n.ctx, ast.Store) for n in info.nodes.of(ast.Attribute))
+    return Summary(result_of(info, returns, env), writes, plain)
+
+
+def self_name(info: FunctionInfo) -> str:
+    """Return the name of a method's first parameter; "" for functions and static methods."""
+    if info.owner is None or "staticmethod" in info.decorators:
+        return ""
+    arguments = [*info.node.args.posonlyargs, *info.node.args.args]
+    return arguments[0].arg if arguments else ""
+
+
+def entry(
+    info: FunctionInfo, bound: Value | None, arguments: Arguments | None, ctx: Context
+) -> Env:
+    """Return the environment at the start of a function."""
+    env = dict(declared_parameters(info, ctx.analysis))
+    me = self_name(info)
+    if me and info.owner is not None:
+        if "classmethod" in info.decorators or info.name in ("__new__", "__init_subclass__"):
+            env[me] = ClassValue(info.owner, info.owner.key)
+        elif isinstance(bound, (Instance, Sequence)):
+            env[me] = bound
+        else:
+            reason = Reason(f"`{me}` of `{info.owner.name}`")
+            fields = record(info.owner, ctx.analysis, reason)
+            env[me] = fields or Instance(info.owner.key, info.owner)
+    if arguments is not None:
+        _bind(info, env, arguments, skip=bool(me) and bound is not None)
+    return env
+
+
+def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> None:
+    """Bind call arguments: the caller's knowledge adds to the parameter's declaration."""
+    spec = info.node.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)][1 if skip else 0 :]
+    for name, argument in zip(names, arguments.placed(), strict=False):
+        env[name] = _combine(env.get(name, UNKNOWN), argument)
+    known = {*names, *(a.arg for a in spec.kwonlyargs)}
+    for name, argument in arguments.keywords.items():
+        if name in known:
+            env[name] = _combine(env.get(name, UNKNOWN), argument)
+    if arguments.open:
+        return
+    defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
+    given = {*names[: len(arguments.positional)], *arguments.keywords}
+    for name, default in defaults.items():
+        if name not in given and isinstance(default, ast.Constant):
+            env[name] = constant(default.value)
+
+
+def constant(value: object) -> Value:
+    """Return a literal as a value."""
+    if value is None:
+        return NONE
+    if isinstance(value, (bool, int, float, str)):
+        return Scalar(type(value).__name__, value, known=True)
+    return UNKNOWN
+
+
+def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
+    """Record a call's arguments, as evidence for parameters without any of their own.
+
+    Only functions of the linted module, and the watched one, are recorded.
+    """
+    analysis = ctx.analysis
+    watched = info.key == analysis.watched
+    if info.module is not analysis.project.linted and not watched:
+        return
+    given: Env = {}
+    _bind(info, given, arguments, skip=bool(self_name(info)) and bound is not None)
+    note_call(analysis, info.key, given)
+    if watched:
+        note_call(analysis, called_at(info, ctx.module, arguments.node.lineno), given)
+
+
+def called_at(info: FunctionInfo, module: ModuleMap, line: int) -> object:
+    """Return the key under which the arguments of a function's calls in one line are recorded."""
+    return info.key, module.name, line
+
+
+def note_call(analysis: Analysis, key: object, given: Env) -> None:
+    """Join the arguments of one more call into those recorded for a function."""
+    seen = analysis.observed.setdefault(key, {})
+    for name, value in given.items():
+        seen[name] = join(seen[name], value) if name in seen else value
+
+
+def fill_from_calls(env: Env, given: Env) -> None:
+    """Fill in the arguments of the calls that are seen, for parameters that are Unknown."""
+    for name, value in given.items():
+        if _on_host(value) and isinstance(env.get(name), Tensor):
+            env[name] = value  # whatever the annotation says, every call here gives host data
+        elif _numbers_for_tensors(value, env.get(name, UNKNOWN)):
+            env[name] = value
+        elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
+            if own.dtype == "unknown":
+                own = replace(own, dtype=value.dtype)
+            if own.device == "unknown" and value.origin == SOMETIMES:
+                own = replace(own, origin=SOMETIMES)
+            env[name] = own
+        elif env.get(name) is UNKNOWN and value is not UNKNOWN:
+            tensor = tensor_of(value)
+            if tensor is None:
+                continue
+            reason = Reason(
+                f"parameter `{name}` is given a tensor in this module",
+                None,
+                tensor.reason,
+                min(tensor.reason.strength, Strength.INFERRED),
+                Source.CALL,
+            )
+            env[name] = replace(tensor, reason=reason) if isinstance(value, Tensor) else value
+
+
+def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
+    """Fill in the values that all calls of the package give, numbers included.
+
+    A literal that they share, such as an option that is never turned on, counts only if the
+    function is ``private``: callers outside the package may give another value.
+    """
+    fill_from_calls(env, given)
+    for name, value in given.items():
+        own = env.get(name, UNKNOWN)
+        if isinstance(value, Tensor) and value.device == BESIDE_HOST and isinstance(own, Tensor):
+            env[name] = replace(own, device=BESIDE_HOST)
+        if value is UNKNOWN or tensor_of(value) is not None:
+            continue
+        literal = value is NONE or (isinstance(value, Scalar) and value.known)
+        optional = isinstance(own, Union) and NONE in own.options
+        if (own is UNKNOWN or optional or isinstance(own, Scalar)) and (private or not literal):
+            env[name] = value
+
+
+def fill_with_numbers(env: Env, given: Env) -> None:
+    """Use numbers for parameters declared as tensors if all calls that are seen give numbers."""
+    for name, value in given.items():
+        if _numbers_for_tensors(value, env.get(name, UNKNOWN)):
+            env[name] = value
+
+
+def _numbers_for_tensors(given: Value, declared: Value) -> bool:
+    """True if all calls give numbers or text, or sequences of them, where tensors are declared."""
+    match given, declared:
+        case Scalar(tensor=None), Tensor():
+            return True
+        case Scalar(tensor=None), Union(options=options):
+            return any(isinstance(option, Tensor) for option in options)
+        case Sequence(kind=kind, element=Scalar(tensor=None), items=items), Tensor():
+            return kind == "tuple" or bool(items)  # a shape is a tuple of any length
+        case Sequence(element=Sequence(element=Scalar(tensor=None))), Tensor():
+            return True
+        case Sequence(element=Scalar(tensor=None)), Sequence(element=Tensor()):
+            return True
+    return False
+
+
+def _on_host(value: Value) -> bool:
+    return isinstance(value, NDArray) or (isinstance(value, Tensor) and value.device == "host")
+
+
+def _combine(declared: Value, argument: Argument) -> Value:
+    given = argument.value
+    if given is UNKNOWN:
+        return declared
+    if isinstance(given, Tensor) and given.rank:
+        # Else each number of dimensions would have the function interpreted once more.
+        given = replace(given, rank=None)
+    if isinstance(declared, Tensor):
+        if isinstance(given, Tensor) and given.reason.strength < declared.reason.strength:
+            return replace(given, reason=declared.reason)
+        # An array that is seen to be passed beats what the annotation says.
+        return given if isinstance(given, (Tensor, NoneValue, NDArray)) else declared
+    return given

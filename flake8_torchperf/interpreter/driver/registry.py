@@ -1,0 +1,43 @@
+"""Fills the tables of `engine.dispatch` with the functions that answer for syntax and values."""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchperf.interpreter.calls import call_dispatch, instances, members
+from flake8_torchperf.values.values import Instance
+from flake8_torchperf.interpreter.engine import dispatch
+from flake8_torchperf.interpreter.transfer import (
+    attributes,
+    comprehensions,
+    expressions,
+    operators,
+    statements,
+    subscripts,
+)
+from flake8_torchperf.interpreter.events.guards import after_leaving
+
+
+def fill_tables() -> None:
+    """Fill the tables; nothing can be evaluated before that."""
+    dispatch.EXPRESSIONS.update(expressions.EXPRESSIONS)
+    dispatch.EXPRESSIONS.update(
+        {
+            ast.Attribute: attributes.attribute,
+            ast.Call: call_dispatch.call,
+            ast.Subscript: subscripts.subscript,
+            ast.Compare: operators.comparison,
+            ast.ListComp: comprehensions.comprehension,
+            ast.SetComp: comprehensions.comprehension,
+            ast.GeneratorExp: comprehensions.comprehension,
+            ast.DictComp: comprehensions.dict_comprehension,
+        }
+    )
+    dispatch.SIMPLE.update(statements.SIMPLE)
+    dispatch.COMPOUND.update(statements.COMPOUND)
+    dispatch.COMPOUND.update(statements.LEAVING)
+    dispatch.FOLLOWING[ast.If] = after_leaving
+    dispatch.CALLABLES.update(call_dispatch.CALLABLES)
+    dispatch.MEMBERS.update(members.MEMBERS)
+    dispatch.MEMBERS[object] = members.of_any
+    dispatch.ITEMS[Instance] = instances.container_item

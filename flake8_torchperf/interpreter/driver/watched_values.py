@@ -1,0 +1,80 @@
+"""The values of the expressions in one line of a module, as the interpreter last saw them."""
+
+from __future__ import annotations
+
+import ast
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.values import UNKNOWN, Value
+from flake8_torchperf.interpreter.driver.function_analysis import interpret_function, interpret_module
+from flake8_torchperf.interpreter.engine.dispatch import EXPRESSIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.interpreter.engine.dispatch import Expression
+    from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+
+
+class Watched:
+    """The values of the expressions that begin on one line, by expression."""
+
+    def __init__(self, module: ModuleMap, line: int) -> None:
+        self._module = module
+        self._line = line
+        self._values: dict[int, tuple[ast.expr, Value]] = {}
+
+    def note(self, node: ast.expr, value: Value, ctx: Context) -> None:
+        """Store a value; a known one is not replaced if a later round knows less."""
+        if ctx.module is not self._module or node.lineno != self._line:
+            return
+        if value is not UNKNOWN or id(node) not in self._values:
+            self._values[id(node)] = (node, value)
+
+    def values(self) -> list[tuple[ast.expr, Value]]:
+        """Return the expressions with their values, in the order of the text, longest first."""
+        return sorted(
+            self._values.values(),
+            key=lambda one: (one[0].col_offset, -(one[0].end_col_offset or 0)),
+        )
+
+
+@contextmanager
+def _watching(watched: Watched) -> Iterator[None]:
+    """Report each expression that is evaluated within to ``watched``."""
+    before = dict(EXPRESSIONS)
+    EXPRESSIONS.update({kind: _noted(handler, watched) for kind, handler in before.items()})
+    try:
+        yield
+    finally:
+        EXPRESSIONS.update(before)
+
+
+def _noted(handler: Expression, watched: Watched) -> Expression:
+    def evaluated(node: ast.expr, env: dict[str, Value], ctx: Context) -> Value:
+        value = handler(node, env, ctx)
+        watched.note(node, value, ctx)
+        return value
+
+    return evaluated
+
+
+def values_in_line(
+    module: ModuleMap, line: int, analysis: Analysis
+) -> tuple[FunctionInfo | None, list[tuple[ast.expr, Value]]]:
+    """Return the function around a line, None at module level, and the values in the line."""
+    around = [one for one in module.defined if _holds(one.node, line)]
+    watched = Watched(module, line)
+    with _watching(watched):
+        if around:
+            interpret_function(around[-1], analysis)
+        else:
+            interpret_module(module, analysis)
+    return (around[-1] if around else None), watched.values()
+
+
+def _holds(node: ast.FunctionDef | ast.AsyncFunctionDef, line: int) -> bool:
+    return node.lineno <= line <= (node.end_lineno or node.lineno)

@@ -1,0 +1,230 @@
+"""The state that every evaluation shares: torch's table, the modules read so far, and caches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.values.named_types import builtin_name
+from flake8_torchperf.values.values import (
+    UNKNOWN,
+    ClassValue,
+    Closure,
+    External,
+    Function,
+    Value,
+)
+from flake8_torchperf.knowledge.conventions import load_conventions
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable
+
+    from flake8_torchperf.values.cause import Cause
+    from flake8_torchperf.knowledge.conventions import Conventions
+    from flake8_torchperf.knowledge.table import TorchTable
+    from flake8_torchperf.project.module_index import (
+        ModuleMap,
+    )
+    from flake8_torchperf.project.resolver import Project
+    from flake8_torchperf.torch_compile.compiled_code import CompiledCode
+
+# Expressions evaluated for one function, callees included, before the rest counts as Unknown.
+STEPS_PER_FUNCTION = 20_000
+# How deep expressions may stand in one another (callees' included) before they count as Unknown:
+# each costs some six Python frames, and flake8 has used up to a hundred of the thousand there are.
+MAX_EXPRESSION_DEPTH = 110
+# How many names of modules may lead to one another before the next counts as Unknown.
+MAX_NAMES = 25
+# How deep calls are followed into the functions they name.
+MAX_CALL_DEPTH = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenCall:
+    """A call that was seen in a function, whose qualified name is ``source``.
+
+    ``target`` is a function of the project, or one nested in it, whose parameters get the values in
+    ``given``; None if the target is unknown. ``into`` is the name of the torch function that
+    ``target`` is passed to, "" if it is called directly.
+    """
+
+    source: str
+    node: ast.AST
+    target: Function | Closure | None
+    given: dict[str, Value]
+    into: str = ""
+
+
+def _holds_none(loop: ast.AST, module: ModuleMap) -> bool:
+    return False
+
+
+@dataclass(slots=True)
+class Stack:
+    """The number of expressions, and of module names, whose evaluation is nested at the moment."""
+
+    expressions: int = 0
+    names: int = 0
+
+
+@dataclass(slots=True)
+class Budget:
+    """Steps left for the function being interpreted; at zero every expression is Unknown.
+
+    ``opaque_calls`` counts the calls that are not known to work on a batch as on one sample:
+    unknown ones, and those that read values or ask for sizes that depend on data. ``plain_calls``
+    counts the calls of other modules and functions. ``waits`` counts, from 1, what waited for the
+    device or may have, and ``decided`` the values read and the sizes asked for.
+    """
+
+    stack: Stack
+    steps: int = STEPS_PER_FUNCTION
+    opaque_calls: int = 0
+    plain_calls: int = 0
+    waits: int = 1
+    decided: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class Analysis:
+    """Shared by all evaluations of one file: nothing in it depends on the place evaluated."""
+
+    table: TorchTable
+    project: Project
+    constant: Callable[[Analysis, ModuleMap, str], Value]
+    called: frozenset[str] = frozenset()
+    compiled: CompiledCode | None = None
+    stack: Stack = field(default_factory=Stack)
+    _names: dict[tuple[str, str], Value] = field(default_factory=dict)
+    _externals: dict[str, Value] = field(default_factory=dict)
+    # by the name of a `Cache`, which knows the types
+    caches: dict[str, dict[Any, Any]] = field(default_factory=dict)
+    # parameters as the calls seen so far gave them: function or closure -> name -> value
+    observed: dict[object, dict[str, Value]] = field(default_factory=dict)
+    # the function of which is remembered what the calls of each line give, and what all of those
+    # that count give alike
+    watched: str = ""
+    agreed: dict[object, dict[str, Value]] = field(default_factory=dict)
+    # parameters of which a function says nothing, as calls in other modules give them
+    told: dict[object, dict[str, Value]] = field(default_factory=dict)
+    conventions: Conventions = field(default_factory=load_conventions)
+    # the evidence that counts for nothing, where somebody measures what it hides
+    ignored: frozenset[Cause] = frozenset()
+    # the calls of modules that were seen, by identity
+    models_called: set[int] = field(default_factory=set)
+    # the operators that were seen to compute on tensors of the device, by identity
+    queued: dict[int, ast.AST] = field(default_factory=dict)
+    # the calls that are seen, where somebody asks for them
+    log: list[SeenCall] | None = None
+    # true if a loop of a module holds the loop over steps, in itself or in its callees
+    is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
+
+    def given(self, key: object) -> dict[str, Value]:
+        """Return the arguments that the calls seen so far gave."""
+        return self.observed.get(key, {})
+
+    def watching(self, key: str) -> Analysis:
+        """Return an analysis that watches the calls of a function apart from this one.
+
+        The values of names and the results of functions do not depend on that, so both share them.
+        """
+        observed = {key: dict(given) for key, given in self.observed.items()}
+        return replace(self, stack=Stack(), observed=observed, watched=key, agreed={})
+
+    def forget(self) -> None:
+        """Clear all results, so that their memory is freed at once despite reference cycles.
+
+        Otherwise the garbage collector has to walk them first.
+        """
+        self._names.clear()
+        self._externals.clear()
+        self.caches.clear()
+        self.observed.clear()
+        self.is_around_steps = _holds_none
+
+    def begin(self) -> Budget:
+        """Return a fresh budget for one function; earlier evaluations have ended or failed."""
+        self.stack = Stack()
+        return Budget(self.stack)
+
+    def lookup(self, module: ModuleMap, name: str) -> Value:
+        """Return the value of a name at the top level of a module."""
+        key = (module.name or str(id(module)), name)
+        if key in self._names:
+            return self._names[key]
+        if self.stack.names >= MAX_NAMES:
+            return UNKNOWN
+        self._names[key] = UNKNOWN  # a constant defined by itself ends here
+        self.stack.names += 1
+        value = self._lookup(module, name)
+        self.stack.names -= 1
+        self._names[key] = value
+        return value
+
+    def _lookup(self, module: ModuleMap, name: str) -> Value:
+        if name in module.functions:
+            info = module.functions[name]
+            return Function(info, info.key)
+        if name in module.classes:
+            found = module.classes[name]
+            return ClassValue(found, found.key)
+        if name in module.imports:
+            return self.external(module.imports[name])
+        if name in module.constants or name in module.annotations:
+            return self.constant(self, module, name)
+        builtin = builtin_name(name)
+        if builtin:
+            return External(builtin)
+        for source in module.stars:
+            found_value = self.star(source, name)
+            if found_value is not None:
+                return found_value
+        return UNKNOWN
+
+    def star(self, source: str, name: str) -> Value | None:
+        """Return the value that ``from source import *`` binds to ``name``, or None."""
+        other = self.project.module(source)
+        if other is not None:
+            value = self.lookup(other, name)
+            return None if value is UNKNOWN else value
+        qualified = f"{source}.{name}"
+        if source.startswith("torch") and self.known(qualified):
+            return External(qualified)
+        return None
+
+    def known(self, qualified: str) -> bool:
+        """True if this is one of torch's public functions or classes."""
+        return self.table.function(qualified) is not None or self.table.klass(qualified) is not None
+
+    def external(self, qualified: str) -> Value:
+        """Return the value of an imported dotted name, from its source if the project has it."""
+        found = self._externals.get(qualified)
+        if found is None:
+            # Names that lead to each other in a circle lead nowhere.
+            self._externals[qualified] = External(qualified)
+            found = self._externals[qualified] = self._external(qualified)
+        return found
+
+    def _external(self, qualified: str) -> Value:
+        if self.known(qualified):
+            return External(qualified)
+        found = self.project.find(qualified)
+        if found is None:
+            return External(qualified)
+        module, rest = found
+        if not rest:
+            return External(qualified)
+        value = self.lookup(module, rest[0])
+        for part in rest[1:]:
+            match value:
+                case ClassValue(info=info) if part in info.methods:
+                    method = info.methods[part]
+                    value = Function(method, method.key)
+                case External(name=name):
+                    value = self.external(f"{name}.{part}")
+                case _:
+                    return UNKNOWN
+        if value is UNKNOWN and rest[-1] == "Tensor":
+            return External("torch.Tensor")
+        return value

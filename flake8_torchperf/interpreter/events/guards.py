@@ -1,0 +1,425 @@
+"""Tests that say how often their branch runs: compiling guards, every n steps, errors, options."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.store import outcome
+from flake8_torchperf.values.values import UNKNOWN, NoneValue, Told, Union
+from flake8_torchperf.interpreter.inference.parameters import literal_default
+from flake8_torchperf.idioms.first_call import returns_kept
+from flake8_torchperf.idioms.loop_kinds import STEPPING
+from flake8_torchperf.syntax.compile_guards import guarded, leaves
+from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
+from flake8_torchperf.syntax.traversal import round_counters, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.project.module_index import ModuleMap
+
+
+class Guard(NamedTuple):
+    """The reason that a branch seldom runs, and the outcome of the test that leads to it.
+
+    ``row`` names the convention if the cause is one.
+    """
+
+    cause: Cause
+    holds: bool
+    row: str = ""
+
+    def opposite(self) -> Guard:
+        """Return the guard of the negated test."""
+        return Guard(self.cause, not self.holds, self.row)
+
+
+# torch.compiler, torch.jit and torch.onnx ask whether Python runs at all
+TRACING = {
+    "is_compiling", "is_dynamo_compiling", "is_exporting", "is_scripting", "is_tracing",
+    "is_in_onnx_export", "is_torchdynamo_compiling",
+}  # fmt: skip
+# The trait of sites in an except block: text made there is about an error.
+EXCEPT = "except-block"
+# The trait of sites in a lambda: a message given as one is built only when it is asked for.
+LATER = "lambda"
+# The trait of sites where autograd records nothing.
+NO_GRADIENTS = "no-gradients"
+_GRADIENTS_OFF = {
+    "torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
+    "torch.autograd.inference_mode", "torch.set_grad_enabled",
+}  # fmt: skip
+# The trait of an assertion whose text has to be made, or that joins several tests: torch.compile
+# takes only one test with a literal.
+MADE_TEXT = "made-text"
+# The trait of the branch for devices that lack an operation or a dtype.
+FALLBACK = "fallback"
+LACKING = frozenset(("mps", "npu", "xla", "xpu", "hpu", "mtia", "mlu", "musa"))
+# The trait of a value passed to a function of another library, which works on the host.
+GIVEN_AWAY = "given-away"
+# The trait of an operation that fails with a tensor on a device, so that it only gets host tensors:
+# torch/csrc/utils/tensor_numpy.cpp, "Use Tensor.cpu() to copy the tensor to host memory first".
+HOST_ONLY = "host-only"
+# The trait of a branch that a tensor's value decides: when it begins, the device's queue is empty.
+WAITED_FOR = "waited-for"
+# The trait of the branch that only a traced or compiled run takes.
+TRACED = "traced"
+
+
+def offers_foreach(ctx: Context) -> bool:
+    """True if the function mentions foreach: a loop in it is then a deliberate alternative."""
+    if ctx.node is None:
+        return False
+    return any("foreach" in word for word in ctx.module.nodes(ctx.node).words())
+
+
+def gradients_off(context: ast.expr, module: ModuleMap) -> bool:
+    """True if a ``with`` item or decorator switches autograd off, or may do so."""
+    called = context.func if isinstance(context, ast.Call) else context
+    return module.qualify(called) in _GRADIENTS_OFF
+
+
+def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
+    """Return the guard that a test makes; None if the test says nothing of how often it holds."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.BinOp(op=ast.Mod()) as every):
+            return Guard(Cause.SOME_STEPS, True) if _counts_steps(every) else None
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            found = guard_of(inner, env, ctx)
+            return None if found is None else found.opposite()
+        case ast.BoolOp(op=operator, values=values):
+            return _joint_guard(operator, [guard_of(value, env, ctx) for value in values])
+        case ast.Call(func=func):
+            asked = dotted_name(func).rpartition(".")[2].lstrip("_")
+            if asked in TRACING:
+                return Guard(Cause.TRACING, True)
+            found = _by_convention(asked, ctx)
+            if found is not None:
+                return found
+        case ast.Name(id=name) if (found := _told(name, env, ctx)) is not None:
+            return found
+        case ast.Name(id=name) if _off(name, ctx):
+            return Guard(Cause.SWITCHED_OFF, True)
+        case ast.Name() | ast.Attribute() if (found := _named(test, ctx)) is not None:
+            return found
+        case ast.Compare():
+            found = _guard_of_comparison(test, ctx)
+            if found is not None:
+                return found
+        case ast.BinOp(op=ast.Mod()) as every if _counts_steps(every):
+            return Guard(Cause.SOME_STEPS, False)
+    return _on_host(test)
+
+
+def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
+    """Return the guard that a comparison makes; comparisons of devices are left to `_on_host`."""
+    if len(test.ops) > 1:
+        return None
+    left, operator, right = test.left, test.ops[0], test.comparators[0]
+    match left:
+        case ast.Name(id=name) if isinstance(operator, ast.Is) and is_none(right):
+            if always_given(name, ctx):
+                return Guard(Cause.NEVER_LEFT_OUT, True)
+    counted = counts_nothing(test)
+    if counted is not None:
+        return Guard(Cause.NOTHING_TO_DO, counted[1])
+    match left:
+        case ast.BinOp(op=ast.Mod()) as every if _counts_steps(every):
+            if isinstance(operator, ast.Eq):
+                return Guard(Cause.SOME_STEPS, True)
+            if isinstance(operator, (ast.NotEq, ast.Gt)):
+                return Guard(Cause.SOME_STEPS, False)
+    if not isinstance(operator, ast.Eq):
+        return None
+    if _counts_rounds(left, ctx):
+        return Guard(Cause.ONE_ROUND, True)
+    match right:
+        case ast.Constant(value=str(form)) if form != "cpu":
+            return _by_convention(form, ctx)
+    return None
+
+
+def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> Guard | None:
+    """Return the guard that the name of a flag or an option implies."""
+    last = dotted_name(flag).rpartition(".")[2].lstrip("_")
+    if last in TRACING:
+        return Guard(Cause.TRACING, True)
+    return _by_convention(last, ctx)
+
+
+def _by_convention(flag: str, ctx: Context) -> Guard | None:
+    """Return the guard that the table of conventions gives for a flag."""
+    row = ctx.analysis.conventions.row("flag", flag)
+    if row is None:
+        return None
+    if row.effect == "branch-cold":
+        return Guard(Cause.CONVENTION, True, row.id)
+    return None
+
+
+def _told(name: str, env: Env, ctx: Context) -> Guard | None:
+    """Return the guard of a name that holds a test: ``on_host = x.device.type == "cpu"``."""
+    told = env.get(outcome(name))
+    return guard_of(told.test, env, ctx) if isinstance(told, Told) else None
+
+
+def always_given(name: str, ctx: Context) -> bool:
+    """True if every call seen passes this optional parameter a value other than None.
+
+    False for a public function whose callers are not all known: its default is for callers
+    elsewhere.
+    """
+    if ctx.node is None or ctx.depth or not ctx.calls:
+        return False
+    agreed = ctx.analysis.agreed.get(ctx.calls[-1])
+    if agreed is None and ctx.owner is None and not ctx.node.name.startswith("_"):
+        return False  # it has a default for those who call it from elsewhere
+    known = ctx.analysis.given(ctx.calls[-1]) if agreed is None else agreed
+    given = known.get(name, UNKNOWN)
+    options = given.options if isinstance(given, Union) else (given,)
+    return not any(option is UNKNOWN or isinstance(option, NoneValue) for option in options)
+
+
+def _off(name: str, ctx: Context) -> bool:
+    """True if the name is a parameter that defaults to False."""
+    default = None if ctx.node is None else literal_default(name, ctx.node)
+    return default is not None and default.value is False
+
+
+def _on_host(test: ast.expr) -> Guard | None:
+    """Return the guard of a test of devices: for a branch on the host, or for a lesser device.
+
+    ``device.type == "cuda"``, ``x.is_cuda``, ``x.is_mps``.
+    """
+    match test:
+        case ast.Compare(
+            left=ast.Attribute(attr="type"),
+            ops=[ast.In()],
+            comparators=[ast.Set(elts=kinds) | ast.Tuple(elts=kinds) | ast.List(elts=kinds)],
+        ):
+            if all(isinstance(kind, ast.Constant) and kind.value in LACKING for kind in kinds):
+                return Guard(Cause.FALLBACK, True)
+            if any(isinstance(kind, ast.Constant) and kind.value == "cuda" for kind in kinds):
+                return Guard(Cause.NO_DEVICE, False)
+        case ast.Compare(
+            left=ast.Attribute(attr="type"),
+            ops=[ast.Eq()],
+            comparators=[ast.Constant(value=str(text))],
+        ) if text in LACKING:
+            return Guard(Cause.FALLBACK, True)
+        case ast.Compare(ops=[op], comparators=[ast.Constant(value=str(text))]):
+            kind = text.partition(":")[0]
+            if kind in ("cpu", "cuda") and isinstance(op, (ast.Eq, ast.NotEq)):
+                return Guard(Cause.NO_DEVICE, (kind == "cpu") == isinstance(op, ast.Eq))
+        case ast.Attribute(attr="is_cuda" | "is_cpu" as name):
+            return Guard(Cause.NO_DEVICE, name == "is_cpu")
+        case ast.Attribute(attr="is_mps" | "is_xpu" | "is_xla" | "is_mtia"):
+            return Guard(Cause.FALLBACK, True)
+        case ast.Call(func=func) if dotted_name(func) == "torch.cuda.is_available":
+            return Guard(Cause.NO_DEVICE, False)
+    return None
+
+
+def _joint_guard(operator: ast.boolop, guards: Sequence[Guard | None]) -> Guard | None:
+    """Return the guard that several tests joined by ``and`` or ``or`` make.
+
+    With `a and guard`, the branch runs only if the guard holds. With `a or guard`, it may run
+    without the guard, unless ``a`` is a guard as well.
+    """
+    if len(set(guards)) == 1:
+        return guards[0]
+    decisive = isinstance(operator, ast.And)
+    if all(found is not None and found.holds != decisive for found in guards):
+        return next(
+            (one for one in guards if one is not None and one.cause is not Cause.TRACING), None
+        )
+    return next((one for one in guards if one is not None and one.holds == decisive), None)
+
+
+def _counts_rounds(node: ast.expr, ctx: Context) -> bool:
+    """True for ``i`` or ``i + 1``, where ``i`` counts the rounds of an enclosing loop."""
+    match node:
+        case ast.BinOp(left=ast.Name(id=name), right=ast.Constant(value=int())) | ast.Name(id=name):
+            return any(name in round_counters(place.node) for place in ctx.loops)
+    return False
+
+
+def _counts_steps(every: ast.BinOp) -> bool:
+    """True for ``step % n``, but not for ``x.shape[0] % 2``: a size does not count steps."""
+    node = every.left
+    while isinstance(node, (ast.BinOp, ast.Subscript)):
+        node = node.left if isinstance(node, ast.BinOp) else node.value
+    return not (
+        isinstance(node, ast.Call) or (isinstance(node, ast.Attribute) and node.attr == "shape")
+    )
+
+
+# The traits that say how a site's function comes to be run; a nested function has its own.
+OWN_TRAITS = frozenset(("compiled", "fullgraph", "vmap"))
+
+
+def sides(test: ast.expr, env: Env, ctx: Context) -> tuple[Context, Context]:
+    """Return the contexts of the two branches of a test, where it holds and where it fails.
+
+    If compiled code never takes one of them, that one is marked as uncompiled.
+    """
+    if not ctx.compiled:
+        return ctx, ctx
+    taken = guarded(test, _answers(env))
+    if taken is None:
+        return ctx, ctx
+    never = uncompiled(ctx)
+    return (ctx, never) if taken else (never, ctx)
+
+
+def uncompiled(ctx: Context) -> Context:
+    """Return the context of a place in a compiled function that only eager Python reaches."""
+    traits = ctx.traits - {"compiled", "fullgraph"}
+    return ctx.but(compiled="", traits=traits).demote(Cause.TRACING)
+
+
+def _answers(env: Env) -> Callable[[str], bool | None]:
+    """Return a lookup from a name that holds a test's outcome to that outcome in compiled code."""
+
+    def answer(name: str) -> bool | None:
+        told = env.get(outcome(name))
+        return guarded(told.test) if isinstance(told, Told) else None
+
+    return answer
+
+
+def branch_context(
+    ctx: Context, guard: Guard | None, body: Sequence[ast.stmt] | None, *, holds: bool
+) -> Context:
+    """Return the context of the branch taken if the test's outcome is ``holds``.
+
+    Where nothing is reported, only tracing makes a difference: what it returns is left out.
+    """
+    if ctx.sink is None and (guard is None or guard.cause is not Cause.TRACING):
+        return ctx
+    if guard is not None:
+        if guard.cause is Cause.TRACING:
+            # Neither side is the ordinary eager path: one is traced, the other says so.
+            place = ctx.demote(guard.cause).mark("compiling-guard")
+            return place.mark(TRACED) if guard.holds == holds else place
+        if guard.holds == holds:
+            if guard.cause is Cause.FALLBACK:
+                return ctx.mark(FALLBACK)
+            if guard.cause is Cause.SOME_STEPS and body and _takes_step(body):
+                return ctx  # gradients are accumulated in the others
+            return ctx.demote(guard.cause, guard.row)
+    if body is not None and ends_in_raise(body):
+        return ctx.demote(Cause.ERROR).mark("error-message")
+    if body and not ctx.compiled and _only_warns(body, ctx):
+        # In compiled code the warning itself is what costs: it ends the graph.
+        return ctx.demote(Cause.WARNING)
+    if body and ctx.loops:
+        return _leaving(ctx, body[-1])
+    return ctx
+
+
+def _takes_step(body: Sequence[ast.stmt]) -> bool:
+    """True if the block calls ``step()`` or ``zero_grad()`` of anything."""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in STEPPING
+        for node in walk(body)
+    )
+
+
+def after_test(ctx: Context, before: int) -> Context:
+    """Return the context of both branches of a test, marked if the test waits for the device.
+
+    ``before`` is the number of sites recorded before the test.
+    """
+    found = () if ctx.sink is None else ctx.sink[before:]
+    return ctx.mark(WAITED_FOR) if any(site.kind in DECIDING for site in found) else ctx
+
+
+# Sites in a test that make Python wait before either branch begins.
+DECIDING = (SiteKind.BRANCH, SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
+
+
+def _leaving(ctx: Context, last: ast.stmt) -> Context:
+    """Return the context of a branch, without the loops that its last statement leaves."""
+    if isinstance(last, ast.Break):
+        return ctx.but(loops=ctx.loops[:-1])
+    return ctx.but(loops=()) if isinstance(last, ast.Return) else ctx
+
+
+def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
+    """Return the context after ``if not should_log: return``, as for an ``else`` of that ``if``."""
+    if ctx.compiled and leaves(node, _answers(env)):
+        return uncompiled(ctx)
+    if ctx.sink is None or node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
+        return ctx
+    if ctx.node is not None and returns_kept(node, ctx.node):
+        return ctx.demote(Cause.MADE_ONCE)
+    guard = guard_of(node.test, env, ctx)
+    if guard is None or guard.cause is Cause.TRACING:
+        return ctx
+    return branch_context(ctx, guard, None, holds=False)
+
+
+def _only_warns(body: Sequence[ast.stmt], ctx: Context) -> bool:
+    """True if a branch begins with a warning, or only prepares one before it."""
+    for position, statement in enumerate(body):
+        if _warns(statement, ctx):
+            return not position or _used_here_alone(body[:position], body, ctx.node)
+        if not isinstance(statement, ast.Assign):
+            return False
+    return False
+
+
+def _used_here_alone(
+    made: Sequence[ast.stmt], body: Sequence[ast.stmt], function: ast.AST | None
+) -> bool:
+    """True if the names that these assignments bind are mentioned only inside the branch."""
+    names = {n.id for n in walk(made) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    inside = {id(n) for n in walk(body)}
+    return function is not None and not any(
+        isinstance(n, ast.Name) and n.id in names and id(n) not in inside for n in walk([function])
+    )
+
+
+def _warns(statement: ast.stmt, ctx: Context) -> bool:
+    """True for ``warnings.warn(...)``, ``rank_zero_warn(...)`` and ``print("Warning: ...")``."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[text, *_])):
+            return _begins(text).lower().startswith(("warn", "error"))
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))):
+            return ctx.analysis.conventions.says("call", name, "warning")
+    return False
+
+
+def _begins(text: ast.expr) -> str:
+    """Return the literal text that a string begins with; "" if it does not begin with any."""
+    match text:
+        case (
+            ast.Constant(value=str(words))
+            | ast.JoinedStr(values=[ast.Constant(value=str(words)), *_])
+        ):
+            return words
+    return ""
+
+
+def ends_in_raise(body: Sequence[ast.stmt]) -> bool:
+    """True if the block ends by raising: ``raise``, ``assert False``, ``torch._assert(False, x)``.
+
+    So does a call of any function with False and a text: ``check(False, f"{n} is too many")``.
+    """
+    match body[-1] if body else None:
+        case ast.Raise():
+            return True
+        case ast.Assert(test=ast.Constant(value=False)):
+            return True
+        case ast.Expr(value=ast.Call(args=[ast.Constant(value=False), text, *_])):
+            return bool(_begins(text)) or isinstance(text, (ast.JoinedStr, ast.Lambda))
+    return False

@@ -1,0 +1,217 @@
+"""The parts that feed a training loop and update the model: data loaders and optimizers."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.arguments import Argument
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import (
+    Instance,
+    NoneValue,
+    Scalar,
+    Sequence,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.events.transfers import PAGEABLE, PINNED
+from flake8_torchperf.judgement.frequency.own_heat import is_beside_steps
+from flake8_torchperf.project.resolver import read_file
+
+if TYPE_CHECKING:
+    from flake8_torchperf.values.arguments import Arguments
+    from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.project.module_index import ModuleMap
+
+LOADER = "torch.utils.data.DataLoader"
+# A loader whose workers end with each pass over it.
+TRANSIENT = "transient"
+# Data that is a tensor already: a batch is a slice, and workers would only copy it.
+IN_MEMORY = ("torch.utils.data.TensorDataset",)
+ACCELERATORS = ("cuda", "xpu", "mps", "hpu", "npu")
+
+
+def loader(made: Instance, arguments: Arguments, ctx: Context, data_kind: str) -> Instance:
+    """Return a ``DataLoader`` with the memory of its batches; report one that may starve a device.
+
+    ``data_kind`` is the torch kind of the data that it loads. Nothing is reported unless it is
+    known to be a data set: anything else may be numbers in a list.
+    """
+    workers, pins = _workers(arguments), _flag(arguments, "pin_memory")
+    facts: set[str] = set()
+    if pins is not None:
+        facts.add(PINNED if pins else PAGEABLE)
+    if workers and _flag(arguments, "persistent_workers") is False and not ctx.loops:
+        facts.add(TRANSIENT)
+    lacks = [name for name, lacking in (("no-workers", workers == 0), ("no-pin", pins is False))
+             if lacking]  # fmt: skip
+    without = ctx.demoted is Cause.NO_DEVICE or _in_memory(arguments)
+    if lacks and data_kind == "dataset" and not without and _in_a_step(ctx):
+        operation = lacks[0] if len(lacks) == 1 else "DataLoader"
+        emit(ctx, SiteKind.DATA_LOADER, operation, arguments.node, traits=lacks)
+    return Instance(made.name, made.info, frozenset(facts))
+
+
+def loader_iterated(value: Value, node: ast.expr, ctx: Context) -> None:
+    """Report ``for batch in loader`` inside another loop, whose rounds restart the workers."""
+    transient = isinstance(value, Instance) and TRANSIENT in value.facts
+    if transient and ctx.loops and _in_a_step(ctx):
+        emit(ctx, SiteKind.DATA_LOADER, "new-workers", node)
+
+
+def _workers(arguments: Arguments) -> int | None:
+    """Return the number of workers: 0 if the call asks for none, None if it is not known."""
+    given = arguments.get(5, "num_workers")
+    if given is None:
+        return None if arguments.open else 0
+    match given.value:
+        case Scalar(kind="int", value=int(count)):
+            return count
+    return None
+
+
+def _flag(arguments: Arguments, name: str) -> bool | None:
+    """Return the value of an option: False if it is left out, None if it is not known."""
+    given = arguments.keywords.get(name)
+    if given is None:
+        return None if arguments.open or len(arguments.positional) > MAX_POSITIONAL else False
+    match given.value:
+        case Scalar(kind="bool", value=bool(flag)):
+            return flag
+        case NoneValue():
+            return False
+    return None
+
+
+# Loaders called with more arguments by position hide their options.
+MAX_POSITIONAL = 6
+
+
+def _in_memory(arguments: Arguments) -> bool:
+    data = arguments.value(0, "dataset")
+    return isinstance(data, Instance) and data.name in IN_MEMORY
+
+
+def _in_a_step(ctx: Context) -> bool:
+    """True if the module is part of a program that computes on an accelerator."""
+    if _beside_steps(ctx):
+        return False
+    return uses_accelerator(ctx.module, ctx) or _feeds_accelerator(ctx)
+
+
+def _beside_steps(ctx: Context) -> bool:
+    """True for a test or a benchmark, which chooses its options for comparison."""
+    return is_beside_steps(ctx.module, ctx.analysis.conventions)
+
+
+def _feeds_accelerator(ctx: Context) -> bool:
+    """True if a module that calls the current function brings data to a device."""
+    name = ctx.function.rpartition(".")[2]
+    if ctx.node is None or name.startswith("__"):
+        return False
+    return FEEDING.kept(ctx.analysis, name, lambda: _calling_module_accelerates(name, ctx))
+
+
+def _calling_module_accelerates(name: str, ctx: Context) -> bool:
+    project = ctx.analysis.project
+    for path in project.modules_that_call(name)[:MOST_CALLING]:
+        project.note_whole(path)
+        module, _ = read_file(path)
+        if module is not None and not is_beside_steps(module, ctx.analysis.conventions):
+            imported = any(to.endswith(f".{name}") for to in module.imports.values())
+            if imported and any(_brings_to_device(node) for node in ast.walk(module.tree)):
+                return True
+    return False
+
+
+# The number of modules that are read to see how a loader that a function returns is used.
+MOST_CALLING = 3
+FEEDING: Cache[str, bool] = Cache("functions whose loaders feed a device")
+ACCELERATED: Cache[int, bool] = Cache("modules that bring data to a device")
+
+
+def uses_accelerator(module: ModuleMap, ctx: Context) -> bool:
+    """True if the module brings anything to an accelerator; cached for each module."""
+    return ACCELERATED.kept(
+        ctx.analysis,
+        id(module),
+        lambda: any(_brings_to_device(node) for node in ast.walk(module.tree)),
+    )
+
+
+def _brings_to_device(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)) if name in ACCELERATORS:
+            return True
+        case ast.Constant(value=str(text)):
+            return text.partition(":")[0] in ACCELERATORS
+    return False
+
+
+def optimizer(arguments: Arguments, ctx: Context) -> None:
+    """Report options that make a step slower: ``torch.optim.SGD(params, foreach=False)``."""
+    if _beside_steps(ctx):
+        return
+    hooked = _mentions(ctx, "register_post_accumulate_grad_hook")
+    chosen = {name: _switched(arguments, name) for name in ("foreach", "fused")}
+    if True not in chosen.values() and not hooked:
+        for name, value in chosen.items():
+            if value is False:
+                emit(ctx, SiteKind.OPTIMIZER_OPTION, name, arguments.node, traits=("option",))
+                return
+    if ctx.loops and not hooked and _steps_one(arguments.get(0, "params"), ctx):
+        emit(ctx, SiteKind.OPTIMIZER_OPTION, "per-parameter", arguments.node)
+
+
+def _steps_one(given: Argument | None, ctx: Context) -> bool:
+    """True for ``SGD([p])``, where a loop over parameters binds ``p``."""
+    match given:
+        case Argument(node=ast.List(elts=[ast.Name(id=name)]), value=Sequence(items=(item,))):
+            held = tensor_of(item)
+            parameter = held is not None and held.role == "parameter"
+            return parameter and name in _given_by(ctx.loops[-1].node)
+    return False
+
+
+def _given_by(loop: ast.AST) -> set[str]:
+    """Return the names that a loop or a comprehension binds in each round."""
+    targets = [n.target for n in ast.walk(loop) if isinstance(n, ast.comprehension)]
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        targets = [loop.target]
+    return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def zero_grad(arguments: Arguments, ctx: Context) -> None:
+    """Report ``optimizer.zero_grad(set_to_none=False)``."""
+    given = arguments.get(0, "set_to_none")
+    if given is None or not isinstance(given.value, Scalar) or given.value.value is not False:
+        return
+    if not _captures(ctx):
+        emit(ctx, SiteKind.OPTIMIZER_OPTION, "zero_grad", arguments.node)
+
+
+def _switched(arguments: Arguments, name: str) -> bool | None:
+    """Return an option written as True or False; None for anything else."""
+    given = arguments.keywords.get(name)
+    match None if given is None else given.value:
+        case Scalar(kind="bool", value=bool(flag)):
+            return flag
+    return None
+
+
+def _mentions(ctx: Context, name: str) -> bool:
+    """True if the module mentions ``name``, whose use makes the slow form the right one."""
+    return ctx.module.says(name)
+
+
+# Words for graphs that are captured and replayed: gradients in them keep their place in memory.
+CAPTURED = ("cudagraph", "cuda_graph", "cuda.graph", "make_graphed_callables")
+
+
+def _captures(ctx: Context) -> bool:
+    """True if the module captures a step in a graph, or passes one to a function that does."""
+    return any(word in line for line in map(str.lower, ctx.module.lines) for word in CAPTURED)

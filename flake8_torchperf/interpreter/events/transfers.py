@@ -1,0 +1,482 @@
+"""Where the memory of host tensors comes from, and what moving them to the device costs."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.devices import MADE, SOMETIMES
+from flake8_torchperf.values.provenance import Source, Strength
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.store import path_of
+from flake8_torchperf.values.values import (
+    UNKNOWN,
+    Device,
+    NDArray,
+    NoneValue,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    tensor_of,
+    weaken,
+)
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.inference.argument_writes import may_fill
+from flake8_torchperf.interpreter.events.recording import early, emit
+from flake8_torchperf.interpreter.events.guards import WAITED_FOR
+from flake8_torchperf.idioms.loop_kinds import plain_names
+from flake8_torchperf.idioms.data_freshness import DataFreshness
+from flake8_torchperf.idioms.number_or_tensor import made_a_tensor
+from flake8_torchperf.syntax.traversal import changes_in, once, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flake8_torchperf.values.arguments import Arguments
+    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.knowledge.table import Op
+    from flake8_torchperf.project.module_index import ModuleMap
+
+# A tensor made of numbers alone can as well be made on the device; data has to be copied.
+FACTORY, PYTHON, NUMPY = NAMED = MADE  # these have traits
+EMPTY = "empty"  # no elements: there is nothing to make or to copy
+CHOSEN = "chosen"  # made on the host on purpose: by a generator of the host, or `device="cpu"`
+PINNED, PAGEABLE = "pinned", "pageable"
+# The trait of sites in a `with device:` block, where factories make their tensors there.
+ELSEWHERE = "default-device"
+DEFAULTS = ("set_default_device", "set_default_tensor_type")
+
+
+def factory_device(ctx: Context) -> str:
+    """Return the place where a factory without ``device=`` puts its tensor.
+
+    That is the host, unless the program sets another default.
+    """
+    if ELSEWHERE in ctx.traits:
+        return "unknown"
+    return "unknown" if _sets_default(ctx.module, ctx) else "host"
+
+
+SET_DEFAULTS: Cache[int, bool] = Cache("modules that set the default device")
+
+
+def _sets_default(module: ModuleMap, ctx: Context) -> bool:
+    return SET_DEFAULTS.kept(ctx.analysis, id(module), lambda: _finds_default(module))
+
+
+def _finds_default(module: ModuleMap) -> bool:
+    return any(module.says(name) for name in DEFAULTS) and any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, (ast.Attribute, ast.Name))
+        and (node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id) in DEFAULTS
+        for node in ast.walk(module.tree)
+    )
+
+
+def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments) -> Tensor:
+    """Return the result of an operation; if it is on the host, with its origin and memory."""
+    if value.device != "host":
+        return value
+    if op.factory:
+        return of_factory(value, arguments)
+    if not tensors:
+        return value
+    if op.like:
+        return replace(value, origin=FACTORY, memory=PAGEABLE)
+    shared = op.view or op.in_place
+    memory = tensors[0].memory if shared else PAGEABLE
+    arrives = tensors[0].arrives if op.view else 0
+    origin = common_origin(tensors)
+    if op.in_place and origin not in (FACTORY, CHOSEN):
+        origin = ""  # a buffer that was filled: where else could the data have gone?
+    return replace(value, origin=origin, memory=memory, arrives=arrives)
+
+
+def pieces(value: Value, op: Op, tensors: list[Tensor], arguments: Arguments) -> Value:
+    """Return the pieces of ``torch.randperm(n).split(size)``, with the origin of the whole."""
+    if not isinstance(value, Sequence) or not isinstance(value.element, Tensor):
+        return value
+    items = value.items
+    if items is not None:
+        items = tuple(
+            computed(i, op, tensors, arguments) if isinstance(i, Tensor) else i for i in items
+        )
+    return replace(value, element=computed(value.element, op, tensors, arguments), items=items)
+
+
+def of_factory(value: Tensor, arguments: Arguments) -> Tensor:
+    """Return the tensor of a factory such as ``torch.zeros(n)``, with its origin and memory.
+
+    If the call names a device or a generator, the host was chosen on purpose.
+    """
+    chosen = any(
+        name in arguments.keywords and not isinstance(arguments.keywords[name].value, NoneValue)
+        for name in ("device", "generator", "out")
+    )
+    origin = CHOSEN if chosen else "" if arguments.open else FACTORY
+    if origin and _holds_nothing(arguments):
+        origin = EMPTY
+    return replace(value, origin=origin, memory=allocated(arguments))
+
+
+def _holds_nothing(arguments: Arguments) -> bool:
+    """True for ``torch.empty(0)`` and ``torch.zeros((0, n))``, which have no elements."""
+    match [argument.value for argument in arguments.positional]:
+        case [Scalar(known=True, value=0)]:
+            return True
+        case [Sequence(items=sizes), *_] if sizes is not None:
+            return any(isinstance(s, Scalar) and s.known and s.value == 0 for s in sizes)
+    return False
+
+
+def allocated(arguments: Arguments) -> str:
+    """Return the memory that ``pin_memory=`` requests; "" if it is not known."""
+    given = arguments.keywords.get("pin_memory")
+    if given is None:
+        return "" if arguments.open else PAGEABLE
+    match given.value:
+        case Scalar(kind="bool", value=True):
+            return PINNED
+        case Scalar(kind="bool", value=False):
+            return PAGEABLE
+    return ""
+
+
+def common_origin(tensors: Iterable[Tensor]) -> str:
+    """Return the origin of a result computed from these tensors; "" if one of theirs is unknown."""
+    origins = {tensor.origin for tensor in tensors}
+    if "" in origins:
+        return ""
+    kinds = (SOMETIMES, NUMPY, PYTHON, CHOSEN, FACTORY)
+    return next((kind for kind in kinds if kind in origins), "")
+
+
+def cast(tensor: Tensor) -> Tensor:
+    """Return the tensor in another dtype: its memory may be the same or new."""
+    return replace(tensor, memory="" if tensor.memory == PINNED else tensor.memory)
+
+
+def pinned(tensor: Tensor) -> Tensor:
+    """Return the result of ``tensor.pin_memory()``: a host copy that the device can fetch."""
+    return replace(tensor, device="host", origin="", memory=PINNED, arrives=0)
+
+
+def data_origin(data: Value, short: str) -> str:
+    """Return the origin of ``torch.tensor(data)``; "" if ``data`` may be a tensor already."""
+    if isinstance(data, NDArray):
+        return NUMPY
+    if isinstance(data, Sequence) and data.items == ():
+        return EMPTY
+    if isinstance(data, Sequence) and isinstance(data.element, NDArray):
+        return NUMPY
+    # torch.tensor takes data; of a tensor it warns that a copy was hardly meant.
+    return PYTHON if data is not UNKNOWN or short in ("tensor", "new_tensor") else ""
+
+
+def to_device(
+    tensor: Tensor,
+    name: str,
+    arguments: Arguments,
+    owner: ast.expr | None,
+    ctx: Context,
+) -> None:
+    """Record a copy from the host to a device."""
+    if tensor.origin == EMPTY:
+        return
+    if _kept_there(arguments.node, owner, ctx):
+        if ctx.compiled and ctx.self_name and _head(arguments.node.func) == ctx.self_name:
+            emit(ctx, SiteKind.RECOMPILE, "moved", arguments.node, tensor, operand_node=owner)
+            return
+        ctx = ctx.demote(Cause.FIRST_CALL)
+    if isinstance(owner, ast.Subscript) and _beside_its_index(owner, arguments.node):
+        return
+    queued = False if owner is None else not_waiting(arguments)
+    traits = {"non-blocking"} if queued is not False else set()
+    if tensor.memory and queued is not None:
+        traits.add(tensor.memory)
+    other = tensor_of(arguments.value(0, "other"))
+    if other is not None and other.reason.strength >= Strength.INFERRED:
+        traits.add("as-another")
+    where = arguments.keywords.get("device")
+    named = where.value if where is not None else arguments.value(0, "device")
+    if isinstance(named, Device) and named.sure:
+        traits.add("device-object")
+    _brought(tensor, name, arguments.node, owner, ctx, traits)
+
+
+def fetched(source: Tensor, by: Tensor, operation: str, node: ast.AST, ctx: Context) -> None:
+    """Record a host tensor that an operation on ``by`` copies: ``x[0] = source``, ``x[source]``.
+
+    The residence of ``by`` is often unknown. A tensor made of numbers lies on the host because the
+    code names no device. Any other host tensor lies there for a reason, which may apply to ``by``
+    as well.
+    """
+    on_host = source.device == "host" or source.origin == SOMETIMES
+    if not on_host or by.device == "host" or source.origin == EMPTY:
+        return
+    if by.device != "device" and source.origin not in NAMED and source.origin != SOMETIMES:
+        source = weaken(source, Strength.ASSUMED)
+    stated = {"by-stated"} if by.reason.strength >= Strength.STATED else set()
+    _brought(source, operation, node, None, ctx, stated)
+
+
+def chosen_on_host(arguments: Arguments, tensors: list[Tensor], ctx: Context) -> None:
+    """Record the copies of 0-d host tensors in ``torch.where(mask, x, torch.tensor(0.0))``."""
+    by = next((t for t in tensors if t.device != "host"), None)
+    for argument in arguments.all() if by is not None else ():
+        given = tensor_of(argument.value)
+        if by is not None and given is not None and given.scalar:
+            fetched(given, by, "where", argument.node, ctx)
+
+
+def _brought(
+    tensor: Tensor,
+    name: str,
+    node: ast.AST,
+    owner: ast.expr | None,
+    ctx: Context,
+    traits: set[str],
+) -> None:
+    """Record the site of a copy to a device, with traits for the data."""
+    traits.add("to-device")
+    if tensor.origin in NAMED:
+        traits.add(f"from-{tensor.origin}")
+    if tensor.origin == PYTHON and tensor.scalar:
+        traits.add("scalar")
+    if isinstance(owner, ast.Attribute) and _head(owner) == (ctx.self_name or None):
+        traits.add("kept")
+    if tensor.origin == PYTHON and ctx.compiled and "vmap" not in ctx.traits:
+        # torch.compile writes a few numbers into the kernel that computes with them.
+        ctx = ctx.demote(Cause.COMPILED)
+    ctx = _of_data(tensor, traits, ctx)
+    emit(ctx, SiteKind.TRANSFER, name, node, tensor, operand_node=owner, traits=traits)
+
+
+# Data that has to be copied once it exists, and that its loader can pin.
+NEW_EACH_TIME = (Source.LOADER_BATCH, Source.TOKENIZER)
+
+
+def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
+    """Return the context of a copy, made cold if the data has to be copied; add traits of it."""
+    # Only a recorded site can be cold: the sites of a called function are not recorded.
+    if ctx.sink is None:
+        return ctx
+    if tensor.origin in (CHOSEN, SOMETIMES):
+        return ctx.demote(Cause.COPY_ASKED)
+    if tensor.memory != PINNED and tensor.reason.root().source in NEW_EACH_TIME:
+        return ctx if "non-blocking" in traits else ctx.demote(Cause.NEW_DATA)
+    if tensor.origin not in (PYTHON, NUMPY):
+        return ctx
+    data = _made_of(tensor, ctx)
+    if data is None or ctx.node is None:
+        return ctx
+    if tensor.origin == PYTHON and made_a_tensor(data, ctx.node):
+        return ctx.demote(Cause.EITHER)
+    if WAITED_FOR in ctx.traits and _written_out(data):
+        return ctx.demote(Cause.WAITED_FOR)
+    if tensor.scalar or "non-blocking" in traits:
+        return ctx
+    if _new_each_time(tensor, data, ctx) and not _same_in_each_round(data, ctx):
+        return ctx.demote(Cause.NEW_DATA)
+    if _fresh(ctx).varies(data):
+        traits.add("varying")
+    return ctx
+
+
+def _written_out(data: ast.expr) -> bool:
+    """True if the data is nothing but literals: ``0.0``, ``[0.0]``."""
+    if isinstance(data, (ast.List, ast.Tuple)):
+        return all(map(_written_out, data.elts))
+    return isinstance(data, ast.Constant)
+
+
+def _made_of(tensor: Tensor, ctx: Context) -> ast.expr | None:
+    """Return the data that a call in this same function made the tensor of; None if none did."""
+    made = tensor.reason.node
+    if ctx.node is None or not isinstance(made, ast.Call) or not made.args:
+        return None
+    return made.args[0] if _fresh(ctx).holds(made) else None
+
+
+FRESHNESS: Cache[int, DataFreshness] = Cache("where data comes from")
+
+
+def _fresh(ctx: Context) -> DataFreshness:
+    """Return the sources of the data in the current function; cached."""
+    function, module = ctx.node, ctx.module
+    assert function is not None
+    return FRESHNESS.kept(
+        ctx.analysis,
+        id(function),
+        lambda: DataFreshness(function, module.nodes(function), module, ctx.self_name),
+    )
+
+
+def _new_each_time(tensor: Tensor, data: ast.expr, ctx: Context) -> bool:
+    """True for data that is passed to the function, or that another library returned."""
+    known = _fresh(ctx)
+    return known.array(data) if tensor.origin == NUMPY else known.listed(data)
+
+
+def _same_in_each_round(data: ast.expr, ctx: Context) -> bool:
+    """True if the loop around the copy copies the same data in each round."""
+    return bool(ctx.loops) and not changes_in(data, ctx.loops[-1].node)
+
+
+def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
+    """True for ``self.alpha = self.alpha.to(x.device)``: only the first call moves anything.
+
+    ``self.tables = [table.to(x.device) for table in self.tables]`` counts as well. Compiled code is
+    compiled again in such a case, for the new device (torch 2.13, as run).
+    """
+    if owner is None or ctx.node is None:
+        return False
+    assignment = _assigning(ctx.node).get(id(node))
+    if assignment is None:
+        return False
+    path = _moved(assignment.value, node, owner)
+    return path is not None and any(path_of(target) == path for target in assignment.targets)
+
+
+@once
+def _assigning(function: ast.AST) -> dict[int, ast.Assign]:
+    """Return the assignments of each call that is the whole value, or every element of it."""
+    return {
+        id(value.elt if isinstance(value, ast.ListComp) else value): statement
+        for statement in walk([function])
+        if isinstance(statement, ast.Assign)
+        for value in (statement.value,)
+    }
+
+
+def _moved(value: ast.expr, node: ast.Call, owner: ast.expr) -> str | None:
+    """Return the attribute that ``value`` moves by the call ``node``, whole or item by item."""
+    match value:
+        case ast.Call() if value is node and isinstance(owner, ast.Attribute):
+            return path_of(owner)
+        case ast.ListComp(elt=elt, generators=[ast.comprehension(target=target, iter=source)]):
+            each = elt is node and path_of(target) == path_of(owner)
+            return path_of(source) if each and isinstance(source, ast.Attribute) else None
+    return None
+
+
+def _beside_its_index(owner: ast.Subscript, call: ast.Call) -> bool:
+    """True for ``table[t].to(t.device)``: a host tensor cannot be indexed by a tensor on a device.
+
+    aten/src/ATen/native/IndexingUtils.h: "indices should be either on cpu or on the same device".
+    """
+    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+        match given:
+            case ast.Attribute(value=ast.Name(id=name), attr="device"):
+                return name in plain_names(owner.slice)
+    return False
+
+
+def _head(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def not_waiting(arguments: Arguments) -> bool | None:
+    """Return the value of ``non_blocking``; None if it is not known."""
+    given = arguments.keywords.get("non_blocking")
+    if given is None:
+        flags = [
+            argument.value
+            for argument in arguments.positional[1:]
+            if isinstance(argument.value, Scalar) and argument.value.kind == "bool"
+        ]
+        if not flags:
+            return None if arguments.open else False
+        found: Value = flags[0]
+    else:
+        found = given.value
+    if isinstance(found, Scalar) and isinstance(found.value, bool):
+        return found.value
+    return None
+
+
+def written(node: ast.expr, env: Env) -> None:
+    """Clear the origin of a tensor that is written into: its data is no longer its factory's."""
+    path = path_of(node)
+    value = UNKNOWN if path is None else env.get(path, UNKNOWN)
+    if path is not None and isinstance(value, Tensor) and value.origin:
+        env[path] = replace(value, origin="")
+
+
+# Methods after which a tensor has another shape.
+RESHAPED_IN_PLACE = {"squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_"}
+
+
+def _reshaped(node: ast.expr, env: Env) -> None:
+    """Clear the rank of a tensor that is reshaped in place: ``x.squeeze_(1)``."""
+    path = path_of(node)
+    value = None if path is None else env.get(path)
+    if path is not None and isinstance(value, Tensor):
+        env[path] = replace(value, rank=None, scalar=None)
+
+
+def written_by(node: ast.Call, value: Value, callee: Value | None, env: Env, ctx: Context) -> None:
+    """Apply a call that writes into its arguments: ``x.copy_(data)``, or a ``callee`` that may."""
+    late = isinstance(value, Tensor) and value.arrives
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr[-1] == "_" != func.attr[0]:
+        if func.attr in RESHAPED_IN_PLACE:
+            _reshaped(func.value, env)
+        if func.attr == "copy_" and late:
+            path = path_of(func.value)
+            if path is not None:
+                env[path] = value
+        elif not isinstance(value, Tensor) or not value.origin:
+            written(func.value, env)
+    if callee is not None:
+        for position, argument in enumerate(node.args):
+            made = env.get(path_of(argument) or "")
+            if (
+                isinstance(made, Tensor)
+                and made.origin
+                and may_fill(callee, position, ctx.analysis)
+            ):
+                written(argument, env)
+
+
+# --- copies to the host that nobody waited for
+
+
+def queued(tensor: Tensor, ctx: Context) -> Tensor:
+    """Return a copy to the host that arrives some time later."""
+    return replace(tensor, arrives=ctx.budget.waits)
+
+
+def fills_later(arguments: Arguments) -> bool:
+    """True for ``buffer.copy_(x, non_blocking=True)`` if ``x`` does not lie on the host."""
+    source = tensor_of(arguments.value(0, "src"))
+    return source is not None and source.device != "host" and not_waiting(arguments) is True
+
+
+def waited(ctx: Context) -> None:
+    """Note that the program waited for the device, or may have: all earlier copies have arrived."""
+    ctx.budget.waits += 1
+
+
+def used_by(
+    op: Op,
+    name: str,
+    arguments: Arguments,
+    tensors: list[Tensor],
+    ctx: Context,
+    owner: ast.expr | None = None,
+) -> None:
+    """Record an early use if a host operation reads a copy in flight; a view reads nothing."""
+    late = next((t for t in tensors if t.arrives), None)
+    if late is None or op.view or op.like:
+        return
+    if op.in_place and tensors[0].device != "host":
+        return  # the device fetches it, behind the copy that brings it
+    node = next((a.node for a in arguments.all() if tensor_of(a.value) is late), owner)
+    early(ctx, name, arguments.node, late, node)

@@ -1,0 +1,141 @@
+"""Calls of helpers that only wait: the wait is recorded at the call.
+
+``def item(x): return x.item()``, ``def sync(): torch.cuda.synchronize()``. The helper itself is
+reported where it is defined; a site here shows the callers that run it in each step.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import UNKNOWN, tensor_of
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.events.recording import emit, emit_read
+from flake8_torchperf.syntax.names import named_parameters
+
+if TYPE_CHECKING:
+    from flake8_torchperf.values.arguments import Arguments
+    from flake8_torchperf.values.values import Function
+    from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.project.module_index import FunctionInfo
+
+# The trait of a wait that a helper does for its caller.
+IN_HELPER = "in-helper"
+READS = {
+    "item": SiteKind.HOST_READ, "tolist": SiteKind.TRANSFER, "float": SiteKind.HOST_READ,
+    "int": SiteKind.HOST_READ, "bool": SiteKind.HOST_READ, "numpy": SiteKind.TRANSFER,
+}  # fmt: skip
+# Methods that a wrapper may call before it reads: none of them waits by itself, or alone.
+BEFORE = frozenset(("detach", "cpu", "float", "mean", "sum", "squeeze", "flatten", "clone"))
+SYNCHRONISING = frozenset(
+    f"torch.{device}.synchronize" for device in ("cuda", "xpu", "mps", "accelerator")
+)
+
+
+class Wrapped(NamedTuple):
+    """The wait in a helper: the kind of its site, the operation, and the parameter read."""
+
+    kind: SiteKind
+    operation: str
+    parameter: str = ""
+
+
+WRAPPED: Cache[str, Wrapped | None] = Cache("helpers that only wait")
+
+
+def note_helper(function: Function, arguments: Arguments, ctx: Context) -> None:
+    """Record a call of a helper that only waits."""
+    info = function.info
+    if ctx.sink is None or len(info.node.body) > MAX_STATEMENTS:
+        return
+    # In compiled code the helper is compiled as well; in one file both would stand side by side.
+    if ctx.compiled or info.module is ctx.module:
+        return
+    wrapped = WRAPPED.kept(ctx.analysis, info.key, lambda: _wrapped(info))
+    if wrapped is None:
+        return
+    node = arguments.node
+    if not wrapped.parameter:
+        emit(ctx, wrapped.kind, wrapped.operation, node, traits=(IN_HELPER,))
+        return
+    names = [one.arg for one in named_parameters(info.node.args)]
+    place = names.index(wrapped.parameter) - (1 if function.bound is not None else 0)
+    given = arguments.get(place, wrapped.parameter) if place >= 0 else None
+    value = UNKNOWN if given is None else given.value
+    if given is not None and tensor_of(value) is not None:
+        traits = ("to-host", IN_HELPER) if wrapped.kind is SiteKind.TRANSFER else (IN_HELPER,)
+        emit_read(
+            ctx,
+            wrapped.kind,
+            wrapped.operation,
+            node,
+            value,
+            operand_node=given.node,
+            traits=traits,
+        )
+
+
+# A docstring, a test of the type with its return, and another return.
+MAX_STATEMENTS = 3
+
+
+def _wrapped(info: FunctionInfo) -> Wrapped | None:
+    """Return the wait that is all of a helper's body, beside a docstring and a test of the type."""
+    body = info.node.body
+    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        body = body[1:]
+    if not body or info.node.decorator_list:
+        return None
+    first = body[0]
+    if isinstance(first, ast.If) and len(first.body) == 1 and not first.orelse:
+        if len(body) == 1:
+            return _synchronising(first.body[0], info)
+        if len(body) == 2 and isinstance(body[1], ast.Return) and _asks_type(first.test):
+            return _returned(first.body[0], info)
+    if len(body) > 1:
+        return None
+    return _synchronising(first, info) or _returned(first, info)
+
+
+def _asks_type(test: ast.expr) -> bool:
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance")):
+            return True
+        case ast.Call(func=ast.Attribute(attr="is_tensor")):
+            return True
+    return False
+
+
+def _synchronising(statement: ast.stmt, info: FunctionInfo) -> Wrapped | None:
+    match statement:
+        case ast.Expr(value=ast.Call(func=func)) | ast.Return(value=ast.Call(func=func)):
+            name = info.module.qualify(func)
+            if name in SYNCHRONISING:
+                return Wrapped(SiteKind.SYNCHRONIZE, name)
+    return None
+
+
+def _returned(statement: ast.stmt, info: FunctionInfo) -> Wrapped | None:
+    """Return the wait of ``return x.detach().item()`` or ``return float(x)``; None for the rest."""
+    read: ast.expr | None = None
+    name = ""
+    match statement:
+        case ast.Return(value=ast.Call(func=ast.Attribute(value=read, attr=name), args=[])):
+            pass
+        case ast.Return(value=ast.Call(func=ast.Name(id=name), args=[read], keywords=[])):
+            if name not in ("float", "int", "bool"):
+                return None
+        case _:
+            return None
+    while (
+        isinstance(read, ast.Call)
+        and isinstance(read.func, ast.Attribute)
+        and read.func.attr in BEFORE
+    ):
+        read = read.func.value
+    parameters = {one.arg for one in named_parameters(info.node.args)}
+    if name not in READS or not isinstance(read, ast.Name) or read.id not in parameters:
+        return None
+    return Wrapped(READS[name], name, read.id)

@@ -1,0 +1,289 @@
+"""The values of a function's parameters before any call is seen."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.provenance import Source
+from flake8_torchperf.values.values import (
+    NONE,
+    UNKNOWN,
+    Mapping_,
+    NoneValue,
+    Reason,
+    Returning,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Union,
+    Value,
+    tensor_of,
+    union,
+)
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.inference.from_callees import told_by_callees
+from flake8_torchperf.interpreter.inference.usage_inference import Evidence, evidence_of
+from flake8_torchperf.interpreter.stated_types.annotations import annotated
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
+from flake8_torchperf.interpreter.stated_types.docstrings import documented, documented_as_boolean
+from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.project.module_index import FunctionInfo, FunctionNode
+
+
+def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
+    """Return the parameters that a call can name or count to, in order, each with its default."""
+    ordinary = [*args.posonlyargs, *args.args]
+    without = len(ordinary) - len(args.defaults)
+    defaults = [*[None] * without, *args.defaults, *args.kw_defaults]
+    return list(zip([*ordinary, *args.kwonlyargs], defaults, strict=True))
+
+
+def literal_default(name: str, function: FunctionNode) -> ast.Constant | None:
+    """Return the literal that a parameter is by default; None if its default is no literal."""
+    for parameter, default in parameters_of(function.args):
+        if parameter.arg == name and isinstance(default, ast.Constant):
+            return default
+    return None
+
+
+DECLARED: Cache[str, dict[str, Value]] = Cache("declared parameters")
+
+
+def declared_parameters(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
+    """Return the value of each parameter, ``self`` left out."""
+    known = DECLARED.table(analysis)
+    if info.key not in known:
+        known[info.key] = _declare(info, analysis)
+    return known[info.key]
+
+
+def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    spec = info.node.args
+    method = info.owner is not None and "staticmethod" not in info.decorators
+    docstring = _Docstring(info)
+    uses = partial(evidence_of, info.node, info.module, analysis)
+    for position, (parameter, default) in enumerate(parameters_of(spec)):
+        if position == 0 and method:
+            continue
+        name = parameter.arg
+        value = _of_parameter(parameter, default, info, docstring, analysis)
+        if "state_steps" in name:
+            value = step_counters(value)
+        elif name == "batch_sizes" and (lengths := tensor_of(value)) is not None:
+            # torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]
+            value = replace(lengths, device="host")
+        if value is UNKNOWN or _container_of_unknown(value):
+            optional = isinstance(default, ast.Constant) and default.value is None
+            used = uses().value_of(name, parameter, optional=optional)
+            if used is UNKNOWN and value is UNKNOWN and parameter.annotation is None:
+                used = _by_callees(name, uses(), info, analysis, optional=optional)
+            value = used if used is not UNKNOWN else value
+            if value is UNKNOWN and name == "closure" and _of_optimizer(info, analysis):
+                value = _closure(parameter, optional=optional)
+        found[name] = value
+    if spec.vararg is not None:
+        name = spec.vararg.arg
+        inner = _annotation(spec.vararg, info, analysis)
+        used = uses().value_of(name, spec.vararg)
+        element = inner if inner is not UNKNOWN or not isinstance(used, Sequence) else used.element
+        found[name] = Sequence("tuple", element)
+    if spec.kwarg is not None:
+        inner = _annotation(spec.kwarg, info, analysis)
+        whole = isinstance(inner, Mapping_) and _is_unpacked(spec.kwarg.annotation)
+        found[spec.kwarg.arg] = inner if whole else Mapping_(Scalar("str"), inner)
+    if _is_forward(info):
+        _assume_forward(found, info, analysis, uses)
+    if analysis.compiled is not None and id(info.node) in analysis.compiled.entries:
+        _assume_compiled(found, info, uses)
+    return found
+
+
+class _Docstring:
+    """The docstring of a function, and of the class that it makes; cleaned up when it is read.
+
+    Most functions have one, and most of those say nothing that their annotations do not.
+    """
+
+    def __init__(self, info: FunctionInfo) -> None:
+        made = info.owner if info.name == "__init__" else None
+        self._nodes = (info.node,) if made is None else (info.node, made.node)
+        self._raw = "\n".join([raw_docstring(node) for node in self._nodes])
+
+    def names(self, name: str) -> bool:
+        """True if the docstring contains a name."""
+        return name in self._raw
+
+    @cached_property
+    def text(self) -> str:
+        """The text without its indentation."""
+        return "\n".join([docstring(node) for node in self._nodes])
+
+    @cached_property
+    def speaks_of_booleans(self) -> bool:
+        """True if the docstring may call anything boolean."""
+        return "bool" in self._raw.lower()
+
+
+def _by_callees(
+    name: str, uses: Evidence, info: FunctionInfo, analysis: Analysis, *, optional: bool
+) -> Value:
+    use = uses.uses.get(name)
+    value = UNKNOWN if use is None else told_by_callees(use, name, info, analysis)
+    return union((value, NONE)) if optional and value is not UNKNOWN else value
+
+
+def step_counters(value: Value) -> Value:
+    """An optimizer's step counters stay on the host.
+
+    torch/optim/adam.py, "special device hosting for step": only ``capturable`` and ``fused`` put
+    them on the device, and those implementations do not read them.
+    """
+    if isinstance(value, Sequence) and isinstance(value.element, Tensor):
+        return replace(value, element=replace(value.element, device="host"), items=None)
+    return value
+
+
+def _of_optimizer(info: FunctionInfo, analysis: Analysis) -> bool:
+    return info.owner is not None and torch_kind(info.owner, analysis) == "optimizer"
+
+
+def _closure(parameter: ast.arg, *, optional: bool) -> Value:
+    """The ``closure`` of an optimizer "reevaluates the model and returns the loss".
+
+    torch/optim/optimizer.py, Optimizer.step; the annotation there says float, the examples of
+    docs/source/optim.md return the tensor on which ``backward`` was called.
+    """
+    reason = Reason("an optimizer's `closure` returns the loss", parameter, None, Strength.INFERRED)
+    loss = Returning(Tensor(reason, "float", scalar=True))
+    return union((loss, NONE)) if optional else loss
+
+
+def _of_parameter(
+    parameter: ast.arg,
+    default: ast.expr | None,
+    info: FunctionInfo,
+    docstring: _Docstring,
+    analysis: Analysis,
+) -> Value:
+    name = parameter.arg
+    value = _annotation(parameter, info, analysis)
+    named = docstring.names(name)
+    if parameter.annotation is None and named:
+        reason = Reason(f"docstring of parameter `{name}`", parameter, source=Source.DOCSTRING)
+        value = documented(docstring.text, name, reason, analysis)
+    if (
+        isinstance(value, (Tensor, Union))
+        and named
+        and docstring.speaks_of_booleans
+        and documented_as_boolean(docstring.text, name)
+    ):
+        value = _boolean(value)
+    if isinstance(default, ast.Constant) and default.value is None and value is not UNKNOWN:
+        return union((value, NONE)) if not isinstance(value, NoneValue) else value
+    return value
+
+
+def _boolean(value: Value) -> Value:
+    """Return the value with its tensor as a boolean one, unless another dtype is known."""
+    match value:
+        case Tensor(dtype="unknown"):
+            return replace(value, dtype="bool")
+        case Union(options=options):
+            return replace(value, options=tuple(map(_boolean, options)))
+    return value
+
+
+def _annotation(parameter: ast.arg, info: FunctionInfo, analysis: Analysis) -> Value:
+    if parameter.annotation is None:
+        return UNKNOWN
+    told = f"annotation of parameter `{parameter.arg}`"
+    reason = Reason(told, parameter, source=Source.PARAMETER_ANNOTATION)
+    return annotated(parameter.annotation, info.module, analysis, reason)
+
+
+def _container_of_unknown(value: Value) -> bool:
+    """True for a container whose elements are unknown, as with ``grads: list``."""
+    return isinstance(value, Sequence) and value.element is UNKNOWN and value.items is None
+
+
+def _is_unpacked(annotation: ast.expr | None) -> bool:
+    """``**kwargs: Unpack[Options]``: the typed dict is all keywords, not one of them."""
+    match annotation:
+        case ast.Subscript(value=ast.Name(id="Unpack") | ast.Attribute(attr="Unpack")):
+            return True
+    return False
+
+
+def _is_forward(info: FunctionInfo) -> bool:
+    return info.owner is not None and info.name == "forward"
+
+
+def _assume_compiled(
+    found: dict[str, Value], info: FunctionInfo, uses: Callable[[], Evidence]
+) -> None:
+    """Assume tensors where a compiled function calls their methods: arrays become tensors."""
+    named = {
+        node.value.id
+        for node in info.nodes.of(ast.Subscript)
+        if isinstance(node.value, ast.Name)
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+    }
+    for parameter, default in parameters_of(info.node.args):
+        name = parameter.arg
+        told = parameter.annotation is not None or default is not None or name in named
+        asked = "" if told or found.get(name) is not UNKNOWN else uses().answers(name)
+        if asked:
+            because = f"parameter `{name}` of a compiled function, asked for `.{asked}`"
+            found[name] = Tensor(Reason(because, parameter, None, Strength.INFERRED))
+
+
+def _assume_forward(
+    found: dict[str, Value],
+    info: FunctionInfo,
+    analysis: Analysis,
+    uses: Callable[[], Evidence],
+) -> None:
+    """Assume, by convention, that ``forward`` of a module takes tensors first."""
+    spec = info.node.args
+    ordinary = [*spec.posonlyargs, *spec.args]
+    if info.owner is None or torch_kind(info.owner, analysis) != "module" or len(ordinary) < 2:
+        return
+    first, name = ordinary[1], ordinary[1].arg
+    required = len(ordinary) - len(spec.defaults) > 1
+    if first.annotation is None and required and found.get(name) is UNKNOWN:
+        used = uses().asked(name)
+        if used:
+            told = Reason(
+                f"first parameter `{name}` of `forward`, asked for `.{used}`",
+                first,
+                None,
+                Strength.INFERRED,
+            )
+            found[name] = Tensor(told)
+            return
+        reason = Reason(f"first parameter `{name}` of `forward`", first, None, Strength.ASSUMED)
+        found[name] = Tensor(reason)
+
+
+def given_tensors(info: FunctionInfo, analysis: Analysis) -> bool:
+    """True if a function's parameters are declared, or inferred, to be given tensors."""
+    return any(_has_tensor(value) for value in declared_parameters(info, analysis).values())
+
+
+def _has_tensor(value: Value) -> bool:
+    if tensor_of(value) is not None:
+        return True
+    if isinstance(value, Sequence):
+        return _has_tensor(value.element)
+    return isinstance(value, Mapping_) and _has_tensor(value.any_value())

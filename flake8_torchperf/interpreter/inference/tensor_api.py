@@ -1,0 +1,379 @@
+"""Calls and attributes that show their owner to be a tensor, whatever else is known of it."""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.suspects.nominate import called_name
+from flake8_torchperf.syntax.names import called_a_device
+
+if TYPE_CHECKING:
+    from flake8_torchperf.knowledge.table import TorchTable
+    from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
+    from flake8_torchperf.syntax.traversal import Nodes
+
+# Attributes that of all objects met beside torch only tensors have, or that only a tensor is asked
+# for: torch/_C/__init__.pyi lists them; no class of Python, numpy, pandas or torch.nn has them.
+TELLING = {
+    "requires_grad", "grad_fn", "is_cuda", "is_sparse", "retain_grad", "detach", "detach_",
+    "numel", "unsqueeze", "unsqueeze_", "masked_fill", "masked_fill_", "contiguous", "expand_as",
+    "view_as", "index_select", "scatter_", "scatter_add", "scatter_add_", "new_zeros", "new_ones",
+    "new_full", "new_empty", "new_tensor", "softmax", "log_softmax", "bmm", "data_ptr",
+    "masked_select", "logsumexp", "addcmul_", "addcdiv_", "index_add", "index_add_", "index_copy_",
+    "index_fill_", "mul_", "add_", "sub_", "div_", "pow_", "zero_", "fill_", "clamp_", "permute",
+    "is_contiguous", "element_size", "untyped_storage", "bernoulli_", "lerp_", "sqrt_", "type_as",
+    "masked_scatter", "masked_scatter_", "scatter_reduce", "scatter_reduce_", "grad",
+    "fill_diagonal_", "clamp_min", "clamp_max", "repeat_interleave", "logdet", "expm1", "log1p",
+    "lgamma", "digamma", "erf", "erfinv", "rsqrt", "amax", "amin", "count_nonzero", "argwhere",
+    "isnan", "isinf", "isfinite", "is_floating_point", "is_complex", "diag_embed", "new_empty_like",
+    "nan_to_num", "logical_not", "cholesky_solve", "baddbmm", "addmm", "kthvalue", "reshape_as",
+}  # fmt: skip
+# Methods that, called without arguments, tell as well: with arguments, others have them too
+# (`logger.log(...)`, `layer.relu(x)`), and a module's `float()` is a module.
+BARE = {
+    "exp", "log", "log2", "log10", "sqrt", "sigmoid", "tanh", "relu", "neg", "reciprocal", "cos",
+    "sin", "tan", "cosh", "sinh", "atan", "acos", "asin", "ceil", "floor", "frac", "sign", "long",
+    "int", "short", "byte", "char", "bool", "square", "backward", "dim",
+}  # fmt: skip
+# Methods that arrays and data frames have too. Where neither is spoken of, they tell.
+OF_ARRAYS = {
+    "any", "all", "min", "max", "argmin", "argmax", "eq", "ne", "lt", "le", "gt", "ge", "pow",
+    "dot", "mul", "div", "sum", "norm", "std", "var", "squeeze", "t",
+}  # fmt: skip
+# What gives arrays and tensors to Python: called without arguments, and in a module that imports a
+# library of arrays only in functions that speak of torch and not of that library.
+READS = frozenset(("item", "tolist"))
+# Methods that work along the axis they are given: `x.sum(-1)`.
+ALONG = frozenset((
+    "sum", "mean", "prod", "std", "var", "argmax", "argmin", "any", "all", "cumsum",
+    "cumprod", "median", "squeeze",
+))  # fmt: skip
+ARRAYS = {
+    "numpy", "pandas", "polars", "cupy", "jax", "scipy", "xarray", "sympy", "sqlalchemy", "cudf",
+    "dask", "pyarrow", "mlx", "tensorflow", "paddle", "datasets", "PIL", "sklearn", "numba",
+    "rasterio", "cv2", "skimage", "geopandas", "nibabel", "SimpleITK", "h5py", "zarr", "netCDF4",
+    "librosa", "soundfile", "tifffile", "imageio", "astropy", "rdkit", "ase", "networkx",
+}  # fmt: skip
+# What only data frames and their columns have, and the name that most people give one.
+OF_FRAMES = frozenset((
+    "df", "iterrows", "itertuples", "iter_rows", "to_numpy", "isna", "notna", "dropna", "fillna",
+    "iloc", "groupby", "group_by", "value_counts", "to_pandas", "reset_index", "sort_values",
+))  # fmt: skip
+CASTS = {"float", "double", "half", "bfloat16", "cpu", "cuda"}
+MODULE_METHODS = {
+    "to", "cpu", "cuda", "type", "apply", "requires_grad_", "eval", "train", "float", "double",
+    "half", "bfloat16", "parameters", "state_dict", "forward",
+}  # fmt: skip
+# Methods whose call with an integer only tensors answer (an array's `size` is no method).
+SIZED = {"size", "stride"}
+# Methods that take sizes as separate numbers, and from how many of them on they tell: a
+# distribution's `expand` takes one shape, numpy's `repeat` and `view` two other things.
+BY_SIZES = {"expand": 2, "repeat": 3, "view": 3}
+# Methods of reductions, whose axis torch alone calls by these names and gives as a number.
+DIMS = ("dim", "keepdim", "dims")
+
+
+# Attributes that arrays have too.
+SHAPES = {"shape", "ndim"}
+# Without one of these words, or a call of torch's, nothing in a function tells.
+WORDS = frozenset((
+    *TELLING, *BARE, *OF_ARRAYS, *READS, *ALONG, *CASTS, *SIZED, *BY_SIZES, *DIMS, *SHAPES,
+    "memory_format", "device",
+))  # fmt: skip
+
+
+def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
+    """True if anything in a function may show a name's type. Over-approximate, and cheap."""
+    words = nodes.words()
+    return not (WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
+        isinstance(index.slice, (ast.UnaryOp, ast.Tuple)) for index in nodes.of(ast.Subscript)
+    )
+
+
+@lru_cache(maxsize=4)
+def _of_torch(module: ModuleMap) -> frozenset[str]:
+    """Return the names under which a module imports torch, or anything of torch."""
+    names = (n for n, target in module.imports.items() if target.partition(".")[0] == "torch")
+    return frozenset(("torch", *names))
+
+
+def of_no_tensor(call: ast.Call, table: TorchTable) -> bool:
+    """True if a tensor's method of this name does not take so many arguments: ``xp.isnan(x)``."""
+    method = table.method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
+    if method is None or not call.args or any(isinstance(a, ast.Starred) for a in call.args):
+        return False
+    return bool(method.overloads) and all(
+        not overload.takes(len(call.args)) for overload in method.overloads
+    )
+
+
+def of_a_size(func: ast.Attribute) -> bool:
+    """``new_shape.numel()``: a ``torch.Size`` has it too (torch/_C/__init__.pyi, class Size)."""
+    owner = func.value
+    name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
+    return func.attr == "numel" and any(word in name.lower() for word in ("shape", "size"))
+
+
+def told_by_call(
+    call: ast.Call, table: TorchTable, module: ModuleMap, function: FunctionNode | None
+) -> str:
+    """Return why the owner of a called method is a tensor; "" if the call does not show it."""
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return ""
+    name = func.attr
+    if of_no_tensor(call, table) or of_a_size(func):
+        return ""
+    if name in TELLING:
+        return f"`.{name}` is asked for"
+    bare = not call.args and not call.keywords
+    if (bare and name in BARE) or (name in SIZED and call.args):
+        return f"`.{name}(...)` is called"
+    if name in BY_SIZES and _takes_sizes(call, BY_SIZES[name]):
+        return f"`.{name}(...)` is called with sizes"
+    for keyword in call.keywords:
+        if keyword.arg in DIMS and _numeric(keyword.value) and table.method(name) is not None:
+            return f"`.{name}({keyword.arg}=...)` is called"
+        if keyword.arg == "memory_format" and name in ("clone", "contiguous"):
+            return f"`.{name}({keyword.arg}=...)` is called"
+    shown = name in OF_ARRAYS and bare == (name in BARE_ARRAYS)
+    read = bare and name in READS and not _as_others_ask(func.value)
+    if not (shown or read or (name in ALONG and _axis_alone(call))):
+        return ""
+    if knows_arrays(module, function) or (read and not _speaks_of_torch(module, function)):
+        return ""
+    return f"`.{name}(...)` is called"
+
+
+def _as_others_ask(node: ast.expr) -> bool:
+    """``x.max(axis=0)``, ``x.mean(dim="time")``, ``x["a", 0]``: words of other libraries."""
+    match node:
+        case ast.Call(keywords=keywords):
+            return any(
+                k.arg == "axis" or (k.arg in DIMS and not _numeric(k.value)) for k in keywords
+            )
+        case ast.Subscript(slice=ast.Tuple(elts=parts)):
+            return any(isinstance(p, ast.Constant) and isinstance(p.value, str) for p in parts)
+    return False
+
+
+def _speaks_of_torch(module: ModuleMap, function: FunctionNode | None) -> bool:
+    """True if a function names torch, or its module has no arrays that answer as tensors do."""
+    if not knows_arrays(module):
+        return True
+    return function is not None and not _of_torch(module).isdisjoint(module.nodes(function).words())
+
+
+# Those of them that tell when they are called without arguments; the others only with some.
+BARE_ARRAYS = {
+    "any", "all", "min", "max", "argmin", "argmax", "sum", "norm", "std", "var", "squeeze",
+    "t",
+}  # fmt: skip
+
+
+def _axis_alone(call: ast.Call) -> bool:
+    """True if a method's only argument is an integer literal."""
+    match call:
+        case ast.Call(args=[ast.Constant(value=int()) as axis], keywords=[]):
+            return not isinstance(axis.value, bool)
+        case ast.Call(
+            args=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int()))], keywords=[]
+        ):
+            return True
+    return False
+
+
+def _takes_sizes(call: ast.Call, several: int) -> bool:
+    """``x.expand(n, m)``, ``x.view(-1)``, ``x.expand(y.shape[0])``."""
+    return not call.keywords and (len(call.args) >= several or any(map(_is_size, call.args)))
+
+
+def _is_size(node: ast.expr) -> bool:
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant(value=int())):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size"), args=[_]):
+            return True
+    return False
+
+
+def _numeric(node: ast.expr) -> bool:
+    return not (isinstance(node, ast.Constant) and isinstance(node.value, (str, type(None))))
+
+
+def told_by_index(node: ast.Subscript, module: ModuleMap) -> str:
+    """Return why an indexed value is a tensor, ``x[:, -1]``; "" if the index does not show it.
+
+    No container takes a slice among several indices.
+    """
+    return SLICED if sliced(node.slice) and not knows_arrays(module) else ""
+
+
+SLICED = "several of its dimensions are indexed"
+
+
+def scaled_loss(func: ast.Attribute) -> ast.expr | None:
+    """Return the ``loss`` of ``scaler.scale(loss).backward()``."""
+    match func:
+        case ast.Attribute(
+            value=ast.Call(func=ast.Attribute(attr="scale"), args=[loss]), attr="backward"
+        ):
+            return loss
+    return None
+
+
+def brought(node: ast.expr) -> ast.expr | None:
+    """Return the ``x`` of ``x.to(device)``, ``x.cuda()``, ``x.cpu()``, or None.
+
+    It is a tensor, a module or a batch.
+    """
+    match node:
+        case ast.Call(func=ast.Attribute(value=base, attr="to"), args=[where, *_]):
+            return base if called_a_device(where) else None
+        case ast.Call(func=ast.Attribute(value=base, attr="to"), keywords=[first, *_]):
+            return base if first.arg == "device" else None
+        case ast.Call(func=ast.Attribute(value=base, attr="cuda" | "cpu"), args=[]):
+            return base
+    return None
+
+
+def sliced(node: ast.expr) -> bool:
+    """``x[:, -1]``: an index that no container takes, but an array does."""
+    return isinstance(node, ast.Tuple) and any(isinstance(part, ast.Slice) for part in node.elts)
+
+
+def told_by_attribute(name: str, module: ModuleMap) -> bool:
+    """True if only tensors have this attribute, among the types that the module uses."""
+    return name in TELLING or (name in SHAPES and not knows_arrays(module))
+
+
+def told_by_cast(func: ast.Attribute, table: TorchTable) -> tuple[ast.expr, str] | None:
+    """``x.float().mean()``: a module's ``.float()`` is a module, which has no ``.mean``."""
+    match func.value:
+        case ast.Call(func=ast.Attribute(value=base, attr=cast), args=[], keywords=[]) if (
+            cast in CASTS and func.attr not in MODULE_METHODS and _has(table, func.attr)
+        ):
+            return base, f"`.{cast}().{func.attr}` is asked for"
+    return None
+
+
+def foreign(name: str, table: TorchTable) -> bool:
+    """True if a tensor has no attribute of this name."""
+    return not (name.startswith("__") or _has(table, name))
+
+
+def _has(table: TorchTable, name: str) -> bool:
+    return name in table.method_names() or name in table.attribute_names()
+
+
+def settled(statement: ast.stmt) -> str:
+    """Return the name that a statement restricts to classes that are no tensors.
+
+    After ``if not isinstance(x, Spec): raise``, every use of ``x`` is the use of a Spec.
+    """
+    match statement:
+        case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test), body=[*_, last], orelse=[]):
+            if not isinstance(last, (ast.Raise, ast.Return, ast.Continue, ast.Break)):
+                return ""
+        case ast.Assert(test=test):
+            pass
+        case _:
+            return ""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), classes]):
+            words = {n.id for n in ast.walk(classes) if isinstance(n, ast.Name)}
+            words |= {n.attr for n in ast.walk(classes) if isinstance(n, ast.Attribute)}
+            return name if HOLDING.isdisjoint(words) else ""
+    return ""
+
+
+# Classes of which a tensor may be one, and those that hold tensors.
+HOLDING = frozenset((
+    "Tensor", "Parameter", "object", "list", "tuple", "dict", "set", "Sequence", "Iterable",
+    "Iterator", "Mapping", "Collection", "MutableMapping", "MutableSequence", "Generator",
+))  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> bool:
+    """True if a module imports a library with arrays that answer as tensors do, or not torch.
+
+    If torch is imported and ``function`` is given, that function or its class has to name such a
+    library, or to work on a data frame.
+    """
+    names = _array_names(module)
+    if not names:
+        return names is None
+    if function is None:
+        return True
+    words = module.nodes(function).words()
+    if not (names.isdisjoint(words) and OF_FRAMES.isdisjoint(words)):
+        return True
+    owner = _owners(module).get(id(function))
+    if owner is not None and not names.isdisjoint(module.nodes(owner).words()):
+        return True
+    spec = function.args
+    stated = [p.annotation for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    return any(_names_one(node, names) for node in (*stated, function.returns) if node is not None)
+
+
+@lru_cache(maxsize=4)
+def _owners(module: ModuleMap) -> dict[int, ast.ClassDef]:
+    """Return the class that each method of a module stands in, by the method's id."""
+    return {
+        id(method.node): info.node for info in module.classes.values() for method in info.functions
+    }
+
+
+@lru_cache(maxsize=4)
+def _array_names(module: ModuleMap) -> frozenset[str] | None:
+    """Return the names of imported array libraries; None if the module does not import torch."""
+    heads = {name: target.partition(".")[0] for name, target in module.imports.items()}
+    if "torch" not in heads.values():
+        return None
+    return frozenset(name for name, head in heads.items() if head in ARRAYS)
+
+
+def _names_one(annotation: ast.expr, names: frozenset[str]) -> bool:
+    for node in ast.walk(annotation):
+        match node:
+            case ast.Name(id=name):
+                if name in names:
+                    return True
+            case ast.Constant(value=str(text)):
+                if any(name in text for name in names):
+                    return True
+    return False
+
+
+# Calls that ask for a type: what stands in the branches they decide says nothing of the others.
+TYPE_TESTS = {
+    "isinstance", "issubclass", "hasattr", "type", "callable", "is_tensor", "is_tensor_like",
+}  # fmt: skip
+NAMES = {"__name__", "__qualname__", "__module__"}
+
+
+def asked_for_type(nodes: list[ast.AST]) -> set[str]:
+    """Return the names whose type an expression of a statement tests."""
+    found: set[str] = set()
+    tests = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Call) and node.args and called_name(node.func) in TYPE_TESTS
+    ]
+    if not tests:
+        return found
+    named = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in NAMES}
+    for test in tests:
+        if id(test) in named:
+            continue  # `type(x).__name__` asks nothing
+        first = test.args[0]
+        while isinstance(first, (ast.Attribute, ast.Subscript)):
+            first = first.value
+        if isinstance(first, ast.Name):
+            found.add(first.id)
+    return found

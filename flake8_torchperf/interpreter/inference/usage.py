@@ -1,0 +1,83 @@
+"""The use of a value in a function, and the type that follows from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.values import (
+    UNKNOWN,
+    Mapping_,
+    Reason,
+    Sequence,
+    Strength,
+    Tensor,
+    Value,
+)
+
+if TYPE_CHECKING:
+    import ast
+
+
+# Sizes have this one too; they are unpacked often, tensors seldom.
+OF_SIZES = "`.numel` is asked for"
+
+
+@dataclass(slots=True, eq=False)
+class Use:
+    """The use of one value: of a parameter, of an assigned value, or of an element of either.
+
+    ``mixed`` says that its elements have nothing in common, as those of ``*args``. ``entry`` is the
+    use of a dict's values, where the code goes through all of them. ``given`` holds the functions
+    it is passed to, with the position or the keyword. ``starred`` says that it is unpacked, as
+    ``*x``. ``moved`` says that it is brought to a device; ``part`` is a use that no module has.
+    """
+
+    told: str = ""
+    mask: bool = False
+    foreign: bool = False
+    mixed: bool = False
+    starred: bool = False
+    moved: bool = False
+    part: str = ""
+    hints: set[str] = field(default_factory=set)
+    method: str = ""
+    element: Use | None = None
+    entry: Use | None = None
+    given: list[tuple[ast.expr, int | str]] = field(default_factory=list)
+
+    def inside(self) -> Use:
+        """Return the use of its elements."""
+        if self.element is None:
+            self.element = Use()
+        return self.element
+
+    def under_keys(self) -> Use:
+        """Return the use of its values, as those of a dict."""
+        if self.entry is None:
+            self.entry = Use()
+        return self.entry
+
+
+def value_of(use: Use, name: str, node: ast.AST | None) -> Value:
+    """Return the value that the use of ``name`` at ``node`` implies; UNKNOWN if it implies none."""
+    entry = UNKNOWN if use.entry is None else value_of(use.entry, f"value of {name}", node)
+    if entry is not UNKNOWN and not use.told:
+        return Mapping_(UNKNOWN, entry)
+    if use.foreign:
+        return UNKNOWN  # it answers as a tensor does, and is asked for what no tensor has
+    inner = UNKNOWN if use.element is None else value_of(use.element, f"element of {name}", node)
+    told = "" if use.starred and use.told == OF_SIZES else use.told
+    if not told and use.moved and use.part:
+        told = f"it is brought to a device, and {use.part}"
+    if not told and {"device", "dtype"} <= use.hints:
+        told = "`.device` and `.dtype` are asked for"
+    if not told and "device" in use.hints and isinstance(inner, Tensor):
+        told = "`.device` is asked for, and its elements are tensors"
+    if not told and use.moved and isinstance(inner, Tensor):
+        told = "it is brought to a device, and its elements are tensors"
+    if told:
+        subject = f"`{name}`" if name.isidentifier() else name
+        reason = Reason(f"{subject}: {told}", node, None, Strength.INFERRED)
+        return Tensor(reason, "bool" if use.mask else "unknown")
+    return UNKNOWN if inner is UNKNOWN else Sequence("sequence", inner)

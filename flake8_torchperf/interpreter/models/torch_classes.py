@@ -1,0 +1,276 @@
+"""torch's own classes: their construction, and their attributes, calls and methods."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.arguments import Arguments, kinds
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.from_signature import value_of_return
+from flake8_torchperf.values.named_types import WRAPPERS, instance_of
+from flake8_torchperf.values.provenance import Source
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import (
+    BOOL,
+    NONE,
+    UNKNOWN,
+    BoundMethod,
+    Instance,
+    Mapping_,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Value,
+    tensor_of,
+    union,
+)
+from flake8_torchperf.interpreter.engine.dispatch import apply
+from flake8_torchperf.interpreter.inference.parameters import parameters_of
+from flake8_torchperf.interpreter.models import torch_call_waits, torch_containers, wrappers
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
+from flake8_torchperf.interpreter.events import input_pipeline
+from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.knowledge.returns import TensorReturn
+from flake8_torchperf.project.module_index import REGISTERING
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpreter.engine.place import Context
+
+
+def attribute_of_class(torch_class: str, name: str, ctx: Context) -> Value:
+    """Return the value of an attribute of one of torch's classes."""
+    found = ctx.analysis.table.klass(torch_class)
+    kind = "" if found is None else found.kind
+    if kind == "module" and name == "training":
+        return BOOL
+    if kind == "optimizer" and name == "param_groups":
+        return optimizer_groups(None)
+    if kind == "module" and name in wrappers.INSIDE:
+        return Instance("torch.nn.Module")
+    layer = kind == "module" and torch_class not in CONTAINERS
+    returned = None if found is None else found.attribute(name)
+    flag = returned is not None and not isinstance(returned, TensorReturn)  # `bias` of a GRU
+    if (layer and name in ("weight", "bias") and not flag) or kind == "parameter":
+        return Tensor(Reason(f"`{name}` of a {torch_class}"), "float", role="parameter")
+    if found is None:
+        return UNKNOWN
+    if (torch_class.rpartition(".")[2], name) in ON_HOST:
+        return Tensor(Reason(f"`{name}` of a {torch_class}"), "int", "host", False)
+    if returned is not None:
+        return value_of_return(returned, Reason(f"`{name}` of a {torch_class}"), [])
+    if found.method(name) is not None or name in KNOWN_METHODS:
+        return BoundMethod(Instance(torch_class), name)
+    return UNKNOWN
+
+
+# torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]; device_mesh.py, `__init__`
+ON_HOST = {("PackedSequence", "batch_sizes"), ("DeviceMesh", "mesh")}
+
+
+def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """Return the result of calling one of torch's classes; UNKNOWN for anything else."""
+    found = ctx.analysis.table.klass(name)
+    if found is None:
+        return UNKNOWN
+    reason = Reason(f"`{name}` makes it", arguments.node)
+    if found.kind in ("tensor", "parameter"):
+        return instance_of(found.qualified, reason)
+    if found.qualified in torch_containers.HOLDERS:
+        return torch_containers.module_holder(found.qualified, arguments)
+    made = instance_of(found.qualified, reason)
+    if found.qualified == input_pipeline.LOADER and isinstance(made, Instance):
+        data = arguments.value(0, "dataset")
+        kind = kind_of_instance(data, ctx.analysis) if isinstance(data, Instance) else ""
+        return input_pipeline.loader(made, arguments, ctx, kind)
+    if isinstance(made, Instance):
+        made = torch_call_waits.told(made, arguments, ctx)
+    if found.kind == "distribution":
+        return torch_containers.distribution(made, arguments)
+    if found.kind == "optimizer":
+        input_pipeline.optimizer(arguments, ctx)
+    if isinstance(made, Instance) and _is_asked(arguments, "return_indices"):
+        return replace(made, facts=made.facts | {"return_indices"})
+    return made
+
+
+def _is_asked(arguments: Arguments, option: str) -> bool:
+    """True if an option is given and not known to be off."""
+    given = arguments.keywords.get(option)
+    return given is not None and not (
+        isinstance(given.value, Scalar) and given.value.value is False
+    )
+
+
+def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
+    """Return the result of calling one of torch's own modules."""
+    found = ctx.analysis.table.klass(callee.name)
+    op = None if found is None else found.method("forward")
+    tensors = arguments.tensors()
+    reason = Reason(f"`{callee.name}` returns it", arguments.node)
+    device = "unknown"
+    if callee.parts is not None and isinstance(callee.parts.element, Instance):
+        # What the last module makes of whatever those before it made.
+        last = callee.parts.items[-1] if callee.parts.items else callee.parts.element
+        given = Arguments(arguments.node, (), {}, open=True)
+        value = apply(last, given, {}, ctx) if isinstance(last, Instance) else UNKNOWN
+        if value is not UNKNOWN:
+            return value
+    if callee.name == SEQUENTIAL and len(tensors) == 1:
+        # What modules in a row make of one tensor is in practice one tensor.
+        inferred = Reason("a Sequential returns it", arguments.node, None, Strength.INFERRED)
+        return Tensor(inferred)
+    if callee.name == "torch.nn.Module" or callee.name in WRAPPERS:
+        # Any module: most give a tensor, some a tuple, a dict or an object of their own.
+        source = Source.MODULE_OUTPUT
+        return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED, source))
+    if op is None or callee.name in CONTAINERS:
+        return UNKNOWN
+    if "return_indices" in callee.facts:  # torch/nn/modules/pooling.py: and where they were
+        pair = (Tensor(reason, "float"), Tensor(reason, "int"))
+        return Sequence("tuple", Tensor(reason), pair)
+    positional, keywords = kinds(arguments)
+    value = value_of_return(op.resolve(positional, keywords), reason, tensors, device)
+    if value is UNKNOWN and op.overloads:
+        value = value_of_return(op.overloads[0].returns, reason, tensors, device)
+    return value
+
+
+def is_layer(module: Instance) -> bool:
+    """True for one of torch's own layers, or a container of nothing else.
+
+    Layers take batches as they take samples.
+    """
+    if module.parts is not None:
+        return all(
+            isinstance(p, Instance) and is_layer(p) for p in module.parts.items or (UNKNOWN,)
+        )
+    name = module.name  # mypyc takes no starred names in `in (...)`
+    known = name in CONTAINERS or name in WRAPPERS or name == SEQUENTIAL
+    return module.info is None and not known
+
+
+SEQUENTIAL = "torch.nn.Sequential"
+# Why what a module of unknown class returns is assumed to be a tensor.
+OUTPUT = "output of a module"
+
+
+CONTAINERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
+
+
+MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
+
+
+# Methods answered here, whatever the table says of what they return.
+KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize", "expand"}
+
+
+def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> Value:
+    """Return the result of a method of one of torch's classes."""
+    if name in MODULE_ITERATIONS:
+        return module_iteration(name, arguments.node)
+    if name in REGISTERING:
+        _register(name, arguments, ctx)
+        return NONE
+    found = ctx.analysis.table.klass(owner.name)
+    if name == "zero_grad":
+        input_pipeline.zero_grad(arguments, ctx)
+        return NONE
+    if name == "synchronize" and found is not None:
+        _synchronized(owner, name, arguments, ctx)
+        return NONE
+    if name == "forward":
+        return forward(owner, arguments, ctx)
+    op = None if found is None else found.method(name)
+    if op is None:
+        return owner if name == "expand" else UNKNOWN  # a distribution's, of another shape
+    reason = Reason(f"`{owner.name}.{name}` returns it", arguments.node)
+    if owner.name == "torch.Generator" and name == "get_state":
+        return Tensor(reason, "int", "host", False)  # a ByteTensor, for any generator's device
+    positional, keywords = kinds(arguments)
+    value = value_of_return(op.resolve(positional, keywords), reason, arguments.tensors())
+    if isinstance(value, Instance) and value.name == owner.name:
+        return owner if owner.info is None else replace(owner, name=owner.info.key)
+    return torch_containers.given_by(owner, value)
+
+
+def module_iteration(name: str, node: ast.AST) -> Value:
+    """``parameters()``, ``named_buffers()``, ``state_dict()``: the tensors of a module."""
+    role = "parameter" if "parameters" in name else "state" if name == "state_dict" else ""
+    strength = Strength.STATED
+    tensor = Tensor(
+        Reason(f"`{name}()` of a module yields tensors", node, None, strength),
+        "float" if role == "parameter" else "unknown",
+        role=role,
+    )
+    if name == "state_dict":
+        return Mapping_(Scalar("str"), tensor)
+    if name.startswith("named_"):
+        pair = (Scalar("str"), tensor)
+        return Sequence("iterator", Sequence("tuple", UNKNOWN, pair))
+    return Sequence("iterator", tensor)
+
+
+# By the last word of the method's name, what its second argument is called.
+REGISTERED = {"buffer": "tensor", "parameter": "param", "module": "module"}
+
+
+def _register(name: str, arguments: Arguments, ctx: Context) -> None:
+    """``self.register_buffer("x", t)``: a buffer moves with its module."""
+    if ctx.writes is None:
+        return
+    attr = arguments.value(0, "name")
+    given = arguments.value(1, REGISTERED[name.rpartition("_")[2]])
+    tensor = tensor_of(given)
+    if not isinstance(attr, Scalar) or not isinstance(attr.value, str):
+        return
+    role = "parameter" if name == "register_parameter" else ""
+    if tensor is not None:
+        value: Value = replace(tensor, device="unknown", role=role)
+    elif given is UNKNOWN and not name.endswith("module"):
+        reason = Reason(f"`{name}` takes a tensor", arguments.node)
+        value = Tensor(reason, role=role)
+    else:
+        value = given
+    before = ctx.writes.get(attr.value)
+    ctx.writes[attr.value] = value if before is None else union((before, value))
+
+
+def optimizer_groups(reason_node: ast.AST | None) -> Value:
+    """``optimizer.param_groups``: dicts with parameters under "params" and options beside them."""
+    reason = Reason(
+        "parameter of an optimizer's `param_groups`", reason_node, None, Strength.STATED
+    )
+    parameters = Sequence("list", Tensor(reason, "float", role="parameter"))
+    group = Mapping_(Scalar("str"), UNKNOWN, (("params", parameters),))
+    return Sequence("list", group)
+
+
+def _synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:
+    """``stream.synchronize()`` and ``event.synchronize()``."""
+    kind = "event" if "Event" in owner.name else "stream"
+    if kind == "event" and _kept(arguments.node, ctx):
+        # Recorded in an earlier step: by now it has long passed, or the copy it stands for is due.
+        ctx = ctx.demote(Cause.MEASURING)
+    emit(ctx, SiteKind.SYNCHRONIZE, f"{kind}.{name}", arguments.node)
+
+
+def _kept(node: ast.Call, ctx: Context) -> bool:
+    """True if the event has a name that this function neither records nor has as a parameter."""
+    if ctx.node is None or not isinstance(node.func, ast.Attribute):
+        return False
+    event = node.func.value
+    if not isinstance(event, (ast.Name, ast.Attribute)):
+        return False
+    if isinstance(event, ast.Name) and event.id in {a.arg for a, _ in parameters_of(ctx.node.args)}:
+        return False
+    recorded = f"{ast.unparse(event)}.record"
+    return not any(
+        isinstance(inner, ast.Attribute)
+        and inner.attr == "record"
+        and ast.unparse(inner) == recorded
+        for inner in ast.walk(ctx.node)
+    )

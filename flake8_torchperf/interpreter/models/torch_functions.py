@@ -1,0 +1,178 @@
+"""Functions of torch: their results by the torch table, and the sites that they make."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.arguments import Arguments, kind_of
+from flake8_torchperf.values.from_signature import value_of_return
+from flake8_torchperf.values.named_types import LEGACY_TENSORS
+from flake8_torchperf.values.rank import FIXED, with_rank
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import (
+    BESIDE_HOST,
+    Reason,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.interpreter.models import torch_classes, torch_overrides, wrappers
+from flake8_torchperf.interpreter.models.torch_signatures import (
+    KIND_DTYPES,
+    device_argument,
+    resolve,
+    result_device,
+    with_dtype,
+)
+from flake8_torchperf.interpreter.models.torch_waits import (
+    COSTLY,
+    must_be_tensors,
+    parameter_operation,
+    sites_of,
+)
+from flake8_torchperf.suspects.nominate import PER_PARAMETER
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.events.recording import emit
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.knowledge.table import Op
+
+
+def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """Call the function or class of torch with this qualified name."""
+    table = ctx.analysis.table
+    special = torch_overrides.SPECIAL.get(table.canonical(name)) or torch_overrides.SPECIAL.get(
+        name
+    )
+    if special is not None:
+        return special(name, arguments, ctx)
+    if name.rpartition(".")[2] in LEGACY_TENSORS:
+        return torch_overrides.legacy_tensor(name, arguments, ctx)
+    inside = wrappers.wrap(name, arguments)
+    if inside is not None:
+        return inside
+    op = table.function(name)
+    if op is None:
+        return torch_classes.construct_torch(name, arguments, ctx)
+    short = name.rpartition(".")[2]
+    tensors = arguments.tensors() or must_be_tensors(op, name, arguments)
+    if not COSTLY & op.flags or not _source_is_linted(name, ctx):
+        sites_of(op, _operation(name, short), arguments, tensors, ctx)
+    if any(tensor.arrives for tensor in tensors):
+        transfers.used_by(op, short, arguments, tensors, ctx)
+    if short == "pack_padded_sequence":
+        _lengths(arguments, ctx)
+    device = _device(name, op, arguments, tensors, ctx)
+    reason = Reason(f"`{name}` returns it", arguments.node, _because(tensors))
+    returned = resolve(op, arguments)
+    value = value_of_return(returned, reason, tensors, device, short)
+    value = with_rank(value, op, short, arguments, tensors, method=False)
+    if short == "pad_packed_sequence":
+        value = _lengths_beside_host(value)
+    if op.view:
+        value = transfers.pieces(value, op, tensors, arguments)
+    if isinstance(value, Tensor):
+        value = with_dtype(value, arguments)
+        if short == "full" and "dtype" not in arguments.keywords:
+            filled = KIND_DTYPES.get(kind_of(arguments.value(1, "fill_value")))
+            value = replace(value, dtype=filled or value.dtype)
+        if short in ("arange", "randint") and "dtype" not in arguments.keywords:
+            value = replace(value, dtype=_counted(arguments) if short == "arange" else "int")
+        value = transfers.computed(value, op, tensors, arguments)
+        if op.factory and value.scalar is None:
+            value = replace(value, scalar=_made_without_size(short, arguments))
+        if short in PER_PARAMETER and tensors and arguments.positional:
+            parameter_operation(tensors[0], short, arguments, arguments.positional[0].node, ctx)
+    return value
+
+
+def _counted(arguments: Arguments) -> str:
+    """The dtype of ``torch.arange(n)``: a bound that is not known is taken for an integer."""
+    bounds = [kind_of(a.value) for a in arguments.positional]
+    bounds += [kind_of(a.value) for n, a in arguments.keywords.items() if n in ("start", "end")]
+    return "float" if "f" in bounds else "int"
+
+
+# Factories of what has one dimension or more, whatever they are given, beside those of `rank`.
+ROWS = frozenset((
+    "range", "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
+))  # fmt: skip
+# Factories that take sizes as separate numbers (torch/_C/_VariableFunctions.pyi: `*size: _int`).
+SIZED_BY_NUMBERS = frozenset(("zeros", "ones", "empty", "rand", "randn"))
+
+
+def _made_without_size(short: str, arguments: Arguments) -> bool | None:
+    """True if a factory makes a tensor without dimensions; None if its size is unknown."""
+    if short in FIXED or short in ROWS:
+        return False
+    size = arguments.keywords.get("size")
+    given = arguments.positional if size is None else (size,)
+    for argument in given:
+        if isinstance(argument.value, Sequence):
+            items = argument.value.items
+            return None if items is None else not items
+    # `zeros(n, m)`; the numbers of others, as of `randint(low, high, size)`, are no sizes.
+    numbers = bool(given) and all(isinstance(a.value, Scalar) for a in given)
+    return False if numbers and short in SIZED_BY_NUMBERS else None
+
+
+def _source_is_linted(name: str, ctx: Context) -> bool:
+    """True if the function's Python source is in the linted package: its own waits are reported."""
+    if ctx.module.package.partition(".")[0] != name.partition(".")[0]:
+        return False
+    found = ctx.analysis.project.find(name)
+    return found is not None and len(found[1]) == 1 and found[1][0] in found[0].functions
+
+
+def _operation(name: str, short: str) -> str:
+    """Return the operation's name on rule pages: ``linalg.inv``, ``unique``, ``one_hot``."""
+    return f"linalg.{short}" if name.startswith("torch.linalg.") else short
+
+
+def _because(tensors: list[Tensor]) -> Reason | None:
+    return tensors[0].reason if tensors else None
+
+
+def _device(name: str, op: Op, arguments: Arguments, tensors: list[Tensor], ctx: Context) -> str:
+    given = device_argument(arguments)
+    if given is not None:
+        return given
+    if tensors:
+        return result_device(op, tensors)
+    if op.factory or name.startswith("torch.signal.windows."):
+        return transfers.factory_device(ctx)
+    if _of_numbers(arguments) and transfers.factory_device(ctx) == "host":
+        return BESIDE_HOST  # for who counts all reads it is one
+    return "unknown"
+
+
+def _of_numbers(arguments: Arguments) -> bool:
+    """``torch.div(height, 2)``: of numbers alone a tensor is made first, where factories do."""
+    values = [argument.value for argument in arguments.positional]
+    return bool(values) and not arguments.open and all(isinstance(v, Scalar) for v in values)
+
+
+def _lengths_beside_host(value: Value) -> Value:
+    """The lengths that ``pad_packed_sequence`` returns are made of sizes, which the host has."""
+    if isinstance(value, Sequence) and value.items is not None and len(value.items) > 1:
+        padded, lengths, *more = value.items
+        if isinstance(lengths, Tensor):
+            return replace(value, items=(padded, replace(lengths, device=BESIDE_HOST), *more))
+    return value
+
+
+def _lengths(arguments: Arguments, ctx: Context) -> None:
+    """``pack_padded_sequence(x, lengths)`` reads the lengths on the host.
+
+    Where they lie is mostly not known, and the host is where they belong; torch up to 1.6 copies
+    them from a device, newer ones refuse that.
+    """
+    given = arguments.get(1, "lengths")
+    lengths = None if given is None else tensor_of(given.value)
+    if given is not None and lengths is not None and lengths.device == "device":
+        name = "pack_padded_sequence"
+        emit(ctx, SiteKind.DYNAMIC_SHAPE, name, arguments.node, lengths, operand_node=given.node)

@@ -1,0 +1,387 @@
+"""Functions of torch whose result or cost depends on more than their signature.
+
+Functions that torch's table describes completely are handled in ``torch_functions``.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.arguments import Argument, Arguments
+from flake8_torchperf.values.combining import held_tensor
+from flake8_torchperf.values.elements import element_of
+from flake8_torchperf.values.from_signature import value_of_return
+from flake8_torchperf.values.rank import ranked
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import (
+    BOOL,
+    COMPARED,
+    LOADED,
+    NONE,
+    SHAPE,
+    UNKNOWN,
+    Closure,
+    Device,
+    NDArray,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Union,
+    Value,
+    join_all,
+    tensor_of,
+)
+from flake8_torchperf.interpreter.engine.dispatch import apply
+from flake8_torchperf.interpreter.models.torch_signatures import (
+    device_argument,
+    device_of,
+    legacy_dtype,
+    of_data,
+    on_device,
+    resolve,
+    result_device,
+    shown_tensor,
+    with_dtype,
+)
+from flake8_torchperf.interpreter.models.torch_waits import must_be_tensors
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.events.recording import early, emit, emit_read, tells
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.interpreter.engine.place import Context
+
+
+def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``torch.tensor(data)`` and ``as_tensor``: new memory, on the host by default."""
+    data = arguments.value(0, "data")
+    given = tensor_of(data)
+    device = device_argument(arguments)
+    short = name.rpartition(".")[2]
+    reason = Reason(f"`{name}` returns it", arguments.node)
+    _tensor_of_tensors(data, arguments, ctx)
+    if given is not None:
+        result = replace(given, device=device or given.device, chain=(*given.chain, short)[-4:])
+        if given.device == "host" and device not in (None, "host"):
+            transfers.to_device(given, short, arguments, None, ctx)
+        if result.device != given.device:
+            result = replace(result, origin="", memory="")
+        return with_dtype(result, arguments)
+    made = of_data(data, short, reason, arguments)
+    if device == "host":
+        return with_dtype(made, arguments)
+    if device is not None:
+        if made.origin:
+            transfers.to_device(made, short, arguments, None, ctx)
+        made = on_device(made, device)
+    elif not made.origin or transfers.factory_device(ctx) != "host":
+        # `as_tensor` of a tensor is that tensor: of unknown data it is not known where it lies.
+        made = on_device(made, "unknown")
+    return with_dtype(made, arguments)
+
+
+def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
+    """``torch.tensor([t1, t2])`` reads every element of the list on its own."""
+    if isinstance(data, Union) and data.met:
+        data = next((option for option in data.options if isinstance(option, Sequence)), data)
+    if not isinstance(data, Sequence) or data.kind not in ("list", "tuple") or data.items == ():
+        return
+    held = held_tensor(data)
+    first = arguments.get(0, "data")
+    if held is None or first is None:
+        return
+    # Of what a list or dict from elsewhere is declared to hold, `stack` makes a tensor; who takes
+    # `tensor` for it has numbers there.
+    if held.chain or isinstance(first.node, (ast.List, ast.Tuple)):
+        emit_read(
+            ctx,
+            SiteKind.NUMBER_USE,
+            "tensor-of-tensors",
+            _read_in(data, first.node) or arguments.node,
+            held,
+            operand_node=first.node,
+        )
+
+
+def _read_in(data: Sequence, node: ast.AST) -> ast.expr | None:
+    """Return the first tensor in a list with known items: it is read as a number."""
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return None if tensor_of(data.element) is None else node.elt
+    return shown_tensor(data, node)
+
+
+def _from_numpy(name: str, arguments: Arguments, ctx: Context) -> Value:
+    return Tensor(
+        Reason(f"`{name}` returns it", arguments.node),
+        device="host",
+        chain=("from_numpy",),
+        origin=transfers.NUMPY,
+        memory=transfers.PAGEABLE,
+    )
+
+
+def _device_of(name: str, arguments: Arguments, ctx: Context) -> Value:
+    kind = device_of(arguments.value(0, "type"))
+    return Device(kind or "unknown")
+
+
+def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``torch.equal``, ``torch.allclose``: one answer, given to Python."""
+    short = name.rpartition(".")[2]
+    tensors = arguments.tensors()
+    # Both have to lie on one device: where one is known to be on the host, so is the other. But
+    # `allclose` takes a 0-d tensor of the host beside one on a device.
+    on_host = any(t.device == "host" and not (short == "allclose" and t.scalar) for t in tensors)
+    if ctx.compiled:
+        on_host = False
+    tensors = tensors if on_host else [t for t in tensors if tells(t, ctx)]
+    operand = None if on_host or not tensors else tensors[0]
+    first = arguments.get(0, "input")
+    if operand is not None:
+        emit_read(
+            ctx,
+            SiteKind.HOST_COMPARISON,
+            short,
+            arguments.node,
+            operand,
+            operand_node=None if first is None else first.node,
+        )
+    elif (
+        not tensors
+        and arguments.positional
+        and all(a.value is UNKNOWN for a in arguments.positional[:2])
+    ):
+        # torch takes nothing but tensors here, so two values of which nothing is known are some.
+        reason = Reason(f"passed to `{name}`", arguments.node)
+        emit(
+            ctx,
+            SiteKind.HOST_COMPARISON,
+            short,
+            arguments.node,
+            Tensor(reason),
+            operand_node=None if first is None else first.node,
+        )
+    return BOOL
+
+
+def _synchronize(name: str, arguments: Arguments, ctx: Context) -> Value:
+    emit(ctx, SiteKind.SYNCHRONIZE, name, arguments.node)
+    return NONE
+
+
+def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
+    op = ctx.analysis.table.function("torch.where")
+    tensors = arguments.tensors()
+    reason = Reason(f"`{name}` returns it", arguments.node, tensors[0].reason if tensors else None)
+    if len(arguments.positional) + len(arguments.keywords) == 1 and not arguments.open:
+        if op is not None:
+            tensors = tensors or must_be_tensors(op, name, arguments)
+        if tensors and tensors[0].device != "host":
+            emit(
+                ctx,
+                SiteKind.DYNAMIC_SHAPE,
+                "where",
+                arguments.node,
+                tensors[0],
+                operand_node=arguments.positional[0].node if arguments.positional else None,
+            )
+        device = tensors[0].device if tensors else "unknown"
+        return Sequence("tuple", Tensor(reason, "int", device, False, ("where",), rank=1))
+    if op is None:
+        return UNKNOWN
+    branches = [t for a in arguments.positional[1:] if (t := tensor_of(a.value))]
+    transfers.chosen_on_host(arguments, tensors, ctx)
+    returned = resolve(op, arguments)
+    device = result_device(op, tensors) if tensors else "unknown"
+    value = value_of_return(returned, reason, branches or tensors, device, "where")
+    if isinstance(value, Tensor):
+        dtypes = {t.dtype for t in branches}
+        full = len(branches) == 2 and len(dtypes) == 1
+        return replace(value, dtype=dtypes.pop() if full else "unknown")
+    return Tensor(reason, device=device)
+
+
+def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``nn.Parameter(data)``: it moves with its module, so its device is unknown."""
+    data = tensor_of(arguments.value(0, "data"))
+    reason = Reason(f"`{name}` makes it", arguments.node)
+    made = Tensor(reason, "float", "unknown", data.scalar if data else None, role="parameter")
+    return made if data is None else ranked(made, data.rank)
+
+
+def _save(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """Checkpointing has to copy to the host; but a copy under way is saved before it is done."""
+    for argument in arguments.positional[:1]:
+        held = held_tensor(argument.value)
+        if held is not None and held.device == "host":
+            early(ctx, "save", arguments.node, held, argument.node)
+    return NONE
+
+
+def _run(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``checkpoint(block, x)`` gives what ``block(x)`` does."""
+    function = arguments.get(0, "function")
+    rest = arguments.positional if "function" in arguments.keywords else arguments.positional[1:]
+    if function is None or arguments.open:
+        return UNKNOWN
+    given = replace(arguments, positional=rest, keywords={})
+    return apply(function.value, given, {}, ctx)
+
+
+def _autograd_grad(name: str, arguments: Arguments, ctx: Context) -> Value:
+    reason = Reason(f"`{name}` returns it", arguments.node)
+    inputs = arguments.value(1, "inputs")
+    device = "unknown"
+    found = tensor_of(inputs) or tensor_of(element_of(inputs))
+    if found is not None:
+        device = found.device
+    gradient = Tensor(reason, "float", device, role="gradient")
+    if tensor_of(inputs) is not None:
+        return Sequence("tuple", gradient, (gradient,))
+    return Sequence("tuple", gradient)
+
+
+def _unknown(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """Return UNKNOWN: the result depends on data that no source shows."""
+    return UNKNOWN
+
+
+def _load(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``torch.load(file, map_location="cpu")``: all that it holds lies on the host."""
+    where = arguments.value(1, "map_location")
+    stays = isinstance(where, Closure) and _gives_back(where.node)
+    return LOADED if stays or device_of(where) == "host" else UNKNOWN
+
+
+def _gives_back(function: ast.AST) -> bool:
+    """``lambda storage, location: storage``: what is read lies on the host at first."""
+    match function:
+        case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=first), *_]), body=ast.Name(id=name)):
+            return first == name
+    return False
+
+
+def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``torch.Size((n, t))`` calls ``__index__`` of each length, or of each element of a tensor."""
+    given = arguments.value(0)
+    lengths = given.items or (given.element,) if isinstance(given, Sequence) else (given,)
+    for length in lengths:
+        if tensor_of(length) is not None:
+            node = arguments.positional[0].node
+            emit_read(ctx, SiteKind.NUMBER_USE, "size", node, length, operand_node=node)
+            break
+    return SHAPE
+
+
+def _vmap(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``vmap(lambda row: ...)``: the lambda is given tensors, so its body is interpreted here.
+
+    The result of the function that ``vmap`` makes is unknown.
+    """
+    given = arguments.value(0, "func")
+    if isinstance(given, Closure) and isinstance(given.node, ast.Lambda):
+        reason = Reason(f"`{name}` gives it", arguments.node, None, Strength.INFERRED)
+        row = Argument(arguments.node.func, Tensor(reason))
+        rows = (row,) * len(given.node.args.args)
+        each = Arguments(arguments.node, rows, {})
+        apply(given, each, dict(given.env), ctx.mark("vmap"))
+    return UNKNOWN
+
+
+def _broadcast(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``a, b, mask = torch.broadcast_tensors(a, b, c > 0)``: each keeps its dtype and place."""
+    made: list[Value] = []
+    for argument in arguments.positional:
+        reason = Reason(f"`{name}` returns it", argument.node)
+        dtype = "bool" if argument.value is COMPARED else "unknown"
+        tensor = tensor_of(argument.value) or Tensor(reason, dtype)
+        made.append(replace(tensor, reason=reason, scalar=None, role="", rank=None))
+    return Sequence("tuple", join_all(made), None if arguments.open else tuple(made))
+
+
+def _is_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
+    return BOOL
+
+
+def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``torch.FloatTensor([...])``, ``torch.cuda.LongTensor(n)``."""
+    dtype = legacy_dtype(name) or "unknown"
+    device = "device" if ".cuda." in name else "host"
+    reason = Reason(f"`{name}` makes it", arguments.node)
+    data = arguments.value(0)
+    _tensor_of_tensors(data, arguments, ctx)
+    sized = isinstance(data, Scalar) or (data is UNKNOWN and bool(arguments.positional))
+    origin = "" if sized else transfers.data_origin(data, "tensor")
+    if arguments.positional and all(isinstance(a.value, Scalar) for a in arguments.positional):
+        origin = transfers.FACTORY  # memory of this size, with nothing in it yet
+    if not arguments.positional and not arguments.keywords and not arguments.open:
+        origin = transfers.EMPTY
+    made = Tensor(
+        reason, dtype, "host", False, ("tensor",), origin=origin, memory=transfers.PAGEABLE
+    )
+    if device == "host":
+        return made
+    if isinstance(data, (Sequence, NDArray)):
+        transfers.to_device(made, name.rpartition(".")[2], arguments, None, ctx)
+    return on_device(made)
+
+
+def _tensor_class(name: str, arguments: Arguments, ctx: Context) -> Value:
+    given = tensor_of(arguments.value(0))
+    if given is not None:
+        return given
+    return legacy_tensor("torch.FloatTensor", arguments, ctx)
+
+
+SYNCHRONIZE = (
+    *(
+        f"torch.{module}.{call}"
+        for module in ("cuda", "xpu", "mps", "accelerator", "npu", "hpu", "mtia")
+        for call in ("synchronize", "empty_cache")
+    ),
+    "torch.distributed.barrier",
+    "torch.distributed.monitored_barrier",
+)
+
+
+def _rng_state(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """A ByteTensor on the host, for any device (torch/random.py, torch/cuda/random.py)."""
+    return Tensor(Reason(f"`{name}` returns it", arguments.node), "int", "host", False)
+
+
+# torch.random.get_rng_state and torch.get_rng_state are one function.
+RNG_STATES = [
+    f"torch.{place}get_rng_state" for place in ("", "random.", "cuda.", "cuda.random.", "xpu.")
+]
+SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
+    "torch.tensor": _tensor,
+    "torch.as_tensor": _tensor,
+    "torch.asarray": _tensor,
+    "torch.from_numpy": _from_numpy,
+    "torch.frombuffer": _from_numpy,
+    "torch.from_dlpack": _unknown,
+    "torch.device": _device_of,
+    "torch.equal": _comparison,
+    "torch.allclose": _comparison,
+    "torch.is_nonzero": _comparison,
+    "torch.where": _where,
+    "torch.nn.Parameter": _parameter,
+    "torch.nn.parameter.Parameter": _parameter,
+    "torch.nn.Buffer": _parameter,
+    "torch.Size": _size,
+    "torch.broadcast_tensors": _broadcast,
+    "torch.Tensor": _tensor_class,
+    "torch.is_tensor": _is_tensor,
+    "torch.save": _save,
+    "torch.load": _load,
+    "torch.utils.checkpoint.checkpoint": _run,
+    "torch.autograd.grad": _autograd_grad,
+    "torch.vmap": _vmap,
+    **dict.fromkeys(RNG_STATES, _rng_state),
+    **dict.fromkeys(SYNCHRONIZE, _synchronize),
+}

@@ -1,0 +1,99 @@
+"""The origin of a class: its bases, torch's kind of it, and the methods it inherits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.named_types import TENSOR_CLASSES
+from flake8_torchperf.values.values import ClassValue, Function, Instance, Value
+from flake8_torchperf.interpreter.engine.caches import Cache
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.project.module_index import ClassInfo
+
+MAX_BASES = 100
+# Bases that say nothing of the methods derived from them, and call none.
+PLAIN_BASES = frozenset((
+    "object", "ABC", "Protocol", "Generic", "Exception", "Enum", "NamedTuple", "TypedDict",
+))  # fmt: skip
+LINEAGES: Cache[str, list[ClassInfo | str]] = Cache("lineages")
+METHODS: Cache[tuple[str, str], Function | None] = Cache("methods")
+
+
+def lineage(info: ClassInfo, analysis: Analysis) -> list[ClassInfo | str]:
+    """Return the class and its bases, nearest first: classes we can read, and others by name."""
+    known = LINEAGES.table(analysis)
+    cached = known.get(info.key)
+    if cached is not None:
+        return cached
+    found: list[ClassInfo | str] = []
+    waiting: list[ClassInfo | str] = [info]
+    while waiting and len(found) < MAX_BASES:
+        current = waiting.pop(0)
+        if current in found:
+            continue
+        found.append(current)
+        if isinstance(current, str):
+            continue
+        bases: list[ClassInfo | str] = []
+        for base in current.bases:
+            bases.append(_base(base, current, analysis))
+        waiting = bases + waiting
+    known[info.key] = found
+    return found
+
+
+def _base(name: str, info: ClassInfo, analysis: Analysis) -> ClassInfo | str:
+    module = info.module
+    prefix = f"{module.name}." if module.name else "."
+    local = name.removeprefix(prefix) if name.startswith(prefix) else name
+    if local in module.classes and module.classes[local] is not info:
+        return module.classes[local]
+    value = analysis.external(name) if "." in name else analysis.lookup(module, name)
+    return value.info if isinstance(value, ClassValue) else name
+
+
+def is_tensor_class(info: ClassInfo, analysis: Analysis) -> bool:
+    """True if a class derives from torch's Tensor, directly or not."""
+    return any(base in TENSOR_CLASSES for base in lineage(info, analysis))
+
+
+def torch_kind(info: ClassInfo, analysis: Analysis) -> str:
+    """Return the kind of the nearest torch base: "module", "optimizer", ...; "" for none."""
+    for base in lineage(info, analysis):
+        if isinstance(base, str):
+            found = analysis.table.klass(base)
+            if found is not None:
+                return found.kind
+            if base.rpartition(".")[2] in ("Module", "LightningModule", "PreTrainedModel"):
+                return "module"
+    return ""
+
+
+def kind_of_instance(owner: Instance, analysis: Analysis) -> str:
+    """Return the torch kind of an object's class."""
+    if owner.info is not None:
+        return torch_kind(owner.info, analysis)
+    if owner.name.startswith("torchvision.datasets."):
+        return "dataset"
+    found = analysis.table.klass(owner.name)
+    return "" if found is None else found.kind
+
+
+def is_module(value: Value, analysis: Analysis) -> bool:
+    """True for an object of a module's class."""
+    return isinstance(value, Instance) and kind_of_instance(value, analysis) == "module"
+
+
+def find_method(info: ClassInfo, name: str, analysis: Analysis) -> Function | None:
+    """Return the method of that name, its own or inherited from a class we can read."""
+    return METHODS.kept(analysis, (info.key, name), lambda: _find_method(info, name, analysis))
+
+
+def _find_method(info: ClassInfo, name: str, analysis: Analysis) -> Function | None:
+    for base in lineage(info, analysis):
+        if not isinstance(base, str) and name in base.methods:
+            method = base.methods[name]
+            return Function(method, method.key)
+    return None

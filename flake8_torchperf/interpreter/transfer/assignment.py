@@ -1,0 +1,283 @@
+"""Assignment targets: names, attributes, items and unpacking."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.elements import values_of
+from flake8_torchperf.values.provenance import Source
+from flake8_torchperf.values.store import Env, bind, path_of
+from flake8_torchperf.values.values import (
+    COMPARED,
+    STR,
+    UNKNOWN,
+    Mapping_,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Value,
+    join,
+    tensor_of,
+)
+from flake8_torchperf.interpreter.engine.dispatch import evaluate
+from flake8_torchperf.interpreter.inference.parameters import step_counters
+from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
+from flake8_torchperf.interpreter.transfer import subscripts
+from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.syntax.traversal import once, walk
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.project.module_index import FunctionNode
+
+
+def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
+    """``target = value``."""
+    if isinstance(target, ast.Name):
+        if ctx.node is not None and _is_doubtful(value):
+            used = evidence_of(ctx.node, ctx.module, ctx.analysis).value_at(target)
+            value = _believed(value, used)
+        if "state_steps" in target.id:
+            value = step_counters(value)
+        if (
+            isinstance(value, Tensor)
+            and value.reason.source is Source.LOADER_BATCH
+            and ctx.node is not None
+        ):
+            value = _as_used(target.id, value, ctx.node, ctx)
+        bind(env, target.id, value)
+    elif isinstance(target, ast.Attribute):
+        _attribute(target, value, env, ctx)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(target, value, env, ctx)
+    elif isinstance(target, ast.Subscript):
+        _item(target, value, env, ctx)
+    elif isinstance(target, ast.Starred):
+        assign(target.value, Sequence("list", value), env, ctx)
+
+
+def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> Value:
+    """Return a moved batch as its use shows it: a tensor, a dict of tensors or another object.
+
+    One that still lies where it was loaded costs no wait, whatever it is.
+    """
+    if batch.device == "host" or batch.chain:
+        return batch
+    uses = _uses_by_name(function).get(name, frozenset())
+    if not uses.isdisjoint(ASKED_OF_DICTS):
+        return Mapping_(STR, batch)
+    table = ctx.analysis.table
+    if any(table.attribute(use) is None and table.method(use) is None for use in uses):
+        return UNKNOWN
+    return batch
+
+
+# `batch["x"]` and `f(**batch)` count as asking for an item.
+ASKED_OF_DICTS = frozenset(("__getitem__", "items", "keys", "get", "pop", "update"))
+
+
+@once
+def _uses_by_name(function: FunctionNode) -> dict[str, frozenset[str]]:
+    """Return the attributes and methods that a function uses of its names."""
+    found: dict[str, set[str]] = {}
+    for node in walk([function]):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr):
+                found.setdefault(name, set()).add(attr)
+            case (
+                ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str()))
+                | ast.keyword(arg=None, value=ast.Name(id=name))
+            ):
+                found.setdefault(name, set()).add("__getitem__")
+    return {name: frozenset(uses) for name, uses in found.items()}
+
+
+def _is_doubtful(value: Value) -> bool:
+    """True for an unknown value or a tensor by convention alone: its use is better evidence."""
+    return value in (UNKNOWN, COMPARED) or (
+        isinstance(value, Tensor) and value.reason.strength is Strength.ASSUMED
+    )
+
+
+def _believed(value: Value, used: Value) -> Value:
+    if isinstance(value, Tensor):
+        return replace(value, reason=used.reason) if isinstance(used, Tensor) else value
+    if value is COMPARED:
+        return replace(used, dtype="bool") if isinstance(used, Tensor) else value
+    return used
+
+
+def names(target: ast.expr) -> set[str]:
+    """Return the names that an assignment to ``target`` binds."""
+    if isinstance(target, ast.Name):
+        return {target.id}
+    if isinstance(target, ast.Starred):
+        return names(target.value)
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return {name for element in target.elts for name in names(element)}
+    return set()
+
+
+def _unpack(target: ast.Tuple | ast.List, value: Value, env: Env, ctx: Context) -> None:
+    tensor = tensor_of(value)
+    if tensor is not None and _may_be_tuple(tensor):
+        value = Sequence("tuple", UNKNOWN)
+    elif tensor is not None:
+        unpack_reads(value, "unpack", target, ctx)
+    starred = [isinstance(e, ast.Starred) for e in target.elts]
+    places = [e.value if isinstance(e, ast.Starred) else e for e in target.elts]
+    count = len(places)
+    if not any(starred):
+        for place, item in zip(places, values_of(value, count), strict=True):
+            assign(place, item, env, ctx)
+        return
+    at = starred.index(True)
+    items = list(value.items) if isinstance(value, Sequence) and value.items else []
+    rest = values_of(value, -1)[:0] or [_element(value)]
+    after = count - at - 1
+    for i, place in enumerate(places):
+        if i == at:
+            middle = items[at : len(items) - after] if len(items) >= count - 1 else []
+            assign(place, _list(middle, rest[0]), env, ctx)
+        elif len(items) >= count - 1:
+            assign(place, items[i] if i < at else items[i - count], env, ctx)
+        else:
+            assign(place, rest[0], env, ctx)
+
+
+# The roles of what going through a tensor gives.
+ROWS = ("iterated", "element")
+
+
+def _may_be_tuple(tensor: Tensor) -> bool:
+    """True if the value is more likely a tuple that the annotation or docstring leaves out.
+
+    That holds if a call's result is a tensor only by a guess, and nothing was computed with it. For
+    rows of an argument, the evidence is that of the callers.
+    """
+    why = tensor.reason
+    if why.source is Source.CALL and why.because is not None and tensor.role in ROWS:
+        why = why.because
+    source, strength = why.source, why.strength
+    if strength < Strength.STATED and not tensor.chain and source is not Source.LOADER_BATCH:
+        return True
+    return source in (Source.RETURN_ANNOTATION, Source.DOCSTRING)
+
+
+def _element(value: Value) -> Value:
+    return values_of(value, 1)[0] if not isinstance(value, Sequence) else value.element
+
+
+def _list(items: list[Value], element: Value) -> Value:
+    if not items:
+        return Sequence("list", element)
+    joined = items[0]
+    for item in items[1:]:
+        joined = join(joined, item)
+    return Sequence("list", joined, tuple(items))
+
+
+def _attribute(target: ast.Attribute, value: Value, env: Env, ctx: Context) -> None:
+    path = path_of(target)
+    if path is None:
+        evaluate(target.value, env, ctx)
+        return
+    bind(env, path, value)
+    head, _, attr = path.rpartition(".")
+    if ctx.writes is not None and head == ctx.self_name:
+        written = ctx.writes.get(attr)
+        ctx.writes[attr] = value if written is None else join(written, value)
+
+
+def _item(target: ast.Subscript, value: Value, env: Env, ctx: Context) -> None:
+    base = evaluate(target.value, env, ctx)
+    subscripts.assigned(target, base, value, env, ctx)
+    path = path_of(target.value)
+    if path is None:
+        return
+    match base:
+        case Mapping_():
+            fill(path, put(base, subscripts.literal_key(target), value), env, ctx)
+            inside = path_of(target)
+            if inside is not None:
+                env[inside] = value
+        case Sequence(kind="list", element=element):
+            inside = path_of(target)
+            fill(path, Sequence("list", join(element, value)), env, ctx)
+            if inside is not None:
+                env[inside] = value
+        case Tensor():
+            transfers.written(target.value, env)
+        case Scalar():
+            pass
+        case _:
+            inside = path_of(target)
+            if inside is not None:
+                bind(env, inside, value)
+
+
+def put(mapping: Mapping_, key: str | None, value: Value) -> Mapping_:
+    """Return the dict with one more value, under a known key or a computed one."""
+    if key is not None:
+        return replace(mapping, items=tuple({**dict(mapping.items), key: value}.items()))
+    if mapping.made and mapping.element is UNKNOWN:
+        return replace(mapping, element=value, made=value is not UNKNOWN)
+    if mapping.element is UNKNOWN:
+        return mapping  # what else it holds is not known: one value tells nothing of the others
+    return replace(mapping, element=join(mapping.element, value))
+
+
+def holding(holder: Value, key: str | None, value: Value) -> Value | None:
+    """Return a list or dict, one of whose containers now is ``value``; None for other holders."""
+    match holder:
+        case Mapping_() if key is not None:
+            return put(holder, key, value)
+        case Mapping_(element=Sequence() | Mapping_() as element) if _says_nothing(element):
+            return replace(holder, element=value)
+        case Mapping_():
+            return put(holder, None, value)
+        case Sequence(kind="list", element=Sequence() | Mapping_() as element):
+            filled = value if _says_nothing(element) else join(element, value)
+            return replace(holder, element=filled, items=None)
+    return None
+
+
+def _says_nothing(container: Sequence | Mapping_) -> bool:
+    """True for a list or dict that was made empty."""
+    if isinstance(container, Sequence):
+        return container.items == ()
+    return container.made and not container.items and container.element is UNKNOWN
+
+
+def fill(path: str, container: Value, env: Env, ctx: Context) -> None:
+    """Store a container with one more item; for an attribute of ``self``, note the write."""
+    env[path] = container
+    head, _, attr = path.rpartition(".")
+    if ctx.writes is not None and head and head == ctx.self_name:
+        written = ctx.writes.get(attr)
+        ctx.writes[attr] = container if written is None else join(written, container)
+
+
+def renamed(target: ast.expr, call: ast.Call, env: Env, ctx: Context) -> Value:
+    """Return the value under the names of ``model, rest = unknown(model, rest)``.
+
+    If a module is passed to an unknown call and the result takes its name, the result is that
+    module in a wrapper: quantised, sharded or adapted.
+    """
+    if isinstance(target, (ast.Tuple, ast.List)):
+        items = tuple(renamed(part, call, env, ctx) for part in target.elts)
+        known = any(item is not UNKNOWN for item in items)
+        return Sequence("tuple", UNKNOWN, items) if known else UNKNOWN
+    path = path_of(target) if call.args or call.keywords else None
+    if path is None:
+        return UNKNOWN
+    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+        if path_of(given) == path:
+            value = evaluate(given, env, ctx.silent())
+            return value if is_module(value, ctx.analysis) else UNKNOWN
+    return UNKNOWN

@@ -1,0 +1,30 @@
+"""Attribute access: on tensors, modules, classes of the project and imported names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.store import Env, path_of
+from flake8_torchperf.interpreter.engine.dispatch import attribute_of, evaluate
+
+if TYPE_CHECKING:
+    import ast
+
+    from flake8_torchperf.values.values import (
+        Value,
+    )
+    from flake8_torchperf.interpreter.engine.place import Context
+
+
+def attribute(node: ast.Attribute, env: Env, ctx: Context) -> Value:
+    """``owner.name``: what is known of the path, else of the owner."""
+    return with_owner(node, env, ctx)[0]
+
+
+def with_owner(node: ast.Attribute, env: Env, ctx: Context) -> tuple[Value, Value | None]:
+    """Return ``owner.name``, and the owner if it had to be evaluated."""
+    path = path_of(node)
+    if path is not None and path in env:
+        return env[path], None
+    owner = evaluate(node.value, env, ctx)
+    return attribute_of(owner, node.attr, node, ctx), owner

@@ -1,0 +1,168 @@
+"""The values that iterating or unpacking yields, and the sites of iterating a tensor."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.provenance import Source
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import (
+    NoneValue,
+    Tensor,
+    Union,
+    Value,
+)
+from flake8_torchperf.interpreter.inference.parameters import parameters_of
+from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
+from flake8_torchperf.interpreter.events.recording import emit_read
+from flake8_torchperf.syntax.traversal import once, walk
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpreter.engine.place import Context
+
+
+# Ways to take all of something apart at once.
+WHOLE = ("unpack", "star", "list", "tuple")
+
+
+def _never_tested(value: Value) -> bool:
+    """True if a declaration allows None, and no test has excluded it.
+
+    Such a declaration is weak evidence for a value that is unpacked:
+    ``rotary: Tensor | None = None`` above ``cos, sin = rotary`` is a pair.
+    """
+    return (
+        isinstance(value, Union)
+        and not value.met
+        and any(isinstance(option, NoneValue) for option in value.options)
+    )
+
+
+def _left_out(value: Value, ctx: Context) -> bool:
+    """True for an unchanged parameter that is declared a tensor and is None by default.
+
+    Its declaration is weak evidence too, whether or not it was tested for None.
+    """
+    if not isinstance(value, Tensor) or value.chain or value.role or ctx.node is None:
+        return False
+    return any(
+        isinstance(default, ast.Constant) and default.value is None
+        for parameter, default in parameters_of(ctx.node.args)
+        if value.reason.node is parameter and parameter.annotation is not None
+    )
+
+
+def _only_declared(value: Value, ctx: Context) -> bool:
+    """True for a parameter declared a tensor that is only unpacked.
+
+    ``def forward(self, x: Tensor, rotary: Tensor)`` above ``cos, sin = rotary`` is given a pair.
+    """
+    if not isinstance(value, Tensor) or value.chain or ctx.node is None:
+        return False
+    node = value.reason.node
+    if not isinstance(node, ast.arg) or value.reason.source is not Source.PARAMETER_ANNOTATION:
+        return False
+    use = evidence_of(ctx.node, ctx.module, ctx.analysis).uses.get(node.arg)
+    return use is None or not (use.told or use.hints or use.method)
+
+
+def unpack_reads(
+    value: Value,
+    operation: str,
+    node: ast.expr,
+    ctx: Context,
+    traits: tuple[str, ...] = (),
+) -> None:
+    """Record that a tensor is iterated by Python."""
+    kind = SiteKind.TENSOR_ITERATION
+    declared = _never_tested(value) or _left_out(value, ctx) or _only_declared(value, ctx)
+    if operation in WHOLE and declared:
+        return
+    if operation == "unpack" or (operation == "list" and not ctx.loops and not _row_of(value)):
+        # torch/_tensor.py, `__iter__`: one `unbind`, whatever the number of names.
+        ctx = ctx.demote(Cause.AT_ONCE)
+    if operation == "tuple" and _as_index(node, ctx):
+        ctx = ctx.demote(Cause.AT_ONCE)
+    emit_read(ctx, kind, operation, node, value, operand_node=node, traits=traits)
+
+
+# The trait of a tensor that is gone through together with a list.
+BESIDE_LIST = "beside-list"
+
+
+@once
+def added_up(function: ast.AST) -> frozenset[int]:
+    """Return the calls of zip, by identity, whose rounds only make values to add or stack."""
+    found: set[int] = set()
+    for inner in walk([function]):
+        match inner:
+            case ast.Call(
+                func=ast.Name(id="sum") | ast.Attribute(attr="stack"),
+                args=[
+                    ast.GeneratorExp(
+                        elt=elt, generators=[ast.comprehension(iter=ast.Call() as rows, ifs=[])]
+                    )
+                    | ast.ListComp(
+                        elt=elt, generators=[ast.comprehension(iter=ast.Call() as rows, ifs=[])]
+                    ),
+                    *_,
+                ],
+            ):
+                if _is_arithmetic(elt):
+                    found.add(id(rows))
+            case ast.For(iter=ast.Call() as rows, body=body):
+                if all(map(_adds, body)):
+                    found.add(id(rows))
+    return frozenset(found)
+
+
+def _adds(statement: ast.stmt) -> bool:
+    """``total += a * b``, ``total = total + a * b``."""
+    match statement:
+        case ast.AugAssign(target=ast.Name(), op=ast.Add(), value=value):
+            return _is_arithmetic(value)
+        case ast.Assign(
+            targets=[ast.Name(id=total)],
+            value=ast.BinOp(left=ast.Name(id=before), op=ast.Add(), right=value),
+        ):
+            return total == before and _is_arithmetic(value)
+    return False
+
+
+def _is_arithmetic(node: ast.expr) -> bool:
+    """True if the value is computed by operators alone, from at least two operands."""
+    if not isinstance(node, ast.BinOp):
+        return False
+    return all(
+        isinstance(side, (ast.Name, ast.Attribute, ast.Constant)) or _is_arithmetic(side)
+        for side in (node.left, node.right)
+    )
+
+
+def _row_of(value: Value) -> bool:
+    """True for a tensor of one dimension: its list holds as many tensors as it has numbers."""
+    return isinstance(value, Tensor) and value.rank == 1
+
+
+def _as_index(node: ast.expr, ctx: Context) -> bool:
+    """``x[tuple(indices)]``, or of ``index_put_``: one for each dimension, which are few."""
+    return ctx.node is not None and id(node) in _in_index_tuples(ctx.node)
+
+
+@once
+def _in_index_tuples(function: ast.AST) -> frozenset[int]:
+    """Return the calls that are indices themselves, and their arguments, by identity."""
+    found: set[int] = set()
+    for inner in walk([function]):
+        match inner:
+            case (
+                ast.Subscript(slice=ast.Call(args=[given]) as call)
+                | ast.Call(
+                    func=ast.Attribute(attr="index_put" | "index_put_"),
+                    args=[ast.Call(args=[given]) as call, *_],
+                )
+            ):
+                found.update((id(call), id(given)))
+    return frozenset(found)

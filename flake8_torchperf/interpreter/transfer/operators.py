@@ -1,0 +1,366 @@
+"""Operators over values: arithmetic, comparison, membership and formatting."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.combining import (
+    combine_device,
+    combine_scalar,
+    held_tensor,
+    may_be_number,
+)
+from flake8_torchperf.values.devices import SOMETIMES
+from flake8_torchperf.values.rank import broadcast_rank, ranked
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import (
+    BESIDE_HOST,
+    BOOL,
+    CHAIN_LENGTH,
+    COMPARED,
+    NDARRAY,
+    NUMBER,
+    STR,
+    UNKNOWN,
+    Device,
+    DType,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Union,
+    UnknownValue,
+    Value,
+    join,
+    tensor_of,
+    union,
+)
+from flake8_torchperf.interpreter.engine.dispatch import evaluate
+from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays
+from flake8_torchperf.interpreter.transfer import index_loops
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.events.recording import early, emit_read, looked_at, note_work
+
+if TYPE_CHECKING:
+    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.interpreter.engine.place import Context
+
+OPERATIONS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv",
+    ast.Mod: "remainder", ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and",
+    ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
+}  # fmt: skip
+BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
+def binary(
+    operator: ast.operator,
+    left: Value,
+    right: Value,
+    node: ast.expr | ast.stmt,
+    ctx: Context,
+) -> Value:
+    """Return the value of ``left operator right``."""
+    if isinstance(operator, ast.Mod) and isinstance(left, Scalar) and left.kind == "str":
+        _percent(right, node, ctx)
+        return STR
+    tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
+    if tensors:
+        repeated = _repeated(left, right) if isinstance(operator, ast.Mult) else None
+        if repeated is not None:
+            count = _side(node, tensors[0], left) or node
+            emit_read(ctx, SiteKind.NUMBER_USE, "repeat", count, tensors[0], operand_node=count)
+            return repeated
+        for tensor in tensors:
+            if tensor.arrives:
+                early(ctx, OPERATIONS[type(operator)], node, tensor, _side(node, tensor, left))
+        made = _arithmetic(operator, left, right, tensors)
+        note_work(made, node, ctx)
+        return _or_number(made, NUMBER, left, right)
+    if COMPARED in (left, right) and isinstance(operator, BITWISE):
+        return COMPARED
+    match left, right:
+        case (NDArray(), _) | (_, NDArray()):
+            for value in (left, right):
+                looked_at(value, OPERATIONS[type(operator)], node, ctx)
+            return _array_of(left, right)
+        case Scalar(kind="str"), _:
+            return STR
+        case Scalar() as a, Scalar() as b:
+            return _numbers(operator, a, b)
+        case (Sequence() as a, Sequence() as b) if isinstance(operator, ast.Add):
+            items = None if a.items is None or b.items is None else a.items + b.items
+            if a.items == () or b.items == ():
+                return replace(a if b.items == () else b, items=items)
+            return Sequence(a.kind, join(a.element, b.element), items)
+        case Sequence() as a, _:
+            return replace(a, items=None)
+        case Mapping_() as a, Mapping_() as b:
+            return join(a, b)
+        case (UnknownValue(), Scalar() as s) | (Scalar() as s, UnknownValue()) if s.read:
+            return replace(s, kind="number", value=None, known=False)
+        case UnknownValue(), UnknownValue():
+            return _product(operator, node, ctx)
+    return UNKNOWN
+
+
+def _product(operator: ast.operator, node: ast.expr | ast.stmt, ctx: Context) -> Value:
+    """``a @ b``: arrays and tensors have it, tensors alone where the module knows no arrays."""
+    if not isinstance(operator, ast.MatMult) or knows_arrays(ctx.module, ctx.node):
+        return UNKNOWN
+    return Tensor(Reason("a product of matrices", node, None, Strength.INFERRED))
+
+
+def _repeated(left: Value, right: Value) -> Value | None:
+    """``[False] * n`` with a tensor ``n``, which Python reads as a number; None for arithmetic."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(other, Tensor) and other.scalar is not False and other.dtype != "float":
+            match one:
+                case Sequence(kind="list" | "tuple", names=()):  # nobody repeats a record
+                    return replace(one, items=None)
+                case Scalar(kind="str"):
+                    return STR
+    return None
+
+
+def _side(node: ast.expr | ast.stmt, tensor: Tensor, left: Value) -> ast.expr | None:
+    """Return the operand that is ``tensor``."""
+    match node:
+        case ast.BinOp(left=first, right=second):
+            return first if tensor_of(left) is tensor else second
+        case ast.AugAssign(target=first, value=second):
+            return first if tensor_of(left) is tensor else second
+    return None
+
+
+def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list[Tensor]) -> Tensor:
+    strongest = max(tensors, key=lambda t: t.reason.strength)
+    dtypes = {t.dtype for t in tensors}
+    if isinstance(operator, (ast.Mult, ast.Add)) and dtypes == {"bool"} and len(tensors) == 2:
+        dtype = "bool"
+    elif isinstance(operator, BITWISE):
+        # A boolean tensor combined with one of unknown dtype is in practice another mask.
+        dtype = "bool" if "bool" in dtypes and dtypes <= {"bool", "unknown"} else "unknown"
+    elif isinstance(operator, ast.Div) or "float" in dtypes:
+        dtype = "float"
+    else:
+        dtype = "int" if dtypes == {"int"} and not _is_float(left, right) else "unknown"
+    chain = (*tensors[0].chain, OPERATIONS[type(operator)])[-CHAIN_LENGTH:]
+    device = combine_device(tensors)
+    scalar = combine_scalar(tensors)
+    known = not any(isinstance(v, UnknownValue) for v in (left, right))
+    if device == "host" and not known:
+        # The other operand may be a tensor on the device, with which one on the host can only be
+        # combined where it has no dimensions (aten/src/ATen/TensorIterator.cpp, compute_types). As
+        # much as is known of it, it is a number.
+        device = "host" if any(t.scalar is False for t in tensors) else BESIDE_HOST
+    elif len(tensors) == 1 and scalar and not known:
+        scalar = None
+    role = tensors[0].role if len(tensors) == 1 and tensors[0].role in ITEM_ROLES else ""
+    made = Tensor(strongest.reason, dtype, device, scalar, chain, role)
+    if not isinstance(operator, ast.MatMult):
+        made = ranked(made, _broadcast(left, right, tensors))
+    if device != "host":
+        # ``index - 1`` of an index that some callers make on the host is made there as well.
+        strays = len(tensors) == 1 and tensors[0].origin == SOMETIMES
+        return replace(made, origin=SOMETIMES) if strays else made
+    origin = transfers.common_origin(tensors) if known else ""
+    return replace(made, origin=origin, memory=transfers.PAGEABLE)
+
+
+def in_place(tensor: Tensor, made: Tensor) -> Tensor:
+    """``tensor += x``, which gave ``made``: it stays where it is, and of its dtype."""
+    device = "host" if tensor.device == "host" else made.device
+    return replace(made, device=device, dtype="bool" if tensor.dtype == "bool" else made.dtype)
+
+
+def _broadcast(left: Value, right: Value, tensors: list[Tensor]) -> int | None:
+    """Return the dimensions of an operator's result for two tensors, or a tensor and a number."""
+    plain = all(isinstance(side, (Tensor, Scalar)) for side in (left, right))
+    return broadcast_rank(tensors) if plain else None
+
+
+# `t[i] + 1` is as much a number of a row as `t[i]` is.
+ITEM_ROLES = ("element", "iterated")
+
+
+def _is_float(left: Value, right: Value) -> bool:
+    return any(isinstance(v, Scalar) and v.kind != "int" for v in (left, right))
+
+
+def _numbers(operator: ast.operator, a: Scalar, b: Scalar) -> Value:
+    origin = a if a.read is not None else b
+    kind = "number"
+    if a.kind == b.kind and a.kind in ("int", "float") and not isinstance(operator, ast.Div):
+        kind = a.kind
+    elif isinstance(operator, ast.Div) or "float" in (a.kind, b.kind):
+        kind = "float"
+    return Scalar(kind, read=origin.read, tensor=origin.tensor)
+
+
+def comparison(node: ast.Compare, env: Env, ctx: Context) -> Value:
+    """``a < b``, ``a < b < c``, ``a in b``, ``a is b``."""
+    left = evaluate(node.left, env, ctx)
+    left_node = node.left
+    result: Value = BOOL
+    for i, (operator, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        right = evaluate(right_node, env, ctx)
+        if i and tensor_of(result) is not None:
+            # `a < b < c` is `(a < b) and (b < c)`: the first comparison is asked for its truth.
+            emit_read(ctx, SiteKind.BRANCH, "compare", node, result, operand_node=node)
+        result = _compare(operator, left, right, node, left_node, right_node, ctx)
+        left, left_node = right, right_node
+    return result
+
+
+def _compare(
+    operator: ast.cmpop,
+    left: Value,
+    right: Value,
+    node: ast.Compare,
+    left_node: ast.expr,
+    right_node: ast.expr,
+    ctx: Context,
+) -> Value:
+    if isinstance(operator, (ast.Is, ast.IsNot)):
+        return BOOL
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        _membership(left, right, node, left_node, right_node, ctx)
+        return BOOL
+    tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
+    if not tensors:
+        if isinstance(left, NDArray) or isinstance(right, NDArray):
+            return _array_of(left, right)
+        sides = (left, right)
+        if any(map(_may_overload, sides)) and not any(map(_never_elementwise, sides)):
+            return COMPARED if all(map(_elementwise, sides)) else UNKNOWN
+        return BOOL
+    if any(_never_elementwise(v) for v in (left, right)) or _listed(operator, left, right):
+        return BOOL
+    if ctx.loops and isinstance(operator, (ast.Eq, ast.NotEq)):
+        index_loops.compared((left_node, right_node), tensors[0], ctx)
+    strongest = max(tensors, key=lambda t: t.reason.strength)
+    name = COMPARISONS[type(operator)]
+    chain = (*tensors[0].chain, name)[-CHAIN_LENGTH:]
+    scalar = combine_scalar(tensors)
+    if len(tensors) == 1 and any(isinstance(v, UnknownValue) for v in (left, right)):
+        scalar = None if scalar else scalar
+    mask = Tensor(strongest.reason, "bool", combine_device(tensors), scalar, chain)
+    mask = ranked(mask, _broadcast(left, right, tensors))
+    note_work(mask, node, ctx)
+    return _or_number(mask, BOOL, left, right)
+
+
+def _or_number(made: Tensor, number: Scalar, left: Value, right: Value) -> Value:
+    """Return the result of an operation on two ``float | Tensor``: a number or a tensor.
+
+    A later method call shows which of the two it is.
+    """
+    if not (may_be_number(left) and may_be_number(right)):
+        return made
+    sides = [side for side in (left, right) if isinstance(side, Union)]
+    declared = [o for side in sides for o in side.options if isinstance(o, Tensor)]
+    strongest = max(declared, key=lambda t: t.reason.strength, default=made)
+    return union((replace(made, reason=strongest.reason), number))
+
+
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+
+
+def _may_overload(value: Value) -> bool:
+    return isinstance(value, (UnknownValue, Union))
+
+
+def _elementwise(value: Value) -> bool:
+    """True for values that tensors are compared with element by element."""
+    return isinstance(value, UnknownValue) or (isinstance(value, Scalar) and value.kind != "str")
+
+
+def _never_elementwise(value: Value) -> bool:
+    """``t == "mean"`` and ``t == None`` compare identities, not elements."""
+    if isinstance(value, (NoneValue, DType, Device)):
+        return True
+    return isinstance(value, Scalar) and value.kind == "str"
+
+
+def _listed(operator: ast.cmpop, left: Value, right: Value) -> bool:
+    """``t == [1, 2]``, ``t.shape != t``: False and True, whatever the elements (torch.Tensor.__eq__
+    gives NotImplemented for what it cannot compare, and Python then compares identities).
+    """
+    lists = any(isinstance(side, Sequence) and side.kind in LISTS for side in (left, right))
+    return lists and isinstance(operator, (ast.Eq, ast.NotEq))
+
+
+def _array_of(left: Value, right: Value) -> NDArray:
+    """Return an array, or a number if both sides are numbers of numpy or Python."""
+    sides = (left, right)
+    numbers = all(isinstance(s, Scalar) or (isinstance(s, NDArray) and s.of_numbers) for s in sides)
+    return NDArray(of_numbers=True) if numbers else NDARRAY
+
+
+LISTS = ("list", "tuple")
+
+
+def _membership(
+    left: Value,
+    right: Value,
+    node: ast.Compare,
+    left_node: ast.expr,
+    right_node: ast.expr,
+    ctx: Context,
+) -> None:
+    if tensor_of(right) is not None:
+        if isinstance(left, Scalar) and left.kind == "str":
+            return  # no tensor holds text: whatever is said of it, this is a dict
+        emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, right, operand_node=right_node)
+        return
+    if isinstance(right, Sequence):
+        sought(left, right, node, left_node, ctx)
+
+
+def sought(
+    value: Value, among: Sequence, node: ast.expr, value_node: ast.expr, ctx: Context
+) -> None:
+    """``x in [t, ...]`` tests ``x == t`` for truth, one item after the other; so does index."""
+    if among.kind not in ("list", "tuple", "sequence"):
+        return
+    held = tensor_of(among.element)
+    asked = held or tensor_of(value)
+    other = value if held is not None else among.element
+    comparable = tensor_of(other) is not None or isinstance(other, Scalar)
+    if asked is not None and comparable and not _never_elementwise(other):
+        emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, asked, operand_node=value_node)
+
+
+def formatted(value: Value, operation: str, node: ast.expr, ctx: Context) -> None:
+    """Record the read of a value that becomes text if it holds a tensor, however deep."""
+    tensor = held_tensor(value)
+    if tensor is None:
+        looked_at(value, operation, node, ctx)
+    else:
+        emit_read(ctx, SiteKind.FORMAT, operation, node, tensor, operand_node=node)
+
+
+def _percent(right: Value, node: ast.expr | ast.stmt, ctx: Context) -> None:
+    """``"..." % values``: every tensor among the values is formatted."""
+    operand = node.right if isinstance(node, ast.BinOp) else None
+    if operand is None:
+        return
+    if isinstance(operand, ast.Tuple) and isinstance(right, Sequence) and right.items is not None:
+        for element, item in zip(operand.elts, right.items, strict=False):
+            formatted(item, "%", element, ctx)
+        return
+    formatted(right, "%", operand, ctx)

@@ -1,0 +1,1 @@
+"""Frequency: how often functions, branches and loops run."""

@@ -1,0 +1,289 @@
+"""The calls of one module: the function that each leads to, and the loops and branches around it.
+
+Calls are resolved by names alone. A call that could lead anywhere is not assigned to a function;
+instead, every function of that name counts as one whose callers are not all known.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from flake8_torchperf.idioms.first_call import made_by_call, made_once, turned_on
+from flake8_torchperf.idioms.loop_kinds import is_written_out, takes_step
+from flake8_torchperf.syntax.traversal import (
+    ATTRIBUTE,
+    CALL,
+    CONSTANT,
+    FUNCTIONS,
+    LOAD,
+    NAME,
+    children,
+    put_children,
+    walk,
+)
+
+if TYPE_CHECKING:
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+
+# Nodes with a part that runs more or less often than the whole.
+TELLING = (
+    ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp,
+    ast.If, ast.ExceptHandler, ast.Raise,
+)  # fmt: skip
+ASKED = frozenset((ast.Call, *FUNCTIONS, *TELLING))
+# None of a node's children.
+NONE: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True, eq=False)  # frozen, each would take twice as long to make
+class CallSite:
+    """One call: the function it stands in (None: module level), its line, and how often it runs.
+
+    ``loops`` are the loops of the caller around it, outermost first; ``seldom`` says that it runs
+    only every so many rounds or on the way to an error.
+    """
+
+    caller: FunctionInfo | None
+    line: int
+    loops: tuple[ast.AST, ...] = ()
+    seldom: bool = False
+
+    @property
+    def steps(self) -> bool:
+        """True if each round of a loop around the call is a step."""
+        return any(map(takes_step, self.loops))
+
+
+@dataclass(slots=True, eq=False)
+class Calls:
+    """The calls of one module by the key of the function called.
+
+    ``values`` holds the names that are passed as values. ``outward`` has, by the last part of the
+    name, the calls that lead to nothing in the module, each with the expression called.
+    ``looked_up`` holds the names that are called on an object that could be anything.
+    """
+
+    sites: dict[str, list[CallSite]] = field(default_factory=dict)
+    values: set[str] = field(default_factory=set)
+    looked_up: set[str] = field(default_factory=set)
+    outward: dict[str, list[tuple[ast.expr, CallSite]]] = field(default_factory=dict)
+
+    def of(self, info: FunctionInfo) -> list[CallSite]:
+        """Return the calls that are seen to lead to a function."""
+        return self.sites.get(info.key, [])
+
+    def are_open(self, name: str) -> bool:
+        """True if something of this name may be called in ways that are not seen."""
+        return name in self.values or name in self.looked_up
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """The function, loops and seldom-run branches that the walk is in."""
+
+    info: FunctionInfo | None = None
+    loops: tuple[ast.AST, ...] = ()
+    seldom: bool = False
+
+    def inside(self, loop: ast.AST | None, *, seldom: bool) -> _Place:
+        loops = self.loops if loop is None else (*self.loops, loop)
+        return _Place(self.info, loops, self.seldom or seldom)
+
+
+# Nodes, and the places that hold for the nodes below them in the stack.
+_Waiting: TypeAlias = "list[Any]"
+
+
+class _Classes:
+    """The classes of a module, with the lookups that resolving a method call needs."""
+
+    def __init__(self, module: ModuleMap) -> None:
+        above = {name: _bases(info, module) for name, info in module.classes.items()}
+        below: dict[str, list[ClassInfo]] = {}
+        for name, bases in above.items():
+            for base in bases:
+                below.setdefault(base.name, []).append(module.classes[name])
+        # A class, its bases and its subclasses.
+        self._related = {
+            name: [info, *above[name], *below.get(name, ())]
+            for name, info in module.classes.items()
+        }
+        self._private: dict[str, list[FunctionInfo]] = {}
+        for one in module.classes.values():
+            for name, method in one.methods.items():
+                if name.startswith("_") and not name.startswith("__"):
+                    self._private.setdefault(name, []).append(method)
+
+    def methods(self, name: str, method: str) -> list[FunctionInfo]:
+        """Return the methods of that name of a class, its bases and its subclasses."""
+        related = self._related.get(name, ())
+        return [one.methods[method] for one in related if method in one.methods]
+
+    def private(self, name: str) -> list[FunctionInfo]:
+        """Return the method that ``fn._rescale()`` runs, if just one class of the module has it."""
+        found = self._private.get(name, [])
+        return found if len(found) == 1 else []
+
+
+def calls_in(module: ModuleMap) -> Calls:
+    """Return every call in a module, by the function that it leads to."""
+    calls = Calls()
+    values = calls.values
+    known = {id(info.node): info for info in module.defined}
+    classes = _Classes(module)
+    place = _Place()
+    # A pair of node and place for each node would take a fifth longer.
+    waiting: _Waiting = [module.tree]
+    while waiting:
+        node = waiting.pop()
+        kind = type(node)
+        while kind is ATTRIBUTE:
+            if type(node.ctx) is LOAD:
+                values.add(node.attr)
+            node = node.value
+            kind = type(node)
+        if kind is NAME:
+            if type(node.ctx) is LOAD:
+                values.add(node.id)
+        elif kind is CONSTANT:
+            continue
+        elif isinstance(node, _Place):
+            place = node
+        elif kind not in ASKED:
+            put_children(node, waiting)
+        elif isinstance(node, CALL):
+            _record(node, place, module, classes, calls)
+            waiting.extend(node.args)
+            waiting.extend(node.keywords)
+            called = node.func
+            if isinstance(called, ATTRIBUTE):
+                waiting.append(called.value)
+            elif not isinstance(called, NAME):
+                waiting.append(called)
+        elif isinstance(node, FUNCTIONS):
+            info = known.get(id(node))
+            inside = _Place(place.info if info is None else info)
+            waiting += [*node.decorator_list, node.args, place, *node.body, inside]
+        else:
+            _put_parts(node, place, classes, waiting)
+    return calls
+
+
+def _put_parts(node: ast.AST, place: _Place, classes: _Classes, waiting: _Waiting) -> None:
+    """Queue the children of a node, each with the place that says how often it runs."""
+    repeated, seldom = _parts(node)
+    if isinstance(node, ast.If) and not seldom and _on_first_call(node, place, classes):
+        seldom = set(map(id, node.body))
+    if not repeated and not seldom:
+        put_children(node, waiting)
+        return
+    for child in children(node):
+        if id(child) in repeated or id(child) in seldom:
+            loop = node if id(child) in repeated else None
+            waiting += [place, child, place.inside(loop, seldom=id(child) in seldom)]
+        else:
+            waiting.append(child)
+
+
+def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
+    """Return the children of a node that run in each round, and those that seldom run."""
+    if isinstance(node, ast.If):
+        return NONE, _seldom_branch(node)
+    match node:
+        case ast.For() if is_written_out(node):
+            return NONE, NONE
+        case ast.For(body=body) | ast.AsyncFor(body=body):
+            return set(map(id, body)), NONE
+        case ast.While(test=test, body=body):
+            return {id(test), *map(id, body)}, NONE
+        case ast.ListComp(elt=elt) | ast.SetComp(elt=elt) | ast.GeneratorExp(elt=elt):
+            return {id(elt)}, NONE
+        case ast.DictComp(key=key, value=value):
+            return {id(key), id(value)}, NONE
+        case ast.ExceptHandler(body=body):
+            return NONE, set(map(id, body))
+        case ast.Raise():
+            return NONE, set(map(id, children(node)))
+    return NONE, NONE
+
+
+def _seldom_branch(node: ast.If) -> AbstractSet[int]:
+    """Return the statements of a branch that most rounds skip, or that only the first call runs."""
+    if _every_so_often(node.test) or made_once(node):
+        return set(map(id, node.body))
+    return NONE
+
+
+def _on_first_call(node: ast.If, place: _Place, classes: _Classes) -> bool:
+    """True if the branch runs only once, as it sets the attribute that its test finds missing.
+
+    The function may set it, or a method that the branch calls.
+    """
+    if place.info is None or place.info.owner is None:
+        return False
+    if turned_on(node, place.info.node):
+        return True
+    owner = place.info.owner.name
+    return made_by_call(node, lambda name: [one.node for one in classes.methods(owner, name)])
+
+
+def _every_so_often(test: ast.expr) -> bool:
+    return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in walk([test]))
+
+
+def _bases(info: ClassInfo, module: ModuleMap) -> list[ClassInfo]:
+    found: list[ClassInfo] = []
+    waiting = [info]
+    while waiting:
+        for base in waiting.pop().bases:
+            known = module.classes.get(base.rpartition(".")[2])
+            if known is not None and known is not info and known not in found:
+                found.append(known)
+                waiting.append(known)
+    return found
+
+
+def _record(
+    node: ast.Call,
+    place: _Place,
+    module: ModuleMap,
+    classes: _Classes,
+    calls: Calls,
+) -> None:
+    site = CallSite(place.info, node.lineno, place.loops, place.seldom)
+    func = node.func
+    if isinstance(func, NAME):
+        name = func.id
+        if name in module.functions:
+            calls.sites.setdefault(module.functions[name].key, []).append(site)
+        else:
+            last = module.imports.get(name, name).rpartition(".")[2]
+            calls.outward.setdefault(last, []).append((func, site))
+    elif isinstance(func, ATTRIBUTE):
+        name, owner = func.attr, func.value
+        by_name = owner.id if isinstance(owner, NAME) else ""
+        found = _called(by_name, name, place, module, classes) or classes.private(name)
+        for info in found:
+            calls.sites.setdefault(info.key, []).append(site)
+        if not found:
+            calls.looked_up.add(name)
+            calls.outward.setdefault(name, []).append((func, site))
+
+
+def _called(
+    owner: str,
+    name: str,
+    place: _Place,
+    module: ModuleMap,
+    classes: _Classes,
+) -> list[FunctionInfo]:
+    """Return the methods that ``self.name()`` or ``Class.name()`` may run."""
+    holder = None
+    if owner in ("self", "cls") and place.info is not None and place.info.owner is not None:
+        holder = place.info.owner.name
+    elif owner in module.classes:
+        holder = owner
+    return classes.methods(holder, name) if holder is not None else []

@@ -1,0 +1,176 @@
+"""The heat of a module's functions: from their own text, and from the calls that lead to them."""
+
+from __future__ import annotations
+
+import ast
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.values import Function, Tensor
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.inference.parameters import declared_parameters, given_tensors
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
+    PLAIN_BASES,
+    find_method,
+    lineage,
+    torch_kind,
+)
+from flake8_torchperf.judgement.frequency.call_graph import calls_in
+from flake8_torchperf.idioms.loop_kinds import around_steps, goes_backward
+from flake8_torchperf.judgement.frequency.own_heat import own_heat
+from flake8_torchperf.judgement.frequency.propagation import SETTLED, CalledHeats
+from flake8_torchperf.judgement.frequency.roots import Lineage
+from flake8_torchperf.project.module_index import FunctionInfo
+from flake8_torchperf.syntax.names import is_name, named_parameters
+from flake8_torchperf.syntax.traversal import walk
+
+if TYPE_CHECKING:
+    from flake8_torchperf.judgement.heat import Heat
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.judgement.frequency.call_graph import Calls
+    from flake8_torchperf.judgement.frequency.own_heat import Names
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
+
+
+LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
+
+
+def nested_info(node: FunctionNode, outer: str, module: ModuleMap) -> FunctionInfo:
+    """Return the info of a function nested in another, whose qualified name is ``outer``."""
+    return FunctionInfo(node.name, f"{outer}.<locals>.{node.name}", node, None, module)
+
+
+class FunctionHeats:
+    """Computes and caches how often functions run."""
+
+    def __init__(self, analysis: Analysis, names: Names) -> None:
+        self._analysis = analysis
+        self._names = names
+        self._own: dict[str, Heat] = {}
+        self._calls: dict[str, Calls] = {}
+        self._called: dict[str, CalledHeats] = {}
+        self._around: dict[ast.AST, bool] = {}
+        self._warmed: dict[str, Heat] = {}
+        analysis.is_around_steps = self.is_around_steps
+
+    def forget(self) -> None:
+        """Let go of what refers back to this, so that it goes at once and not as garbage."""
+        for called in self._called.values():
+            called.forget()
+        for table in (self._own, self._calls, self._called, self._around, self._warmed):
+            table.clear()
+
+    def own(self, info: FunctionInfo) -> Heat:
+        """Return the heat of a function by its name, its decorators and its parameters."""
+        found = self._own.get(info.key)
+        if found is None:
+            given = partial(given_tensors, info, self._analysis)
+            found = own_heat(info, self._names, self._lineage, given)
+            self._own[info.key] = found
+        return found
+
+    def nested(self, info: FunctionInfo) -> Heat:
+        """Return the heat of a nested function, from its own text alone."""
+        declared = declared_parameters(info, self._analysis).values()
+        given = any(isinstance(value, Tensor) for value in declared)
+        return own_heat(info, self._names, self._lineage, lambda: given)
+
+    def _lineage(self, owner: ClassInfo) -> Lineage:
+        return LINEAGES.kept(self._analysis, owner.key, lambda: self._read_lineage(owner))
+
+    def _read_lineage(self, owner: ClassInfo) -> Lineage:
+        names: set[str] = set()
+        whole = True
+        for one in lineage(owner, self._analysis):
+            if isinstance(one, str):
+                last = one.rpartition(".")[2]
+                known = last in PLAIN_BASES or self._analysis.table.klass(one) is not None
+                whole = whole and known
+                names.add(last)
+            else:
+                names.add(one.name)
+        return Lineage(torch_kind(owner, self._analysis), frozenset(names), whole)
+
+    def calls(self, module: ModuleMap) -> Calls:
+        """Return the calls in a module."""
+        if module.name not in self._calls:
+            self._calls[module.name] = calls_in(module)
+        return self._calls[module.name]
+
+    def keep(self, module: ModuleMap, calls: Calls) -> None:
+        """Store the calls of a module that are known already."""
+        self._calls[module.name] = calls
+
+    def called(self, info: FunctionInfo) -> Heat:
+        """Return the heat of a function by its text and by the calls of it, also from elsewhere."""
+        warmed = self._warmed.get(info.key)
+        if warmed is not None:
+            return warmed
+        own = self.own(info)
+        if own.level >= Level.STEP or own.cause in SETTLED:
+            return own  # the calls need not be known
+        return self.of_module(info.module).of(info)
+
+    def warm(self, info: FunctionInfo, heat: Heat) -> None:
+        """Store the heat that calls in the rest of the package give a function."""
+        self._warmed[info.key] = heat
+
+    def of_module(self, module: ModuleMap) -> CalledHeats:
+        """Return the heats of a module's functions by the calls in it."""
+        name = module.name
+        if name not in self._called:
+            calls = self.calls(module)
+            self._called[name] = CalledHeats(
+                calls, self.own, self.is_around_steps, self._names.ignored
+            )
+        return self._called[name]
+
+    def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
+        """True if a loop contains the loop over steps, directly or in a function that it calls."""
+        known = self._around.get(loop)
+        if known is None:
+            known = self._around[loop] = around_steps(loop) or self._calls_holder(loop, module)
+        return known
+
+    def _calls_holder(self, loop: ast.AST, module: ModuleMap) -> bool:
+        body = getattr(loop, "body", None)
+        if not isinstance(body, list) or goes_backward(loop):
+            return False
+        found = (self._function(n.func, module) for n in walk(body) if isinstance(n, ast.Call))
+        return any(
+            info is not None and self.own(info).cause is Cause.OUTSIDE_STEPS for info in found
+        )
+
+    def _function(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
+        """Return the function that a name, an imported path or a method of ``self`` refers to."""
+        if isinstance(called, ast.Name) and called.id in module.functions:
+            return module.functions[called.id]
+        method = self._method(called, module)
+        if method is not None:
+            return method
+        head = called
+        while isinstance(head, ast.Attribute):
+            head = head.value
+        if not isinstance(head, ast.Name) or head.id not in module.imports:
+            return None
+        value = self._analysis.external(module.qualify(called))
+        return value.info if isinstance(value, Function) else None
+
+    def _method(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
+        """Return the method that ``self.train_epoch`` names, in the class around the call."""
+        if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
+            return None
+        for owner in module.classes.values():
+            for caller in owner.functions if _holds(owner.node, called) else ():
+                me = named_parameters(caller.node.args)[:1]
+                if _holds(caller.node, called) and me and is_name(called.value, me[0].arg):
+                    found = find_method(owner, called.attr, self._analysis)
+                    return None if found is None else found.info
+        return None
+
+
+def _holds(outer: ast.ClassDef | FunctionNode, inner: ast.expr) -> bool:
+    """True if the lines of a class or function enclose an expression of its module."""
+    return outer.lineno <= inner.lineno <= (outer.end_lineno or outer.lineno)

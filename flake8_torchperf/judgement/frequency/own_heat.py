@@ -1,0 +1,194 @@
+"""The frequency of a function, by its own text, its class's protocol and the conventions.
+
+The calls that lead to it are judged in `propagation`, which also orders all the evidence.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import Heat, Level
+from flake8_torchperf.idioms.loop_kinds import holds_steps, takes_training_step
+from flake8_torchperf.judgement.frequency.roots import is_test_file, root_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.judgement.frequency.roots import Lineage
+    from flake8_torchperf.knowledge.conventions import Convention, Conventions
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+
+MODULE_HEAT = Heat(Level.COLD, Cause.MODULE_LEVEL)
+# Calls that compile the function they decorate.
+COMPILING = ("torch.compile", "torch.jit.script")
+# Decorators of functions that a kernel compiler takes; Python never runs them on tensors.
+KERNELS = ("jit", "kernel", "autotune", "heuristics")
+# Causes that the callers of a function do not change, and that make its loops cold too.
+SET_UP = frozenset((
+    Cause.SET_UP_ROOT, Cause.TEST, Cause.DATA_WORKER, Cause.CONVERSION, Cause.REGISTERED,
+    Cause.RESULT_KEPT, Cause.CONVENTION, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS, Cause.UNUSED,
+))  # fmt: skip
+# With these, not even loops over elements or steps are reported: a person, test or tracer asks.
+FINAL = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The evidence that names give: the user's globs, and the table of conventions.
+
+    ``ignored`` are causes that count for nothing, where somebody measures what they hide.
+    """
+
+    conventions: Conventions
+    hot: tuple[str, ...] = ()
+    cold: tuple[str, ...] = ()
+    ignored: frozenset[Cause] = frozenset()
+    _of_modules: dict[int, Convention | None] = field(default_factory=dict)
+
+    def of_module(self, module: ModuleMap) -> Convention | None:
+        """Return the convention for all functions of a module, by its name or by its imports."""
+        if id(module) not in self._of_modules:
+            imported = (*module.imports.values(), module.name)
+            self._of_modules[id(module)] = _row_of_module(
+                module, self.conventions
+            ) or self.conventions.first("import", imported)
+        return self._of_modules[id(module)]
+
+
+def named_in(info: FunctionInfo, globs: tuple[str, ...]) -> bool:
+    """True if the settings name a function: ``execute_model``, ``Engine.decode_*``.
+
+    A glob with a dot matches the qualified name: the class, a dot, the method.
+    """
+    return any(matches_glob(info.name, info.qualname, glob) for glob in globs)
+
+
+def matches_glob(name: str, qualname: str, glob: str) -> bool:
+    """True if a glob of the settings matches a function."""
+    return fnmatchcase(qualname if "." in glob else name, glob)
+
+
+def is_kernel(info: FunctionInfo) -> bool:
+    """True if a function is written for a kernel compiler (``@triton.jit``, ``@cute.kernel``)."""
+    return any(
+        d.rpartition(".")[2] in KERNELS and not d.startswith("torch.")
+        for d in info.decorators
+        if "." in d
+    )
+
+
+def own_heat(
+    info: FunctionInfo,
+    names: Names,
+    lineage: Callable[[ClassInfo], Lineage],
+    given_tensors: Callable[[], bool],
+) -> Heat:
+    """Return the heat of a function without its callers, by the strongest evidence available.
+
+    ``given_tensors`` is called last, because it has to read everything that the parameters declare.
+    """
+    if named_in(info, names.hot):
+        return Heat(Level.STEP, Cause.NAMED_HOT, info.name, around=Level.STEP)
+    if named_in(info, names.cold):
+        return Heat(Level.COLD, Cause.NAMED_COLD, info.name, loops=False)
+    if any(one in COMPILING for one in info.decorators):
+        return Heat(Level.STEP, Cause.COMPILED, info.name, around=Level.STEP)
+    root = root_of(info, lineage)
+    root = None if root in names.ignored else root
+    if root is Cause.TEST:
+        return Heat(Level.COLD, root, info.name, loops=False)
+    if takes_training_step(info):
+        return Heat(Level.STEP, Cause.TRAINING_STEP, info.name, around=Level.STEP)
+    if Cause.OUTSIDE_STEPS not in names.ignored and holds_steps(
+        info, own_model=root is not Cause.STEP_ROOT
+    ):
+        return Heat(Level.COLD, Cause.OUTSIDE_STEPS, info.name, loops=False)
+    if root is Cause.STEP_ROOT and not is_test_file(info.module):
+        return Heat(Level.STEP, root, info.name, around=Level.STEP)
+    if root is not None:
+        return Heat(Level.COLD, root, info.name, loops=False)
+    return _by_convention(info, names) or _by_default(info, names, given_tensors)
+
+
+def _by_convention(info: FunctionInfo, names: Names) -> Heat | None:
+    """Return the heat that a convention gives a function by its name, decorators or module."""
+    row = _speaking_row(info, names)
+    if row is None:
+        return None
+    if row.effect == "hot":
+        if is_test_file(info.module):
+            return None
+        return Heat(Level.STEP, Cause.CONVENTION, row.id, around=Level.STEP)
+    around = Level.HOT if row.effect == "cold-outside-loops" else Level.COLD
+    loops = row.effect == "cold-outside-loops"
+    return Heat(Level.COLD, Cause.CONVENTION, row.id, loops=loops, around=around)
+
+
+def is_beside_steps(module: ModuleMap, conventions: Conventions) -> bool:
+    """True if a whole module is no part of a step: a test, or one that a convention names."""
+    return is_test_file(module) or _row_of_module(module, conventions) is not None
+
+
+def _row_of_module(module: ModuleMap, conventions: Conventions) -> Convention | None:
+    own, packages = module_names(module)
+    return conventions.row("module", own) or conventions.first("package", packages)
+
+
+def _speaking_row(info: FunctionInfo, names: Names) -> Convention | None:
+    """Return the convention that applies to a function; the most specific name decides."""
+    conventions = names.conventions
+    found = conventions.row("function", info.name)
+    if found is None:
+        found = conventions.first("decorator", _last_parts(info.decorators))
+    if found is None and info.owner is not None:
+        found = conventions.first("class", (info.owner.name, *_last_parts(info.owner.bases)))
+    return found or names.of_module(info.module)
+
+
+def _last_parts(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.rpartition(".")[2] for name in names)
+
+
+def module_names(module: ModuleMap) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a module, and those of the packages around it, the innermost first.
+
+    A file outside a package has only its own name: a plain folder may be called anything.
+    """
+    if module.path is not None and not module.package:
+        return module.path.stem, ()
+    own, *packages = reversed(module.name.split("."))
+    return own, tuple(packages)
+
+
+def _by_default(info: FunctionInfo, names: Names, given_tensors: Callable[[], bool]) -> Heat:
+    if Cause.NOTHING in names.ignored:
+        return Heat(Level.HOT, Cause.GIVEN_TENSORS, info.name)
+    if not is_test_file(info.module) and given_tensors():
+        return Heat(Level.HOT, Cause.GIVEN_TENSORS, info.name)
+    return Heat(Level.COLD, Cause.NOTHING, info.name)
+
+
+def waits_on_purpose(node: ast.AST | None, base: Heat) -> bool:
+    """True if an explicit synchronisation is what this function is for.
+
+    That holds for a benchmark and for code that records a graph. It also holds for a function that
+    is only known to be given tensors, as there is no step to hold up.
+    """
+    if node is not None and any(
+        (isinstance(inner, ast.Attribute) and inner.attr in MEASURING)
+        or (isinstance(inner, ast.Name) and inner.id in MEASURING)
+        for inner in ast.walk(node)
+    ):
+        return True
+    return base.level is Level.HOT
+
+
+# Names in functions that measure time or record a graph: `torch.cuda.Event.elapsed_time`,
+# `time.perf_counter`, `torch.cuda.CUDAGraph.capture_begin`.
+MEASURING = frozenset((
+    "elapsed_time", "perf_counter", "perf_counter_ns", "CUDAGraph", "capture_begin",
+))  # fmt: skip

@@ -1,0 +1,121 @@
+"""The frequency of a place: the heat of its function, its branches and its loops."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.elements import goes_through_layers
+from flake8_torchperf.judgement.heat import Cost, Heat, Level
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import Instance
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
+from flake8_torchperf.interpreter.events.element_loops import AT_ONCE, by_elements, over_elements
+from flake8_torchperf.idioms.loop_kinds import head_of, is_written_out, names_in, takes_step
+from flake8_torchperf.judgement.frequency.own_heat import FINAL
+from flake8_torchperf.syntax.traversal import once, walk
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpreter.engine.place import Context, LoopPlace
+    from flake8_torchperf.judgement.evidence import Evidence
+
+# Code beside the loop over steps, and code that a loader's workers run on the host: taking a tensor
+# apart there is one `unbind`, and only the work that the loop does with its rows may cost.
+ONCE = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.DATA_WORKER)
+
+
+def heat(e: Evidence, why: Cause | None) -> Heat:
+    """Return how often a site runs; ``why`` is evidence that it costs little, if there is any."""
+    over = over_elements(e.place, e.kind, e.operation)
+    each = _paid_per_element(e, over=over)
+    cost = Cost.ELEMENT if each else Cost.CALL
+    base = e.base
+    if why is not None and not _counts_all_the_same(e.place, why, over=over):
+        name = e.place.row if why is Cause.CONVENTION else base.name
+        return Heat(Level.COLD, why, name, cost=cost)
+    if base.cause in FINAL:
+        return base.costing(cost)
+    loops = [place for place in e.place.loops if _repeats(place, e.place)]
+    shown = [place for place in loops if _by_itself(place, e)]
+    if base.level is Level.COLD and base.around is Level.COLD:
+        loops = shown
+    around = max(base.level, base.around)
+    if loops:
+        place = loops[-1]
+        cost = Cost.ELEMENT if each else Cost.STEP
+        return Heat(
+            Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=bool(shown)
+        )
+    if over and e.kind is SiteKind.TENSOR_ITERATION and _may_repeat(e.operation, base):
+        name = e.place.function.rpartition(".")[2]  # the heat of a convention does not hold it
+        return Heat(Level.LOOP, Cause.ELEMENTS, name, around=around, cost=cost, own_text=True)
+    if base.level >= Level.STEP and not each:
+        cost = Cost.STEP
+    return base.costing(cost)
+
+
+def _may_repeat(operation: str, base: Heat) -> bool:
+    """True if a loop over elements counts even in a function that is not known to run often.
+
+    Taking a tensor apart at once does not count, nor do functions known to run once.
+    """
+    return operation not in AT_ONCE and base.cause not in ONCE
+
+
+def _counts_all_the_same(ctx: Context, why: Cause, *, over: bool) -> bool:
+    """True if a loop counts although its branch seldom runs.
+
+    A dispatch costs the same without a device, and users who turn an option on pay for its loops.
+    """
+    if why is Cause.NO_DEVICE:
+        return over
+    return why is Cause.SWITCHED_OFF and len(ctx.loops) > ctx.outside
+
+
+def _paid_per_element(e: Evidence, *, over: bool) -> bool:
+    """True if a loop over elements or parameters repeats the place.
+
+    A running total counts only inside such a loop, because its own loop may be over anything.
+    """
+    if e.kind is not SiteKind.HOST_ACCUMULATION and over:
+        return True
+    return any(by_elements(place) or goes_through_layers(place.value) for place in e.place.loops)
+
+
+def _repeats(place: LoopPlace, ctx: Context) -> bool:
+    """True if a loop repeats its body and is not a loop around the loop over steps."""
+    return not (is_written_out(place.node) or ctx.analysis.is_around_steps(place.node, ctx.module))
+
+
+def _by_itself(place: LoopPlace, e: Evidence) -> bool:
+    """True if a loop's own code shows that its rounds are elements, steps or calls of a model."""
+    if by_elements(place) or takes_step(place.node) or id(place.node) in e.step_loops:
+        return True
+    analysis = e.place.analysis
+    if isinstance(place.value, Instance) and kind_of_instance(place.value, analysis) == "loader":
+        return True
+    return runs_model(place.node, e.place) or _of_data_by_name(place.node, e)
+
+
+def _of_data_by_name(loop: ast.AST, e: Evidence) -> bool:
+    """True for ``for batch in loader``, unless the function is cold by its name."""
+    head = head_of(loop)
+    if head is None or e.base.cause not in (Cause.NOTHING, Cause.OUTSIDE_STEPS):
+        return False
+    names = tuple(sorted(names_in(head.target) | names_in(head.iter)))
+    return e.place.analysis.conventions.first("loop", names) is not None
+
+
+def runs_model(loop: ast.AST, ctx: Context) -> bool:
+    """True if each round calls a module, as far as its calls have been analysed."""
+    called = ctx.analysis.models_called
+    return bool(called) and not called.isdisjoint(_calls_in(loop))
+
+
+@once
+def _calls_in(loop: ast.AST) -> frozenset[int]:
+    """Return the calls in a loop's body, by identity."""
+    head = head_of(loop)
+    roots = [loop] if not isinstance(head, (ast.For, ast.AsyncFor)) else [*head.body]
+    return frozenset(id(node) for node in walk(roots) if isinstance(node, ast.Call))

@@ -1,0 +1,208 @@
+"""The frequency of a function, by the calls in its module that lead to it.
+
+A call from a loop or a step outweighs protocols and conventions. If only set-up code calls a
+function, that outweighs the evidence of its parameters.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import Call, Heat, Level
+from flake8_torchperf.idioms.loop_kinds import step_loops
+from flake8_torchperf.judgement.frequency.own_heat import SET_UP
+from flake8_torchperf.judgement.frequency.reachability import Every, Some
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable, Sequence
+
+    from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+
+# Causes that no call changes: the user's word, a test, a tracer's function, a cached result.
+SETTLED = frozenset((
+    Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT,
+))  # fmt: skip
+# With these, a caller is no evidence for the functions that it calls.
+SILENT = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT))
+
+
+class CalledHeats:
+    """The heat of functions by their own text and by the calls in their module that lead to them.
+
+    ``own`` returns a function's heat by its own text; ``around`` returns True if a loop contains
+    the loop over steps.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        own: Callable[[FunctionInfo], Heat],
+        around: Callable[[ast.AST, ModuleMap], bool],
+        ignored: frozenset[Cause] = frozenset(),
+    ) -> None:
+        self._ignored = ignored
+        self._calls = calls
+        self._own = own
+        self._around = around
+        self._before_steps = Every(calls, self._runs_before_steps)
+        self._set_up = Every(calls, self._sets_up)
+        self._seldom = Every(calls, self._runs_seldom)
+        self._in_steps = Some(calls, self.in_steps)
+        self._hot = Some(calls, self.makes_hot)
+
+    def forget(self) -> None:
+        """Let go of what refers back to this, so that it goes with its last user."""
+        for question in (self._before_steps, self._set_up, self._seldom):
+            question.forget()
+        for one in (self._in_steps, self._hot):
+            one.forget()
+
+    def of(self, info: FunctionInfo) -> Heat:
+        """Return how often a function runs, with the cause."""
+        heat = self._own(info)
+        if heat.cause in SETTLED or heat.level >= Level.STEP:
+            return heat
+        hot = self._made_hot(info, heat)
+        if hot is not None:
+            return hot
+        if heat.cause in SET_UP:
+            return heat
+        for question, cause in (
+            (self._before_steps, Cause.BEFORE_STEPS),
+            (self._set_up, Cause.SET_UP_CALLS),
+            (self._seldom, Cause.SELDOM_CALLS),
+        ):
+            if cause not in self._ignored and question.of(info):
+                return Heat(Level.COLD, cause, info.name, loops=False)
+        return heat
+
+    def repeats(self, site: CallSite) -> bool:
+        """True if a loop repeats a call; a loop over epochs, around the steps, does not count."""
+        if site.caller is None:
+            return bool(site.loops)
+        module = site.caller.module
+        return any(not self._around(loop, module) for loop in site.loops)
+
+    def _made_hot(self, info: FunctionInfo, heat: Heat) -> Heat | None:
+        """Return the heat by the first call from a step, else from a loop; None if there is none.
+
+        A round of a loop need not be a step: it may be one file or one layer. So a call from a loop
+        does not outweigh a protocol or a convention, nor change the function that contains the loop
+        over steps.
+        """
+        path = self._in_steps.path(info)
+        if path:
+            return called_heat(info, path, Level.STEP)
+        if heat.cause in SET_UP or heat.cause is Cause.OUTSIDE_STEPS:
+            return None
+        path = self._hot.path(info)
+        return called_heat(info, path, Level.COLD) if path else None
+
+    def in_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """True if the call stands in a step, or in a function that runs every step.
+
+        None if the callers of the caller decide.
+        """
+        if site.seldom or site.caller is None:
+            return False
+        own = self._own(site.caller)
+        if own.cause in SILENT:
+            return False
+        if site.steps or own.level is Level.STEP:
+            return True
+        if own.cause is not Cause.OUTSIDE_STEPS:
+            return None
+        # Code beside the loop over steps runs once for all of them.
+        return not step_loops(site.caller).isdisjoint(map(id, site.loops))
+
+    def makes_hot(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """True if the call stands in a loop, or in a function that runs every step.
+
+        None if the callers of the caller decide.
+        """
+        if site.caller is None:
+            return bool(site.loops) and not site.seldom
+        answer = self.in_steps(info, site)
+        if answer is not None:
+            return answer
+        own = self._own(site.caller)
+        if own.cause in SET_UP and not own.loops:
+            return None
+        # A function that is only known to be given tensors says nothing of those that it calls.
+        if self._seldom.of(site.caller) or self._set_up.of(site.caller):
+            return None
+        return self.repeats(site) or None
+
+    def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """True if the call stands in code that sets up, saves or shows something.
+
+        None if the callers of the caller decide. Only asked of private functions and of private
+        modules: their other calls are in the same module, or are assumed to be alike.
+        """
+        inner = info.module.name.rpartition(".")[2].startswith("_")
+        if not (inner or info.name.startswith("_")) or self._calls.are_open(info.name):
+            return False
+        caller = site.caller
+        if caller is None:
+            return not site.loops
+        own = self._own(caller)
+        if own.cause is Cause.CONVENTION:
+            return None  # the name of a caller is no evidence for its callees
+        if own.cause in SET_UP or own.cause is Cause.NAMED_COLD:
+            return True
+        if own.level is Level.STEP or self.repeats(site):
+            return False
+        return True if own.cause is Cause.OUTSIDE_STEPS else None
+
+    def _runs_seldom(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """True for a call that runs only every so many steps or on the way to an error.
+
+        None if the callers of the caller decide.
+        """
+        if self._calls.are_open(info.name):
+            return False
+        if site.seldom or site.caller is None:
+            return site.seldom
+        return None
+
+    def _runs_before_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """True for a call beside the loop over steps, in the function that contains that loop.
+
+        This outweighs the tensors that a function is given, even if it is public. None if the
+        callers of the caller decide.
+        """
+        caller = site.caller
+        if caller is None:
+            # A call at module level of a script runs once.
+            private = info.name.startswith("_") and not self._calls.are_open(info.name)
+            return not site.loops and private
+        own = self._own(caller)
+        if own.cause is Cause.OUTSIDE_STEPS:
+            return not self.in_steps(info, site)
+        if own.level is Level.STEP or self.repeats(site):
+            return False
+        return False if own.cause in SET_UP else None
+
+
+def called_heat(info: FunctionInfo, path: Sequence[CallSite], around: Level) -> Heat:
+    """Return the heat of a function that calls make hot; ``around`` is the level around its loops.
+
+    ``path`` leads from the function's own call to the one that runs often.
+    """
+    site = path[0]
+    calls = tuple(map(_call, path))
+    if site.caller is None:
+        cause, caller = Cause.CALLED_IN_LOOP, ""
+    else:
+        cause, caller = Cause.CALLED, site.caller.name
+    return Heat(Level.STEP, cause, info.name, caller, site.line, around=around, calls=calls)
+
+
+def _call(site: CallSite) -> Call:
+    if site.caller is None:
+        return Call("", "", site.line)
+    file = site.caller.module.path
+    return Call(site.caller.qualname, "" if file is None else str(file), site.line)

@@ -1,0 +1,185 @@
+"""Answers that follow calls: do all calls that lead to a function meet a condition, or does one.
+
+Each function is decided once, however many paths lead to it, and recursion is handled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
+    from flake8_torchperf.project.module_index import FunctionInfo
+
+# True and False are the call's own answer; None means that the answer for its caller decides.
+Judge: TypeAlias = "Callable[[FunctionInfo, CallSite], bool | None]"
+
+
+class _Ways:
+    """The functions that lead to an undecided one, with the answers of their calls.
+
+    The calls that a function makes to itself are ignored.
+    """
+
+    def __init__(
+        self, start: FunctionInfo, calls: Calls, judge: Judge, known: Callable[[str], bool | None]
+    ) -> None:
+        self.said: dict[str, list[bool]] = {start.key: []}
+        # The callers of calls that meet the condition (None: module level), with the callees.
+        self.agreeing: dict[str | None, list[str]] = {}
+        # Pairs of a caller that is decided already and the function that it calls.
+        self.called_by_known: list[tuple[str, str]] = []
+        self._callees: dict[str, list[str]] = {}
+        waiting = [start]
+        while waiting:
+            info = waiting.pop()
+            for site in calls.of(info):
+                answer, caller = judge(info, site), site.caller
+                if caller is None or answer is not None:
+                    if caller is None or caller.key != info.key:
+                        self._note(info, caller, bool(answer))
+                elif (answer := known(caller.key)) is not None:
+                    self.said[info.key].append(answer)
+                    self.called_by_known.append((caller.key, info.key))
+                elif caller.key != info.key:
+                    self._callees.setdefault(caller.key, []).append(info.key)
+                    if caller.key not in self.said:
+                        self.said[caller.key] = []
+                        waiting.append(caller)
+
+    def _note(self, info: FunctionInfo, caller: FunctionInfo | None, answer: bool) -> None:
+        self.said[info.key].append(answer)
+        if answer:
+            by = None if caller is None else caller.key
+            self.agreeing.setdefault(by, []).append(info.key)
+
+    def saying(self, answer: bool) -> list[str]:
+        """Return the functions that at least one call gives this answer by itself."""
+        return [key for key, answers in self.said.items() if answer in answers]
+
+    def reached_from(self, starts: dict[str, int], but: str | None = None) -> dict[str, int]:
+        """Return the distances of these functions and of all that they call, bypassing ``but``."""
+        found: dict[str, int] = {}
+        waiting = [(number, key) for key, number in starts.items()]
+        heapify(waiting)
+        while waiting:
+            number, key = heappop(waiting)
+            if key not in found and key != but:
+                found[key] = number
+                for callee in self._callees.get(key, ()):
+                    heappush(waiting, (number + 1, callee))
+        return found
+
+
+def _nothing(_info: FunctionInfo, _site: CallSite) -> bool | None:
+    return None
+
+
+class Every:
+    """Decides if a function is called, and every call that leads to it meets the condition.
+
+    For functions that call each other in a circle, the calls from outside the circle decide.
+    """
+
+    def __init__(self, calls: Calls, judge: Judge) -> None:
+        self._calls = calls
+        self._judge = judge
+        self._known: dict[str, bool] = {}
+
+    def of(self, info: FunctionInfo) -> bool:
+        """Return True if every call that leads to the function meets the condition."""
+        if info.key not in self._known:
+            ways = _Ways(info, self._calls, self._judge, self._known.get)
+            called = ways.reached_from(dict.fromkeys(ways.saying(True), 0))
+            uncalled = [key for key in ways.said if key not in called]
+            refused = ways.reached_from(dict.fromkeys([*ways.saying(False), *uncalled], 0))
+            self._known.update((key, key not in refused) for key in ways.said)
+        return self._known[info.key]
+
+    def forget(self) -> None:
+        """Let go of who judges: whoever asks the question often does."""
+        self._judge = _nothing
+
+
+# Functions in circles of calls whose own calls are followed one by one.
+MAX_CIRCLES = 50
+
+
+class Some:
+    """Decides if any of the calls that lead to a function meets the condition.
+
+    A call is evidence for its callee and for all that the callee leads to. It is no evidence for
+    its own caller, even if the callee calls that back, nor for functions reached only through the
+    caller.
+    """
+
+    def __init__(self, calls: Calls, judge: Judge) -> None:
+        self._calls = calls
+        self._judge = judge
+        # The number of calls to the nearest one that meets the condition; None if none does.
+        self._known: dict[str, int | None] = {}
+
+    def first(self, info: FunctionInfo) -> CallSite | None:
+        """Return the first call that meets the condition, or the first that leads nearer to one."""
+        mine = self._away(info)
+        if mine is None:
+            return None
+        for site in self._calls.of(info):
+            answer, caller = self._judge(info, site), site.caller
+            if caller is not None and caller.key == info.key:
+                continue
+            if answer is None and caller is not None:
+                away = self._away(caller)
+                answer = away is not None and away < mine
+            if answer:
+                return site
+        return None
+
+    def path(self, info: FunctionInfo) -> list[CallSite]:
+        """Return the calls from a function to one that meets the condition; empty if none does."""
+        found: list[CallSite] = []
+        site = self.first(info)
+        while site is not None:
+            found.append(site)
+            caller = site.caller
+            if caller is None or self._judge(info, site) is not None:
+                break
+            info = caller
+            site = self.first(info)
+        return found
+
+    def _away(self, info: FunctionInfo) -> int | None:
+        if info.key not in self._known:
+            ways = _Ways(info, self._calls, self._judge, self._is_known)
+            near = self._reached(ways)
+            self._known.update((key, near.get(key)) for key in ways.said)
+        return self._known[info.key]
+
+    def _reached(self, ways: _Ways) -> dict[str, int]:
+        """Return the distance of each function from a call that meets the condition.
+
+        A function that makes such a call is not reached through that call itself.
+        """
+        circles = [by for by in ways.agreeing if by in ways.said][:MAX_CIRCLES]
+        starts: dict[str, int] = {}
+        for caller, callee in ways.called_by_known:
+            away = self._known[caller]
+            if away is not None:
+                starts[callee] = min(away + 1, starts.get(callee, away + 1))
+        for by, callees in ways.agreeing.items():
+            if by not in circles:
+                starts.update(dict.fromkeys(callees, 0))
+        found = ways.reached_from(starts)
+        for by in circles:
+            inside = ways.reached_from(dict.fromkeys(ways.agreeing[by], 0), but=by)
+            found.update((k, n) for k, n in inside.items() if n < found.get(k, n + 1))
+        return found
+
+    def forget(self) -> None:
+        """Let go of who judges: whoever asks the question often does."""
+        self._judge = _nothing
+
+    def _is_known(self, key: str) -> bool | None:
+        return None if key not in self._known else self._known[key] is not None

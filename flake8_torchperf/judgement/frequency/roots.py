@@ -1,0 +1,159 @@
+"""Functions that a framework calls, in each step or once, by the protocol of their class.
+
+The protocols are data: `protocols.toml` lists base classes and the methods that are called.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.values.cause import Cause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+
+PROTOCOLS = Path(__file__).with_name("protocols.toml")
+# The cause that each field of a protocol gives the methods that it names.
+CAUSES = {
+    "step": Cause.STEP_ROOT,
+    "set_up": Cause.SET_UP_ROOT,
+    "worker": Cause.DATA_WORKER,
+    "conversion": Cause.CONVERSION,
+}
+# Decorators of functools that run a function once and store its result.
+KEEPING = frozenset(("functools.lru_cache", "functools.cache", "functools.cached_property"))
+
+
+@dataclass(frozen=True, slots=True)
+class Protocol:
+    """Classes, by kind, base or method, and the causes that their methods have."""
+
+    id: str
+    kinds: frozenset[str]
+    bases: frozenset[str]
+    has: str
+    methods: Mapping[str, Cause]
+
+    def anyone(self) -> bool:
+        """True if the protocol applies to every class."""
+        return not (self.kinds or self.bases or self.has)
+
+
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The ancestry of a class: its kind in torch, and the last names of itself and all its bases.
+
+    ``whole`` is True if each base was read, or is torch's or Python's own.
+    """
+
+    kind: str
+    names: frozenset[str]
+    whole: bool
+
+
+@cache
+def protocols() -> tuple[Protocol, ...]:
+    """Return the table of protocols, read once."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    rows: list[dict[str, Any]] = tomllib.loads(PROTOCOLS.read_text(encoding="utf-8"))["protocol"]
+    return tuple(_protocol(row) for row in rows)
+
+
+def _protocol(row: dict[str, Any]) -> Protocol:
+    methods = {name: cause for field, cause in CAUSES.items() for name in row.get(field, ())}
+    return Protocol(
+        row["id"],
+        frozenset(row.get("kinds", ())),
+        frozenset(row.get("bases", ())),
+        row.get("has", ""),
+        methods,
+    )
+
+
+def root_of(info: FunctionInfo, lineage: Callable[[ClassInfo], Lineage]) -> Cause | None:
+    """Return the cause that a protocol gives a function; None if no protocol applies.
+
+    If several apply, a step takes precedence.
+    """
+    if is_test(info):
+        return Cause.TEST
+    if any(one in KEEPING for one in info.decorators):
+        return Cause.RESULT_KEPT
+    if any(hands_to_tracer(one) for one in info.decorators):
+        return Cause.REGISTERED
+    if info.owner is None or not any(info.name in one.methods for one in protocols()):
+        return None
+    found = lineage(info.owner)
+    said = [
+        one.methods[info.name]
+        for one in protocols()
+        if info.name in one.methods and _follows(info.owner, found, one)
+    ]
+    return Cause.STEP_ROOT if Cause.STEP_ROOT in said else next(iter(said), None)
+
+
+def _follows(owner: ClassInfo, lineage: Lineage, protocol: Protocol) -> bool:
+    if protocol.anyone() or lineage.kind in protocol.kinds:
+        return True
+    if not lineage.names.isdisjoint(protocol.bases):
+        return True
+    return not lineage.whole and protocol.has in owner.methods
+
+
+def hands_to_tracer(decorator: str) -> bool:
+    """True for ``@torch.library.register_fake(...)``, ``@op.py_impl(...)`` and property setters."""
+    last = decorator.rpartition(".")[2]
+    if last in ("setter", "py_impl"):
+        return True
+    return decorator.startswith("torch.") and last.startswith("register_")
+
+
+def is_test(info: FunctionInfo) -> bool:
+    """True if a function is a test, a fixture or a method of a test class, in a file of tests.
+
+    True as well for every function of a module that imports a test framework.
+    """
+    if not is_test_file(info.module):
+        return False
+    return (
+        imports_tests(info.module)
+        or info.name.startswith("test")
+        or any(one.rpartition(".")[2] == "fixture" for one in info.decorators)
+        or (info.owner is not None and is_test_class(info.owner))
+    )
+
+
+def is_test_class(owner: ClassInfo) -> bool:
+    """True for a class that pytest collects, or one derived from a test case of unittest."""
+    return owner.name.startswith("Test") or any(
+        base.rpartition(".")[2].endswith("TestCase") for base in owner.bases
+    )
+
+
+@lru_cache(maxsize=8)  # of the module linted, and of those that call its functions
+def is_test_file(module: ModuleMap) -> bool:
+    """True if pytest collects the file by its name, or the file imports a test framework."""
+    if imports_tests(module):
+        return True
+    name = module.name.rpartition(".")[2] if module.path is None else module.path.stem
+    return name.startswith("test_") or name.endswith("_test") or name == "conftest"
+
+
+@lru_cache(maxsize=8)
+def imports_tests(module: ModuleMap) -> bool:
+    """True if a module imports pytest, unittest or torch's own test tools."""
+    return any(
+        target.partition(".")[0] in ("pytest", "unittest")
+        or target.startswith("torch.testing._internal")
+        for target in module.imports.values()
+    )

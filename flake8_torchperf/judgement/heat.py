@@ -1,0 +1,129 @@
+"""The frequency of a place: levels, the causes behind them, and the heat that joins both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_torchperf.values.cause import Cause
+
+if TYPE_CHECKING:
+    import ast
+
+
+class Level(IntEnum):
+    """The frequency of a place as far as the source text shows it, in ascending order.
+
+    HOT is known only to compute on the tensors it is given: such helpers are called from hot code,
+    once or in each step. STEP is known to run in each step. LOOP stands in a loop.
+    """
+
+    COLD = 0
+    HOT = 1
+    STEP = 2
+    LOOP = 3
+
+
+class Cost(str, Enum):
+    """The unit in which the cost of a finding is counted, in the words of the messages."""
+
+    ELEMENT = "per element"
+    STEP = "per step"
+    CALL = "per call"
+
+
+# What a person says, which nothing outweighs.
+SAID = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.CONTRACT))
+# What says of a place that it does not wait: its value is on the host or has been waited for, the
+# branch is one for machines without a device; or that it must, as it moves new data or measures. A
+# run without a device can't show that wrong.
+FREE = frozenset((
+    Cause.NO_DEVICE, Cause.FALLBACK, Cause.AT_ONCE, Cause.BESIDE_HOST, Cause.EITHER,
+    Cause.EXCHANGED, Cause.HANDED_OVER, Cause.HOST_NAME, Cause.HOST_ONLY, Cause.MEASURING,
+    Cause.NEW_DATA, Cause.WAITED_FOR,
+))  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A profile's measurements of one statement, summed over ``runs`` processes.
+
+    The statement ran ``times`` times and waited ``waits`` times. ``seconds`` is how long the host
+    waited if the device itself reported the waits; None if they are inferred from the calls.
+    """
+
+    times: int
+    waits: int
+    runs: int = 1
+    seconds: float | None = None
+
+    @property
+    def is_witnessed(self) -> bool:
+        """True if the device itself reported the waits."""
+        return self.seconds is not None
+
+    @property
+    def cost(self) -> tuple[float, int, int]:
+        """The key by which statements are compared; a greater key costs more."""
+        return (self.seconds or 0.0, self.waits, self.times)
+
+
+class Call(NamedTuple):
+    """A call that leads to a function: the caller ("" at module level), its file and line."""
+
+    caller: str
+    path: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """A level and the evidence for it.
+
+    ``name`` is the function's name, or the id of the row if the cause is a convention. ``caller``
+    and ``line`` give the call that makes a function hot; ``calls`` begins with it and leads to the
+    loop or the step behind it, as far as its module shows. ``node`` is the loop that repeats the
+    place. ``loops`` is False for a function whose loops make nothing in it hotter, except those
+    that its own text shows to run over elements or steps. ``around`` is, in a loop, the level of
+    the function that holds it; for a function, the least level of the code around its loops.
+    ``own_text`` says that the code itself shows what a loop's rounds are: elements, steps or calls
+    of a model. ``why`` is the cause that leaves an otherwise hot place to scope "all". ``measured``
+    holds a profile's measurements, if there are any.
+    """
+
+    level: Level
+    cause: Cause
+    name: str = ""
+    caller: str = ""
+    line: int = 0
+    node: ast.AST | None = None
+    loops: bool = True
+    around: Level = Level.COLD
+    why: Cause | None = None
+    cost: Cost = Cost.CALL
+    own_text: bool = False
+    measured: Measured | None = None
+    calls: tuple[Call, ...] = ()
+
+    def costing(self, cost: Cost) -> Heat:
+        """Return this heat with another cost."""
+        return self if cost is self.cost else replace(self, cost=cost)
+
+    def cooled(self, why: Cause) -> Heat:
+        """Return this heat as cold, reported only in scope "all"; what repeats the place stays."""
+        return replace(self, level=Level.COLD, why=why)
+
+    def by(self, cause: Cause, level: Level, measured: Measured) -> Heat:
+        """Return the heat that a profile measured instead; what repeats the place stays."""
+        return replace(self, level=level, cause=cause, why=None, measured=measured)
+
+    @property
+    def costs_nothing(self) -> bool:
+        """True if the place is cold because it does not wait, or has to, however often it runs."""
+        return self.level is Level.COLD and self.hidden_by in FREE
+
+    @property
+    def hidden_by(self) -> Cause:
+        """The cause that leaves a cold place to scope "all"."""
+        return self.cause if self.why is None else self.why

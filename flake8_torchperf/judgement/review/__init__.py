@@ -1,0 +1,1 @@
+"""Review of functions by the calls in their whole package."""

@@ -1,0 +1,251 @@
+"""A review of functions by the calls in their whole package.
+
+The calls may show that only set-up code runs a function, or that it is given no tensor. Its
+callers, in whatever module, are interpreted for the arguments that they pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from flake8_torchperf.interpreter.calls.summaries import called_at, fill_as_called
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.judgement.heat import Heat, Level
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import UNKNOWN, join_all
+from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
+from flake8_torchperf.judgement.review.package_arguments import PackageArguments
+from flake8_torchperf.judgement.review.package_callers import CONSTRUCTOR, PackageCallers
+from flake8_torchperf.interpreter.inference.parameters import declared_parameters
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
+from flake8_torchperf.judgement.frequency.own_heat import SET_UP
+from flake8_torchperf.judgement.frequency.propagation import called_heat
+from flake8_torchperf.judgement.frequency.roots import is_test_file
+from flake8_torchperf.judgement.judge import judge
+from flake8_torchperf.judgement.site import Judged
+
+if TYPE_CHECKING:
+    from flake8_torchperf.values.values import Value
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.interpreter.engine.place import Interpreted
+    from flake8_torchperf.judgement.frequency.call_graph import CallSite
+    from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.project.module_index import FunctionInfo
+
+# Causes that no call in the package changes.
+DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
+# Causes of cold functions that a call seen elsewhere in the package outweighs.
+WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
+# Callers of callers that are asked.
+MAX_CALLERS_ABOVE = 3
+# A call, and whether it is set-up; None where its caller says it.
+_Judged: TypeAlias = "tuple[CallSite, bool | None]"
+# Callers of a function that are asked what they give it: each has to be interpreted for that.
+MAX_CALLERS = 1
+
+
+class CallerReview:
+    """Reviews the functions of one module."""
+
+    def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
+        self._analysis = analysis
+        self._heats = heats
+        self._package_callers = PackageCallers(analysis, heats)
+        self.arguments = PackageArguments(analysis, heats, self._package_callers)
+        self._known: dict[CallSite, bool | None] = {}
+
+    def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
+        """Return the sites that a function has given its callers, with the heat they imply."""
+        heat = self._heats.called(info)
+        if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause is not Cause.CALLED):
+            return result
+        nearby = self._judged(self._heats.calls(info.module).of(info))
+        often = any(answer is False for _, answer in nearby)
+        asked = heat.level is Level.HOT or heat.cause is Cause.NOTHING
+        counts = Cause.SET_UP_CALLS not in self._analysis.ignored
+        if counts and not often and asked and self._only_set_up(info):
+            return _cooled(result, Heat(Level.COLD, Cause.SET_UP_CALLS, info.name, loops=False))
+        # The rest of the package is searched only where its own module leaves the question open.
+        probe = self._watch(info) if len(_callers(nearby)) <= MAX_CALLERS else None
+        if probe is None:
+            return result
+        called = judge(interpret_function(info, probe), self._heats)
+        there = {(id(site.node), site.kind) for site in result.sites}
+        sites = [site for site in called.sites if (id(site.node), site.kind) in there]
+        return replace(result, sites=tuple(sites))
+
+    def rewarmed(self, result: Judged, found: Interpreted, info: FunctionInfo) -> Judged:
+        """Return a helper's sites, judged again if some count only in a step that calls it."""
+        heat = self._heats.called(info)
+        if heat.cause is not Cause.GIVEN_TENSORS or not any(map(_wants_step, result.sites)):
+            return result
+        self.warm(info)
+        if self._heats.called(info) is heat:
+            return result
+        return judge(found, self._heats)
+
+    def warm(self, info: FunctionInfo) -> None:
+        """Make a function hot that a loop or a step elsewhere in the package is seen to call."""
+        heat = self._heats.called(info)
+        if heat.level >= Level.STEP or heat.cause not in WARMED:
+            return
+        if not self._analysis.project.is_searched_whole:
+            return  # of a package that is too large, too little would be seen for what it takes
+        site = self._first_call(info, MAX_CALLERS_ABOVE, steps=True)
+        if site is not None:
+            self._heats.warm(info, called_heat(info, [site], Level.STEP))
+        elif heat.cause not in SET_UP:
+            site = self._first_call(info, MAX_CALLERS_ABOVE, steps=False)
+            if site is not None:
+                self._heats.warm(info, called_heat(info, [site], Level.COLD))
+
+    def _first_call(self, info: FunctionInfo, further: int, *, steps: bool) -> CallSite | None:
+        """Return the first call in the package from a step or a loop, even through its callers."""
+        for site in self._package_callers.leading(info):
+            caller = site.caller
+            if caller is None or caller.key == info.key:
+                continue
+            heats = self._heats.of_module(caller.module)
+            answer = heats.in_steps(info, site) if steps else heats.makes_hot(info, site)
+            if answer is None:
+                called = self._heats.called(caller)
+                known = called.around is Level.STEP if steps else called.level >= Level.STEP
+                answer = known or (
+                    further > 0 and self._first_call(caller, further - 1, steps=steps) is not None
+                )
+            if answer:
+                return site
+        return None
+
+    def _only_set_up(self, info: FunctionInfo) -> bool:
+        """True if every call that leads to a function, however indirectly, is in set-up code.
+
+        The search stops at the first call that is not, or at a function that nothing calls, because
+        each name costs a search of the whole package.
+        """
+        seen = {info.key}
+        waiting = [info]
+        found = False
+        while waiting:
+            called = waiting.pop()
+            judged = self._judged(self._package_callers.of(called))
+            answers = [answer for _, answer in judged]
+            if not judged or False in answers:
+                return False
+            found = found or True in answers
+            for site, answer in judged:
+                caller = site.caller
+                if answer is None and caller is not None and caller.key not in seen:
+                    seen.add(caller.key)
+                    waiting.append(caller)
+        return found
+
+    def _judged(self, calls: list[CallSite]) -> list[_Judged]:
+        """Calls, each with whether it is set-up."""
+        for site in calls:
+            if site not in self._known:
+                self._known[site] = self._sets_up(site)
+        return [(site, self._known[site]) for site in calls]
+
+    def _watch(self, info: FunctionInfo) -> Analysis | None:
+        """Return an analysis that saw the arguments of all calls in the package outside set-up.
+
+        None if there are no such calls, if one of them is not understood, or if they show nothing.
+        """
+        judged = self._judged(self._package_callers.of(info))
+        warm = [site for site, answer in judged if not answer]
+        callers = _callers(judged)
+        if not warm or len(callers) > MAX_CALLERS:
+            return None
+        probe = self._analysis.watching(info.key)
+        for caller in callers.values():
+            interpret_function(caller, probe)
+        given = [_given(info, site, probe) for site in warm]
+        if None in given:
+            return None
+        known = [one for one in given if one is not None]
+        names = set(known[0]).intersection(*known)
+        agreed = {name: _same([one[name] for one in known]) for name in names}
+        probe.agreed[info.key] = agreed
+        return probe if self._tells(info, agreed) else None
+
+    def _tells(self, info: FunctionInfo, agreed: dict[str, Value]) -> bool:
+        """True if the calls say more about a parameter than its declaration does."""
+        declared = declared_parameters(info, self._analysis)
+        filled = dict(declared)
+        fill_as_called(filled, agreed, private=info.name.startswith("_"))
+        return filled != declared
+
+    def _sets_up(self, site: CallSite) -> bool | None:
+        """True if a call is in code that sets up, saves or shows; None if its caller decides that.
+
+        What a metric computes at the end is also computed in each step by users of its functions.
+        """
+        caller = site.caller
+        if site.seldom:
+            return True
+        if caller is None:
+            return not site.loops
+        called = self._heats.called(caller)
+        if is_test_file(caller.module):
+            return True
+        repeated = self._heats.of_module(caller.module).repeats(site)
+        if called.level >= Level.STEP or site.steps:
+            return False
+        if called.cause is Cause.OUTSIDE_STEPS or called.cause is Cause.BEFORE_STEPS:
+            return not repeated
+        if caller.name == CONSTRUCTOR and self._made_by_others(caller):
+            return None
+        if called.cause is Cause.CONVENTION and called.loops is False:
+            return None  # a name says nothing of what is called
+        if called.cause in SET_UP or called.cause is Cause.NAMED_COLD:
+            return True
+        return False if repeated else None
+
+    def _made_by_others(self, info: FunctionInfo) -> bool:
+        """True if the package makes objects of the method's class, and that is no class of torch's.
+
+        A layer is made once; a function may make other objects for itself in each step.
+        """
+        if info.owner is None or torch_kind(info.owner, self._analysis):
+            return False
+        return bool(self._package_callers.of(info))
+
+
+def _wants_step(site: JudgedSite) -> bool:
+    """True if the site is a copy that counts in a step, but not in just any helper."""
+    return site.kind in COPIES and site.heat.hidden_by in (Cause.COPY_ASKED, Cause.GIVEN_TENSORS)
+
+
+COPIES = (SiteKind.TRANSFER, SiteKind.SYNCHRONIZE)
+
+
+def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:
+    """Return the functions that hold the calls outside set-up code, by their keys."""
+    warm = [site.caller for site, answer in judged if not answer]
+    return {caller.key: caller for caller in warm if caller is not None}
+
+
+def _given(info: FunctionInfo, site: CallSite, probe: Analysis) -> dict[str, Value] | None:
+    """Return the arguments that one call was seen to pass; None if it was not seen."""
+    module = info.module if site.caller is None else site.caller.module
+    return probe.observed.get(called_at(info, module, site.line))
+
+
+def _same(values: list[Value]) -> Value:
+    """Return a value that covers all values; UNKNOWN if one of them is unknown."""
+    return UNKNOWN if UNKNOWN in values else join_all(values)
+
+
+def _cooled(result: Judged, cold: Heat) -> Judged:
+    """Return the sites of a function that runs seldom, with the heat ``cold``.
+
+    Compiled sites are unchanged, and so are sites in loops whose own text says what they run over.
+    """
+    sites = [
+        site if site.compiled or site.heat.own_text else replace(site, heat=cold)
+        for site in result.sites
+    ]
+    return replace(result, sites=tuple(sites))

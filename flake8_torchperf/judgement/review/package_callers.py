@@ -1,0 +1,275 @@
+"""The calls in a whole package that lead to a function, or may.
+
+The package's modules are searched for the function's name. Those that hold it are parsed, never
+imported. So the search is made only if there is something to report.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.values import ClassValue, External, Function
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import PLAIN_BASES, lineage
+from flake8_torchperf.digest import read_bytes, stamp
+from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, calls_in
+from flake8_torchperf.judgement.frequency.roots import hands_to_tracer, is_test_file
+from flake8_torchperf.project.module_index import read_module
+from flake8_torchperf.project.resolver import NO_PYTHON, decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+
+# Functions whose callers are looked for, for one linted file.
+MAX_ASKED = 60
+# Modules that are read to see one call of a function, the nearest first.
+MOST_CALLING = 2
+# The same where a module is one that names the class of a method.
+MOST_NAMING = 3
+# Modules that are kept from file to file with their calls.
+KEPT_MODULES = 16
+CONSTRUCTOR = "__init__"
+# Bases that call no private method of a name of one's own.
+CALLING_NOTHING = PLAIN_BASES | {"Module"}
+
+
+class PackageCallers:
+    """Finds the callers of functions of the linted module, and their callers in turn."""
+
+    def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
+        self._analysis = analysis
+        self._heats = heats
+        self._here: str | None = None
+        self._modules: dict[str, tuple[ModuleMap, Calls]] = {}
+        self._known: dict[str, list[CallSite]] = {}
+        self._leading: dict[str, list[CallSite]] = {}
+
+    def of(self, info: FunctionInfo) -> list[CallSite]:
+        """Return the calls that lead to a function; none if there may be others, or too many."""
+        found = self._known.get(info.key)
+        if found is None:
+            found = []
+            if len(self._known) < MAX_ASKED:
+                found = self._find(info)
+            self._known[info.key] = found
+        return found
+
+    def _find(self, info: FunctionInfo) -> list[CallSite]:
+        """Search the package for the calls of a function; a constructor is called by its class.
+
+        Other special methods are called without their name, so none of their calls are found.
+        """
+        constructs = info.name == CONSTRUCTOR and info.owner is not None
+        name = info.owner.name if constructs and info.owner is not None else info.name
+        if name.startswith("__") and name.endswith("__"):
+            return []
+        method = info.owner is not None and not constructs
+        whole = self._analysis.project.is_searched_whole
+        if not whole and (method or not info.name.startswith("_")):
+            return []  # what is public, the rest of a large package may call
+        paths = self._analysis.project.modules_that_say(f".{name}" if method else name)
+        if paths is None:
+            return []
+        found: list[CallSite] = []
+        read: list[ModuleMap] = []
+        for module, calls in self._with_linted(paths):
+            if is_test_file(module) and not is_test_file(info.module):
+                continue
+            ways = calls.outward.get(name, ())
+            own = _of_name(info, module, calls) if method else calls.of(info)
+            found += own
+            found += [site for called, site in ways if self._leads(called, info, module)]
+            read.append(module)
+            if not constructs and _hands_on(info, module, calls):
+                return []
+        return found or self._unused(info, name, read)
+
+    def leading(self, info: FunctionInfo) -> list[CallSite]:
+        """Return the calls that are seen to lead to a function; there may be others.
+
+        A method is recognised by its name if only one class of the package has it, or by the calls
+        of the method that it overrides.
+        """
+        if info.key not in self._leading:
+            found = []
+            if len(self._leading) < MAX_ASKED and not info.name.startswith("__"):
+                found = list(self._seen(info))
+            self._leading[info.key] = found
+        return self._leading[info.key]
+
+    def _seen(self, info: FunctionInfo) -> Iterator[CallSite]:
+        method, name = info.owner is not None, info.name
+        project = self._analysis.project
+        yield from self._by_bases(info)
+        if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
+            return
+        paths = project.modules_that_call(f".{name}" if method else name)
+        here = self._linted_path()
+        others = [path for path in paths if path != here]
+        near = sorted(others, key=self._is_far)[:MOST_CALLING]
+        for module, calls in self._with_linted(tuple(near)):
+            if is_test_file(module):
+                continue
+            yield from calls.of(info)
+            for called, site in calls.outward.get(name, ()):
+                if self._leads(called, info, module):
+                    yield site
+
+    def around(self, info: FunctionInfo) -> Iterator[CallSite]:
+        """Yield the calls in other modules that may lead to a function, if they name its class."""
+        method, name = info.owner is not None, info.name
+        if name.startswith("__"):
+            return
+        project = self._analysis.project
+        if info.owner is not None:
+            paths = project.modules_that_say(info.owner.name) or ()
+        else:
+            paths = project.modules_that_call(name)
+        here = self._linted_path()
+        near = sorted((path for path in paths if path != here), key=self._is_far)
+        for path in near[: MOST_CALLING if not method else MOST_NAMING]:
+            module, calls = self._read(path)
+            if is_test_file(module):
+                continue
+            for called, site in calls.outward.get(name, ()):
+                if self._leads(called, info, module):
+                    yield site
+
+    def _by_bases(self, info: FunctionInfo) -> Iterator[CallSite]:
+        """``self._update(...)`` in a base class that stands in another module."""
+        if info.owner is None or self._heats.called(info).cause is Cause.SET_UP_ROOT:
+            return  # what a framework calls once may be called by its base class in each step
+        for base in lineage(info.owner, self._analysis)[1:]:
+            if isinstance(base, str) or base.module is info.module or info.name not in base.methods:
+                continue
+            path = base.module.path
+            if path is not None:
+                whole, calls = self._read(str(path.resolve()))
+                if base.name in whole.classes:
+                    yield from calls.of(whole.classes[base.name].methods[info.name])
+
+    def _is_far(self, path: str) -> bool:
+        """True if a file is in another folder than the linted one."""
+        own = self._analysis.project.linted.path
+        return own is None or Path(path).parent != own.parent
+
+    def _unused(self, info: FunctionInfo, name: str, read: list[ModuleMap]) -> list[CallSite]:
+        """Return a seldom call for a private function that nothing in its package names.
+
+        There is none if the function may be called by a base class from elsewhere.
+        """
+        if not info.name.startswith("_") or not all(map(_is_plain, info.decorators)):
+            return []
+        if any(_says(module, name) for module in read):
+            return []
+        if info.owner is not None and self._has_foreign_base(info.owner):
+            return []
+        if not self._analysis.project.is_searched_whole:
+            return []
+        return [CallSite(None, info.node.lineno, seldom=True)]
+
+    def _has_foreign_base(self, owner: ClassInfo) -> bool:
+        bases = [base for base in lineage(owner, self._analysis) if isinstance(base, str)]
+        return any(base.rpartition(".")[2] not in CALLING_NOTHING for base in bases)
+
+    def _with_linted(self, paths: tuple[str, ...]) -> Iterator[tuple[ModuleMap, Calls]]:
+        """Yield the linted module, whose file may differ, and the modules of these files."""
+        linted = self._analysis.project.linted
+        yield linted, self._heats.calls(linted)
+        here = self._linted_path()
+        yield from (self._read(path) for path in paths if path != here)
+
+    def _linted_path(self) -> str:
+        """Return the linted file's resolved path, as `modules_that_say` spells it, or ""."""
+        if self._here is None:
+            path = self._analysis.project.linted.path
+            self._here = "" if path is None else str(path.resolve())
+        return self._here
+
+    def _read(self, path: str) -> tuple[ModuleMap, Calls]:
+        known = self._modules.get(path)
+        if known is None:
+            self._analysis.project.note_whole(path)
+            known = self._modules[path] = _read(path, *stamp(path))
+            self._heats.keep(*known)
+        return known
+
+    def _leads(self, called: ast.expr, info: FunctionInfo, module: ModuleMap) -> bool:
+        """True if the called expression may be this function. Any object may have such a method."""
+        if info.owner is not None and info.name != CONSTRUCTOR:
+            return isinstance(called, ast.Attribute)
+        head = called
+        while isinstance(head, ast.Attribute):
+            head = head.value
+        if not isinstance(head, ast.Name):
+            return False
+        if head.id not in module.imports:
+            # What a function imports for itself, and what a star brings.
+            return isinstance(called, ast.Name)
+        match self._analysis.external(module.qualify(called)):
+            case Function(info=found):
+                return found.key == info.key
+            case ClassValue(info=found_class):
+                owner = info.owner
+                return owner is not None and found_class.key == owner.key
+            case External(name=name):
+                return name.partition(".")[0] == self._analysis.project.top
+        return False
+
+
+def _says(module: ModuleMap, name: str) -> bool:
+    """True if a module's text, comments included, has a name other than where it is defined."""
+    return (
+        re.search(rf"(?<!def )(?<!class )\b{re.escape(name)}\b", "".join(module.lines)) is not None
+    )
+
+
+def _of_name(info: FunctionInfo, module: ModuleMap, calls: Calls) -> list[CallSite]:
+    """Return the calls of all methods of a name, since one class may override another's."""
+    methods = [
+        one.methods[info.name] for one in module.classes.values() if info.name in one.methods
+    ]
+    return [site for method in methods for site in calls.of(method)]
+
+
+def _is_plain(decorator: str) -> bool:
+    """True if a decorator registers the function nowhere, as ``@torch.no_grad()``."""
+    if decorator in ("staticmethod", "classmethod"):
+        return True
+    return decorator.startswith("torch.") and not hands_to_tracer(decorator)
+
+
+def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
+    """True if the function, or something of its name, is passed on or renamed."""
+    if info.owner is not None or module.name == info.module.name:
+        return info.name in calls.values
+    if info.name in module.functions or info.name in module.classes:
+        return False  # its own
+    names = [n for n, to in module.imports.items() if to.rpartition(".")[2] == info.name]
+    package = module.path is not None and module.path.stem == "__init__"
+    if package and any(name != info.name for name in names):
+        return True  # whoever takes it from there does not say its name
+    return any(name in calls.values for name in (*names, info.name))
+
+
+@lru_cache(maxsize=KEPT_MODULES)
+def _read(path: str, modified: int, size: int) -> tuple[ModuleMap, Calls]:
+    """Return a whole module with its calls; an empty one if the file is not Python."""
+    data = read_bytes(path)
+    text = ""
+    tree = ast.Module([], [])
+    try:
+        text = decoded(data if isinstance(data, bytes) else b"")
+        tree = ast.parse(text)
+    except NO_PYTHON:
+        pass  # flake8 reports the file itself when it is linted
+    module = read_module(tree, (text,), Path(path))
+    return module, calls_in(module)

@@ -1,0 +1,228 @@
+"""The suspects that can give a finding at the scope asked for; the others are not analysed.
+
+A function that runs seldom and has no loop has only cold sites, and most rules do not report
+those. It is analysed anyway if its calls may show the arguments of another chosen function.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import UNKNOWN, Tensor
+from flake8_torchperf.interpreter.inference.parameters import declared_parameters
+from flake8_torchperf.suspects.loop_bodies import repeats, suspect_in_loops
+from flake8_torchperf.suspects.nominate import (
+    READING,
+    called_name,
+    for_training,
+    module_level,
+    names_that_nominate,
+)
+from flake8_torchperf.interpreter.events.guards import OWN_TRAITS
+from flake8_torchperf.judgement.frequency.function_heat import nested_info
+from flake8_torchperf.idioms.loop_kinds import loops_may_count
+from flake8_torchperf.judgement.frequency.own_heat import FINAL
+from flake8_torchperf.syntax.host_expressions import HostNames
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.findings.catalogue import Catalogue
+    from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+    from flake8_torchperf.syntax.traversal import Nodes
+
+# Words without one of which a function has no site of that kind; of other kinds nothing is known.
+WORDS: dict[SiteKind, frozenset[str]] = {
+    SiteKind.DATA_LOADER: frozenset(("DataLoader", "num_workers", "persistent_workers")),
+    # Beside these, the calls that `for_training` tells.
+    SiteKind.OPTIMIZER_OPTION: frozenset(("set_to_none",)),
+    SiteKind.RACE: frozenset(("non_blocking",)),
+    # Only at the places that `CompiledCode.concerns` tells: those are kept in any case.
+    SiteKind.TRANSFORM: frozenset(),
+    SiteKind.RECOMPILE: frozenset(),
+}
+# The words of a loader: iterated in a loop, it need not be made where it is iterated.
+LOADING = WORDS[SiteKind.DATA_LOADER]
+# Options of optimizers, which may also stand in a dict.
+OPTIONS = ("foreach", "fused")
+# Methods that are called without being named.
+UNNAMED = {"forward", "__call__", "__getitem__"}
+
+
+class Selection:
+    """Judges the suspects of one module."""
+
+    def __init__(
+        self, module: ModuleMap, analysis: Analysis, heats: FunctionHeats, catalogue: Catalogue
+    ) -> None:
+        self._module = module
+        self._analysis = analysis
+        self._heats = heats
+        self._spoken = _spoken_of_when_cold(catalogue)
+        self._words = frozenset(word for kind in self._spoken for word in WORDS.get(kind, ()))
+        self._nominating = names_that_nominate(module, analysis.called)
+
+    def chosen(self, suspects: Sequence[FunctionInfo], scope: Level) -> list[FunctionInfo]:
+        """Return the suspects that can have a site a rule objects to, and callers that matter."""
+        if self._all_count(scope):
+            return list(suspects)
+        kept: list[FunctionInfo] = []
+        others: list[FunctionInfo] = []
+        for info in suspects:
+            wanted = self._may_report(info, scope) or self._holds(info.nodes)
+            (kept if wanted else others).append(info)
+        return _with_tellers(kept, others, suspects, self._analysis)
+
+    def unheard(self, suspects: Sequence[FunctionInfo]) -> list[FunctionInfo]:
+        """Return the cold suspects whose words may read tensors: calls elsewhere may say more."""
+        return [
+            info
+            for info in suspects
+            if not READING.isdisjoint(info.nodes.words())
+            and self._heats.own(info).level is Level.COLD
+            and self._heats.called(info).level is Level.COLD
+        ]
+
+    def module_level(self, scope: Level) -> bool:
+        """True if the statements outside functions can have a site that a rule objects to."""
+        nodes = module_level(self._module)
+        return (
+            self._all_count(scope)
+            or self._is_compiled(nodes)
+            or self._holds(nodes)
+            or (
+                repeats(nodes) and suspect_in_loops(HostNames(None, nodes), nodes, self._nominating)
+            )
+        )
+
+    def _all_count(self, scope: Level) -> bool:
+        return scope is Level.COLD or not self._spoken <= WORDS.keys()
+
+    def _is_compiled(self, nodes: Nodes) -> bool:
+        code = self._analysis.compiled
+        return code is not None and code.concerns_any(nodes)
+
+    def _may_report(self, info: FunctionInfo, scope: Level) -> bool:
+        """True if a site in this function may be warm enough for the scope."""
+        if self._is_compiled(info.nodes):
+            return True
+        if scope is not Level.LOOP and self._heats.own(info).level >= Level.HOT:
+            return True
+        heat = self._heats.called(info)
+        if heat.cause in FINAL:
+            return False
+        if scope is not Level.LOOP and heat.level >= Level.HOT:
+            return True
+        nested = len(info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)) > 1
+        if nested and self._nested_may_be_hot(info):
+            return True
+        if heat.level is Level.COLD and heat.around is Level.COLD and not loops_may_count(info):
+            return False
+        return repeats(info.nodes) and suspect_in_loops(info.hosts, info.nodes, self._nominating)
+
+    def _nested_may_be_hot(self, info: FunctionInfo) -> bool:
+        """True if a function nested in this one may run more often than it does.
+
+        The methods of a nested class may.
+        """
+        if info.nodes.of(ast.ClassDef):
+            return True
+        return any(
+            self._heats.nested(nested_info(node, info.qualname, info.module)).level >= Level.HOT
+            for node in info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)
+            if node is not info.node
+        )
+
+    @cached_property
+    def _speaks_of_workers(self) -> bool:
+        """True if the module mentions ``num_workers``, the number of processes that load data."""
+        return "num_workers" in "".join(self._module.lines)
+
+    def _holds(self, nodes: Nodes) -> bool:
+        """True if the nodes may hold a site that a rule objects to wherever it stands.
+
+        That is shown by a word of `WORDS`, by a loop in a loop that may go over a loader, or by the
+        training of a model.
+        """
+        words = self._words
+        loaded = len(nodes.of_any(ast.For, ast.While)) > 1 and not words.isdisjoint(LOADING)
+        if loaded and self._speaks_of_workers:
+            return True
+        if SiteKind.OPTIMIZER_OPTION in self._spoken and _trains(nodes):
+            return True
+        return not words.isdisjoint(nodes.words()) or any(
+            isinstance(c.value, str) and c.value in words for c in nodes.of(ast.Constant)
+        )
+
+
+def _spoken_of_when_cold(catalogue: Catalogue) -> frozenset[SiteKind]:
+    """Return the kinds of sites that some rule objects to wherever they stand."""
+    return frozenset(
+        kind
+        for kind, pairs in catalogue.by_kind.items()
+        for _, match in pairs
+        # What is compiled or transformed is looked at in any case.
+        if match.heat is Level.COLD and match.traits.isdisjoint(OWN_TRAITS)
+    )
+
+
+def _trains(nodes: Nodes) -> bool:
+    return any(
+        for_training(call) or (call.args and called_name(call.func) == "zero_grad")
+        for call in nodes.of(ast.Call)
+    ) or any(constant.value in OPTIONS for constant in nodes.of(ast.Constant))
+
+
+def _with_tellers(
+    kept: list[FunctionInfo],
+    others: list[FunctionInfo],
+    suspects: Sequence[FunctionInfo],
+    analysis: Analysis,
+) -> list[FunctionInfo]:
+    """Add the functions that may call a chosen one whose parameters say too little."""
+    told = {info.name for info in kept if _asks(info, analysis)}
+    chosen = {id(info) for info in kept}
+    while told:
+        callers = [info for info in others if id(info) not in chosen and _calls(info, told)]
+        chosen.update(map(id, callers))
+        told = {info.name for info in callers if _asks(info, analysis)}
+    return [info for info in suspects if id(info) in chosen]
+
+
+def _asks(info: FunctionInfo, analysis: Analysis) -> bool:
+    """True if the calls in its module may show this function's arguments. See `fill_from_calls`."""
+    values = declared_parameters(info, analysis).values()
+    unknown = UNKNOWN in values
+    return unknown or (
+        info.name.startswith("_") and any(isinstance(value, Tensor) for value in values)
+    )
+
+
+def _calls(info: FunctionInfo, names: Iterable[str]) -> bool:
+    """True if this function may call a function of one of these names, or pass it on."""
+    if not info.nodes.words().isdisjoint(names):
+        return True
+    return not UNNAMED.isdisjoint(names) and _calls_objects(info)
+
+
+def _calls_objects(info: FunctionInfo) -> bool:
+    """``self.layer(x)``, ``layers[0](x)``: a call of something that is no function by its name."""
+    methods = {} if info.owner is None else info.owner.methods
+    module = info.module
+    for call in info.nodes.of(ast.Call):
+        func = call.func
+        if isinstance(func, ast.Name):
+            if not (func.id in module.functions or func.id in module.imports):
+                return True
+        elif isinstance(func, ast.Attribute):
+            if func.attr not in methods and isinstance(func.value, ast.Name):
+                return True
+        else:
+            return True
+    return False

@@ -1,0 +1,81 @@
+"""Joint properties of several values: their device, their shape, the tensor among them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flake8_torchperf.values.values import (
+    BESIDE_HOST,
+    UNKNOWN,
+    Mapping_,
+    NoneValue,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    Value,
+    tensor_of,
+    without,
+)
+
+
+def combine_device(values: list[Tensor]) -> str:
+    """Return where the result of an operation over these tensors lies.
+
+    One tensor on the device puts the result there. A zero-dimensional tensor on the host may be
+    combined with any other (torch promotes it), so it does not decide. A tensor with dimensions can
+    only be combined with tensors of its own device: if the code ever runs, the others are on the
+    host as well. The same goes for tensors that are combined with one that is likely there.
+    """
+    devices = {v.device for v in values}
+    if "device" in devices:
+        return "device"
+    if devices == {"host"}:
+        return "host"
+    if devices <= {"host", BESIDE_HOST}:
+        return BESIDE_HOST
+    return BESIDE_HOST if any(v.scalar in DECIDING.get(v.device, ()) for v in values) else "unknown"
+
+
+# What ``scalar`` is of tensors on or beside the host that keep the result from a device.
+DECIDING: dict[str, tuple[bool | None, ...]] = {"host": (False,), BESIDE_HOST: (False, None)}
+
+
+def combine_scalar(values: list[Tensor]) -> bool | None:
+    """Return True if a broadcast over these tensors has no dimensions, None if that is unknown."""
+    if any(v.scalar is False for v in values):
+        return False
+    return True if all(v.scalar for v in values) else None
+
+
+def truthy(value: Value) -> Value:
+    """Return ``value`` after a test found it true; UNKNOWN if nothing is left of it."""
+    return without(value, NoneValue) or UNKNOWN
+
+
+def may_be_number(value: Value) -> bool:
+    """True if the value is a number, or is declared to be a number or something else."""
+    if isinstance(value, Union):
+        return not value.met and any(map(may_be_number, value.options))
+    return isinstance(value, Scalar) and value.kind != "str"
+
+
+def held_tensor(value: Value) -> Tensor | None:
+    """Return the tensor whose elements would be printed with ``value``."""
+    match value:
+        case Tensor() | Union():
+            return tensor_of(value)
+        case Sequence(element=element, items=items) if element != value:
+            found = [held_tensor(item) for item in items or (element,)]
+            return next((t for t in found if t is not None and t.device != "host"), None)
+        case Mapping_():
+            return held_tensor(value.any_value())
+    return None
+
+
+def for_better_reason(found: Value, stated: Value) -> Value:
+    """Return ``found``, with the reason of ``stated`` if both are tensors and it is stronger."""
+    if not isinstance(found, Tensor) or not isinstance(stated, Tensor):
+        return found
+    weaker = found.reason.strength < stated.reason.strength
+    return replace(found, reason=stated.reason) if weaker else found

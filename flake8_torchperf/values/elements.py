@@ -1,0 +1,120 @@
+"""The contents of a value: its elements, the pairs for a dict, the parts it unpacks into."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from flake8_torchperf.values.provenance import Source
+from flake8_torchperf.values.rank import ranked
+from flake8_torchperf.values.values import (
+    LOADED,
+    NDARRAY,
+    STR,
+    UNKNOWN,
+    ClassValue,
+    External,
+    Instance,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Opaque,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Union,
+    Value,
+    join_all,
+)
+
+# torch.nn containers whose iteration yields modules or parameters
+PARAMETER_HOLDERS = {"torch.nn.ParameterList", "torch.nn.modules.container.ParameterList"}
+
+# Roles of what a module has one tensor of for each of its layers, or more.
+OF_MODULES = ("parameter", "gradient", "state")
+
+
+def goes_through_layers(iterated: Value) -> bool:
+    """True if a loop over this goes through a module's tensors, alone or beside other items."""
+    round_ = element_of(iterated) if isinstance(iterated, Sequence) else UNKNOWN
+    items = round_.items or () if isinstance(round_, Sequence) else (round_,)
+    return any(isinstance(item, Tensor) and item.role in OF_MODULES for item in items)
+
+
+def element_of(value: Value) -> Value:
+    """Return the value of ``x`` in ``for x in value``, and of ``value[i]`` for an integer ``i``."""
+    match value:
+        case Tensor():
+            return replace(element_of_tensor(value), role="iterated")
+        case Sequence(element=element):
+            return element
+        case Mapping_(key=key):
+            return key
+        case NDArray():
+            return NDARRAY
+        case Opaque(what="loaded on the host"):
+            return LOADED
+        case Scalar(kind="str"):
+            return STR
+        case Instance(name=name) if name in PARAMETER_HOLDERS:
+            reason = Reason("element of a ParameterList")
+            return Tensor(reason, role="parameter")
+        case Instance(name="torch.utils.data.DataLoader", facts=facts):
+            # A batch, or any part of one: loaded by workers, so on the host until it is moved.
+            source = Source.LOADER_BATCH
+            reason = Reason("batch of a DataLoader", None, None, Strength.INFERRED, source)
+            memory = next((m for m in ("pinned", "pageable") if m in facts), "")
+            return Tensor(reason, device="host", memory=memory)
+        case Instance(name="torch.nn.Sequential" | "torch.nn.ModuleList", parts=parts):
+            return Instance("torch.nn.Module") if parts is None else parts.element
+        case Union(options=options, met=met):
+            tensors = [o for o in options if not isinstance(o, (NoneValue, Scalar))]
+            elements = join_all(element_of(o) for o in tensors)
+            # Which of the declared options it is, nobody has seen: no more so of its elements.
+            return replace(elements, met=met) if isinstance(elements, Union) else elements
+        case External() | ClassValue():
+            return UNKNOWN
+    return UNKNOWN
+
+
+def element_of_tensor(tensor: Tensor) -> Tensor:
+    """Return an element or row of a tensor, with one dimension less if their number is known."""
+    # What had two dimensions to exchange has rows.
+    scalar = False if tensor.chain[-1:] and tensor.chain[-1] in EXCHANGING else None
+    row = replace(tensor, scalar=scalar, chain=(), role="element", rank=None)
+    return ranked(row, tensor.rank - 1) if tensor.rank else row
+
+
+EXCHANGING = ("transpose", "transpose_", "swapaxes", "swapdims", "permute", "movedim", "moveaxis")
+
+
+def paired(value: Value) -> Value:
+    """Return the dict that ``dict(value)`` makes of a dict or of pairs, else UNKNOWN."""
+    if isinstance(value, Mapping_) or not isinstance(value, Sequence):
+        return value if isinstance(value, Mapping_) else UNKNOWN
+    match value.element:
+        case Sequence(items=(key, held)) if value.items is None:
+            return Mapping_(key, held)
+    pairs = [p.items for p in value.items or () if isinstance(p, Sequence) and p.items]
+    if not pairs or len(pairs) < len(value.items or ()) or any(len(p) != 2 for p in pairs):
+        return UNKNOWN
+    named = {key.value: v for key, v in pairs if isinstance(key, Scalar) and key.kind == "str"}
+    if len(named) == len(pairs) and all(isinstance(name, str) for name in named):
+        return Mapping_(STR, UNKNOWN, tuple(named.items()), made=True)
+    return Mapping_(join_all(k for k, _ in pairs), join_all(v for _, v in pairs))
+
+
+def values_of(value: Value, count: int) -> list[Value]:
+    """Return the value of each of ``count`` targets that ``value`` is unpacked into."""
+    if isinstance(value, Sequence) and value.items is not None and len(value.items) == count:
+        return list(value.items)
+    if isinstance(value, Union):
+        options = [o for o in value.options if isinstance(o, Sequence) and o.items is not None]
+        fitting = [o for o in options if len(o.items or ()) == count]
+        if fitting:
+            return [join_all((o.items or ())[i] for o in fitting) for i in range(count)]
+    if isinstance(value, Tensor):
+        # `x, y = points.T` gives rows more often than numbers.
+        return [element_of_tensor(value)] * count
+    return [element_of(value)] * count

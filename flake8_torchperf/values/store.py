@@ -1,0 +1,154 @@
+"""Environments: the value of each name, attribute path and constant subscript at one point."""
+
+from __future__ import annotations
+
+import ast
+from itertools import compress, filterfalse
+from operator import is_not
+from typing import TYPE_CHECKING, TypeAlias
+
+from flake8_torchperf.values.provenance import Source
+from flake8_torchperf.values.record import record
+from flake8_torchperf.values.values import (
+    UNKNOWN,
+    NDArray,
+    Scalar,
+    Tensor,
+    Union,
+    Value,
+    join,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+Env: TypeAlias = dict[str, Value]
+
+
+def path_of(node: ast.expr) -> str | None:
+    """``x``, ``self.a.b``, ``batch['ids']``, ``pair[0]``, ``xs[i]``: a place that can hold a value.
+
+    None for any expression that is no chain of names, attributes and simple subscripts.
+    """
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        head = path_of(node.value)
+        return None if head is None else f"{head}.{node.attr}"
+    if isinstance(node, ast.Subscript):
+        index = _index(node.slice)
+        head = None if index is None else path_of(node.value)
+        return None if head is None else f"{head}[{index}]"
+    return None
+
+
+def _index(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Constant) and not isinstance(node.value, NO_INDEX):
+        return repr(node.value)
+    return None
+
+
+# Constants that name no item; `xs[-1]`, an operation on a constant, does not either.
+NO_INDEX = (float, complex, type(...))
+
+
+def bind(env: Env, path: str, value: Value) -> None:
+    """Assign to a place; earlier knowledge of its attributes and items no longer holds."""
+    forget_inside(env, path)
+    if value is UNKNOWN:
+        value = env.get(declaration(path), value)
+    env[path] = value
+
+
+def declaration(path: str) -> str:
+    """Return the key under which the type of a bare annotation (``x: Tensor``) is stored."""
+    return f"{path}:"
+
+
+def forget(env: Env, path: str) -> None:
+    """Drop a place and everything known of its attributes and items."""
+    forget_inside(env, path)
+    env.pop(path, None)
+
+
+def forget_inside(env: Env, path: str) -> None:
+    """Drop the values of a place's attributes and items."""
+    inside, as_index = (path + ".", path + "["), f"[{path}]"
+    together = "\n".join(env)  # one search through it says for most names that there is nothing
+    if not (inside[0] in together or inside[1] in together or as_index in together):
+        return
+    stale = [key for key in env if key.startswith(inside) or as_index in key]
+    for key in stale:
+        del env[key]
+
+
+def merge(envs: Iterable[Env | None]) -> Env | None:
+    """Return the environment where several paths meet; None where no path arrives."""
+    result: Env | None = None
+    for env in envs:
+        if env is None:
+            continue
+        result = dict(env) if result is None else _merge_two(result, env)
+    return result
+
+
+def _merge_two(a: Env, b: Env) -> Env:
+    """Join two environments, skipping identical values, which are nearly all of them."""
+    result = dict(a)
+    for key in compress(a, map(is_not, a.values(), map(b.get, a))):
+        other = b.get(key)
+        if other is not None:
+            result[key] = join(a[key], other)
+        elif not _is_plain(key):  # bound on one path only: read on another, it would be an error
+            del result[key]
+    for key in filterfalse(a.__contains__, b):
+        if _is_plain(key):
+            result[key] = b[key]
+    return result
+
+
+def rejoin(before: Env, after: Env) -> None:
+    """Restore declared values after a test that distinguished their options.
+
+    `if isinstance(lr, Tensor): ...` does not make ``lr: float | Tensor`` a tensor that some path
+    gives, nor ``lr: float``.
+    """
+    for key, value in before.items():
+        if isinstance(value, (Scalar, NDArray)) and _asked_for(after.get(key), value):
+            after[key] = value
+        if isinstance(value, Union) and not value.met:
+            now = after.get(key)
+            if (
+                now is not value
+                and isinstance(now, Union)
+                and set(now.options) == set(value.options)
+            ):
+                after[key] = value
+
+
+def _asked_for(now: Value | None, value: Value) -> bool:
+    """True if ``now`` joins nothing but ``value`` and tensors that a type test found."""
+    return isinstance(now, Union) and all(
+        option == value or (isinstance(option, Tensor) and option.reason.source is Source.TYPE_TEST)
+        for option in now.options
+    )
+
+
+def _is_plain(key: str) -> bool:
+    return "." not in key and "[" not in key
+
+
+def outcome(name: str) -> str:
+    """Return the key for the test whose outcome a name holds; the next assignment drops it."""
+    return f"{name}.?"
+
+
+@record
+class Flow:
+    """The environments after a statement: by falling through (None: never), break or continue."""
+
+    env: Env | None
+    breaks: tuple[Env, ...] = ()
+    continues: tuple[Env, ...] = ()
