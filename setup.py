@@ -26,16 +26,17 @@ from native import write  # noqa: E402
 
 # What most of the time goes to. The rest is imported for every file, or runs once.
 COMPILED = (
-    "absint",
-    "candidates",
-    "events",
+    "contracts",
     "findings",
-    "hotness",
-    "intent",
+    "idioms",
+    "interpreter",
+    "judgement",
     "knowledge",
     "project",
+    "suspects",
     "syntax",
     "torch_compile",
+    "values",
 )
 # Where a wheel is built, neither flake8 nor what types it has is installed.
 OPTIONS = ("--config-file=", "--ignore-missing-imports")

@@ -37,14 +37,14 @@ from judged import read_places
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.match import rule_for
 from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.knowledge import conventions
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
+from flake8_torchperf.values.cause import Cause
 
 FEW = 5  # a row that hides less does not pay for the line it takes
 LEAST_JUDGED = 4

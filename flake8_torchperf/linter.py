@@ -1,4 +1,4 @@
-"""From source text to findings: index, candidates, interpretation, sites, findings.
+"""From source text to findings: index, suspects, interpretation, sites, judgement, findings.
 
 The interpreter, the torch table and the rule pages are imported only where a file has suspects.
 """
@@ -16,30 +16,30 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.nominate import nominate, with_compiled
 from flake8_torchperf.digest import promises
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.answers import noting
 from flake8_torchperf.project.call_order import callers_first
 from flake8_torchperf.project.module_index import read_module
+from flake8_torchperf.suspects.nominate import nominate, with_compiled
 from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from flake8_torchperf.judgement.heat import Heat
-    from flake8_torchperf.values.values import Value
-    from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.suspects.nominate import Suspects
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.history.profile import Profiled
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.frequency.own_heat import Names
+    from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.judgement.site import Judged
     from flake8_torchperf.options import Options
-    from flake8_torchperf.history.profile import Profiled
     from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.suspects.nominate import Suspects
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
+    from flake8_torchperf.values.values import Value
 
 
 # The fixes that are planned where nobody asks for more: those that messages tell of.
@@ -222,15 +222,15 @@ def _prepared(
     reads: dict[str, str] | None,
 ) -> tuple[Catalogue, Analysis, Names, FunctionHeats]:
     """Return what a module is interpreted with; ``reads`` notes the files that it opens."""
-    from flake8_torchperf.values.cause import Cause
+    from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.interpreter.driver.function_analysis import module_constant
     from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.frequency.own_heat import Names
     from flake8_torchperf.knowledge.conventions import load_conventions
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.resolver import Project
+    from flake8_torchperf.values.cause import Cause
 
     catalogue = load_catalogue(options.rules)
     ignored = frozenset(cause for cause in Cause if cause.name in options.without)
@@ -263,8 +263,8 @@ def _with_contracts(
     promised = options.sync_free or analysis.project.modules_that_promise()
     if not promised and not promises("".join(analysis.project.linted.lines).encode()):
         return findings
-    from flake8_torchperf.judgement.heat import Level
     from flake8_torchperf.contracts.findings import with_contracts
+    from flake8_torchperf.judgement.heat import Level
 
     keys = frozenset(info.key for info in suspects.functions)
     whole = replace(options, scope=Level.COLD)
@@ -278,18 +278,18 @@ def _findings(
     options: Options,
     reads: dict[str, str] | None,
 ) -> list[Finding]:
-    from flake8_torchperf.judgement.heat import SAID, Level
     from flake8_torchperf.interpreter.driver import function_analysis as driver
+    from flake8_torchperf.judgement.heat import SAID, Level
+    from flake8_torchperf.judgement.judge import judge
     from flake8_torchperf.judgement.review.caller_review import CallerReview
     from flake8_torchperf.judgement.review.selection import Selection
-    from flake8_torchperf.judgement.judge import judge
 
     catalogue, analysis, names, heats = _prepared(module, compiled, options, reads)
     findings: list[Finding] = []
     profiled = _profiled(module, options)
     # What is cold by its text may have run often.
     looked_at = options.scope if profiled is None else Level.COLD
-    selection = Selection(module, analysis, heats, catalogue)
+    selection = Selection(module, analysis, heats, catalogue.kinds_when_cold())
     review = CallerReview(analysis, heats)
     try:
         if options.scope is Level.HOT:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flake8.options.manager import Option, OptionManager
 
 SCOPES = {"loop": Level.LOOP, "hot": Level.HOT, "all": Level.COLD}
-# How sure a reason must be, the surest first; `absint.domain.values.Strength` has the same names.
+# How sure a reason must be, the surest first; `values.provenance.Strength` has the same names.
 CONFIDENCES = ("stated", "inferred", "assumed")
 # What to do about values that are read to be logged.
 LOGGING = ("report", "ignore")

@@ -7,9 +7,9 @@ import traceback
 from typing import TYPE_CHECKING
 
 from flake8_torchperf import __version__
+from flake8_torchperf.history.finding_record import FindingRecord, as_rows, tell
 from flake8_torchperf.prefilter import concerns, states_contracts
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
-from flake8_torchperf.history.finding_record import Told, as_rows, tell
 
 if TYPE_CHECKING:
     import argparse
@@ -68,7 +68,7 @@ class TorchPerfPlugin:
         self.safeties: frozenset[str] | None = None
         self.found: list[Finding] = []
         # What was yielded, in plain values.
-        self.told: list[Told] = []
+        self.told: list[FindingRecord] = []
 
     @classmethod
     def add_options(cls, parser: OptionManager) -> None:
@@ -120,14 +120,14 @@ class TorchPerfPlugin:
         for told in self.told:
             yield told.line, told.column, told.text, type(self)
 
-    def _stray_contracts(self) -> list[Told]:
+    def _stray_contracts(self) -> list[FindingRecord]:
         """Return comments that begin like a contract but state none; most files have none."""
         if not states_contracts(self._lines):
             return []
         from flake8_torchperf.syntax.contract_comments import stray_contracts
 
         return [
-            Told(
+            FindingRecord(
                 comment.line,
                 comment.column,
                 f"{STRAY_CONTRACT} {problem}",
@@ -138,7 +138,7 @@ class TorchPerfPlugin:
             for comment, problem in stray_contracts(self.tree, self._lines)
         ]
 
-    def _is_reported(self, told: Told) -> bool:
+    def _is_reported(self, told: FindingRecord) -> bool:
         """True if flake8 is going to report a finding."""
         if TorchPerfPlugin._flake8 is None:
             return True
@@ -152,7 +152,7 @@ class TorchPerfPlugin:
             text = self._lines[line - 1]
         return TorchPerfPlugin._suppression.reports(told.code, self._filename, line, text)
 
-    def _without_old(self, found: list[Told]) -> list[Told]:
+    def _without_old(self, found: list[FindingRecord]) -> list[FindingRecord]:
         """Return the findings that no baseline knows."""
         path = self.options().baseline
         if path is None or not found:
@@ -162,7 +162,7 @@ class TorchPerfPlugin:
         known = known_before(found, read(path).allowed(self._filename))[0]
         return [told for index, told in enumerate(found) if index not in known]
 
-    def _findings(self) -> list[Told]:
+    def _findings(self) -> list[FindingRecord]:
         try:
             options = self.options()
             if options.cache:
@@ -178,9 +178,9 @@ class TorchPerfPlugin:
             # that names it.
             if os.environ.get("TORCHPERF_DEBUG") == "1":
                 raise
-            return [Told(1, 0, internal_error(error))]
+            return [FindingRecord(1, 0, internal_error(error))]
 
-    def _analyse(self) -> list[Told]:
+    def _analyse(self) -> list[FindingRecord]:
         from flake8_torchperf.linter import MARKED, lint_tree
 
         findings = lint_tree(
@@ -205,7 +205,7 @@ def check_files(options: Options) -> None:
     """Read baseline and profile now, to report a mistake only once. Raises `OptionError`."""
     if options.baseline is None and options.profile is None:
         return
-    from flake8_torchperf import baseline, profile
+    from flake8_torchperf.history import baseline, profile
     from flake8_torchperf.history.data_files import DataFileError
     from flake8_torchperf.options import OptionError
 

@@ -13,7 +13,7 @@ from flake8_torchperf.cache.memory import Memory
 from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.cache.store import SWEEP_EVERY, Store
 from flake8_torchperf.digest import digest
-from flake8_torchperf.history.finding_record import Told, restored
+from flake8_torchperf.history.finding_record import FindingRecord, restored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -28,9 +28,9 @@ def remembered(
     lines: Sequence[str],
     filename: str,
     memory: Memory,
-    analyse: Callable[[], list[Told]],
+    analyse: Callable[[], list[FindingRecord]],
     reads: dict[str, str],
-) -> list[Told]:
+) -> list[FindingRecord]:
     """Return the findings in ``lines``: recalled, or those of ``analyse``, which fills ``reads``.
 
     A cache that can't be written is no reason not to lint: the log says so.
@@ -54,12 +54,12 @@ def memory_of(options: Options) -> Memory:
     return Memory(Store(cache_folder(options.cache_folder)), conditions(options, ("findings",)))
 
 
-def _findings(memory: Memory, key: str) -> list[Told] | None:
+def _findings(memory: Memory, key: str) -> list[FindingRecord] | None:
     """Return the findings under a key; an entry that holds something else is a miss."""
     rows = memory.recall(key)
     if rows is None:
         return None
-    found: list[Told] = []
+    found: list[FindingRecord] = []
     for row in rows:
         told = restored(row)
         if told is None:

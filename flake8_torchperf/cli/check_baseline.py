@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from flake8.formatting.base import BaseFormatter
 
+from flake8_torchperf.cache.store import in_words
+from flake8_torchperf.cli.check_files import UNREADABLE, place_of, selected
+from flake8_torchperf.cli.parser import fail
 from flake8_torchperf.history.baseline import (
     MARK,
     NEVER,
@@ -20,9 +23,6 @@ from flake8_torchperf.history.baseline import (
     read,
     write,
 )
-from flake8_torchperf.cache.store import in_words
-from flake8_torchperf.cli.check_files import UNREADABLE, place_of, selected
-from flake8_torchperf.cli.parser import fail
 from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.plugin import TorchPerfPlugin
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
     from flake8.violation import Violation
 
-    from flake8_torchperf.history.baseline import Key
     from flake8_torchperf.cli.check_manager import Manager
-    from flake8_torchperf.history.finding_record import Place, Told
+    from flake8_torchperf.history.baseline import Key
+    from flake8_torchperf.history.finding_record import FindingRecord, Place
 
 # Entries that can be removed are named up to this many.
 _NAMED = 10
@@ -63,7 +63,7 @@ class OldFindings:
         self._baseline = read(path)
         self._gone: list[str] = []
 
-    def leave_out(self, name: str, rows: list[Any], told: dict[Place, Told]) -> list[Any]:
+    def leave_out(self, name: str, rows: list[Any], told: dict[Place, FindingRecord]) -> list[Any]:
         """Return the rows without old findings; note the entries that match nothing."""
         allowed = self._baseline.allowed(name)
         if not allowed:
@@ -163,7 +163,7 @@ def write_baseline(manager: Manager, found: Sequence[Violation]) -> str:
     were not selected, stay.
     """
     path = Path(manager.options.write_baseline)
-    by_file: dict[str, list[Told]] = {}
+    by_file: dict[str, list[FindingRecord]] = {}
     for one in found:
         told = manager.told_of(one)
         if told is not None and told.code != NEVER:

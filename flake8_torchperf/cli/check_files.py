@@ -1,7 +1,7 @@
 """Lint one file, or many at once, with flake8's machinery: file names in, flake8's rows out.
 
 A row is what flake8's `FileChecker` makes of a finding: code, line, column, text, and the line in
-which a ``# noqa`` would silence it. In rows of ours, the values of `Told` follow.
+which a ``# noqa`` would silence it. In rows of ours, the values of `FindingRecord` follow.
 
 Relied on, in flake8 6.0 to 7.5: the methods of `checker.FileChecker` that are overridden here.
 """
@@ -26,11 +26,11 @@ from flake8 import checker, defaults, processor, style_guide, utils
 from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.digest import digest
+from flake8_torchperf.history.finding_record import restored
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.prefilter import concerns, states_contracts
 from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.syntax.parsing import require_python, syntax_error
-from flake8_torchperf.history.finding_record import restored
 
 if TYPE_CHECKING:
     import argparse
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from flake8.plugins.finder import Checkers, LoadedPlugin
 
     from flake8_torchperf.cache.memory import Memory
+    from flake8_torchperf.history.finding_record import FindingRecord, Place
     from flake8_torchperf.options import Options
-    from flake8_torchperf.history.finding_record import Place, Told
 
 # A file's name, its rows, and what flake8 counted in it.
 Result: TypeAlias = "tuple[str, list[Any], dict[str, int]]"
@@ -125,7 +125,7 @@ class FileChecker(checker.FileChecker):
         return (self._made and self._made.reads) or {}
 
     @property
-    def told(self) -> dict[Place, Told]:
+    def told(self) -> dict[Place, FindingRecord]:
         """Our findings, by line, column and text."""
         found = self._made.told if self._made is not None else []
         return {one.place: one for one in found}
@@ -385,8 +385,9 @@ def _import_before(filenames: Sequence[str]) -> None:
     for callers in. The other modules that a process reads take under 2 % of its time.
     """
     from flake8_torchperf import linter  # noqa: F401
-    from flake8_torchperf.interpreter.driver import caller_review, function_analysis  # noqa: F401
     from flake8_torchperf.findings import catalogue, report  # noqa: F401
+    from flake8_torchperf.interpreter.driver import function_analysis  # noqa: F401
+    from flake8_torchperf.judgement.review import caller_review  # noqa: F401
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.module_index import read_module
     from flake8_torchperf.project.resolver import Project

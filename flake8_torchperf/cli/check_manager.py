@@ -29,8 +29,8 @@ from flake8_torchperf.cli.check_files import (
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.report.progress import Bar
 from flake8_torchperf.digest import digest
-from flake8_torchperf.suppression import Suppression
 from flake8_torchperf.history.finding_record import led, restored, rows_of
+from flake8_torchperf.suppression import Suppression
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from flake8.style_guide import StyleGuideManager
     from flake8.violation import Violation
 
-    from flake8_torchperf.history.finding_record import Place, Told
+    from flake8_torchperf.history.finding_record import FindingRecord, Place
 
 
 class Manager(checker.Manager):
@@ -54,7 +54,7 @@ class Manager(checker.Manager):
     # Report what a profile measured first, the dearest before all others.
     by_cost = False
     # Takes old findings out of a file's rows: the file, its rows, and what is known of ours.
-    leave_out: Callable[[str, list[Any], dict[Place, Told]], list[Any]] | None = None
+    leave_out: Callable[[str, list[Any], dict[Place, FindingRecord]], list[Any]] | None = None
     # Report each finding of a row by itself.
     apart = False
     # Tells of a file's comments which silence none of its rows.
@@ -86,7 +86,7 @@ class Manager(checker.Manager):
 
         Ctrl-C ends it with what is there by then.
         """
-        self.told: dict[str, dict[Place, Told]] = {}
+        self.told: dict[str, dict[Place, FindingRecord]] = {}
         self._order = sorted(display_name(name, self.options) for name in self.filenames)
         self._bar = Bar(len(self.filenames), self.options)
         try:
@@ -137,7 +137,7 @@ class Manager(checker.Manager):
             return rows
         texts = {one.place: row[4] for row, one in found if one is not None}
 
-        def is_reported(one: Told) -> bool:
+        def is_reported(one: FindingRecord) -> bool:
             return self._suppression.reports(one.code, name, one.line, texts[one.place])
 
         ours = [one for _, one in found if one is not None]
@@ -199,7 +199,7 @@ class Manager(checker.Manager):
         told = self.told[name].get(place_of(row))
         return (0.0, 0, 0) if told is None else told.measured
 
-    def told_of(self, error: Violation) -> Told | None:
+    def told_of(self, error: Violation) -> FindingRecord | None:
         """Return what is known of a finding that flake8 reports; None where it is not ours."""
         place = (error.line_number, error.column_number - 1, f"{error.code} {error.text}")
         return self.told.get(error.filename, {}).get(place)

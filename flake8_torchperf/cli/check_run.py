@@ -56,8 +56,8 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.cli.check_baseline import Findings, OldFindings
     from flake8_torchperf.cli.report.reported import Gathered
+    from flake8_torchperf.history.finding_record import FindingRecord
     from flake8_torchperf.options import Options
-    from flake8_torchperf.history.finding_record import Told
 
 
 class CheckApplication(Application):
@@ -235,7 +235,7 @@ class CheckApplication(Application):
     def _summary(self) -> str:
         """The line for a terminal, "" elsewhere."""
         assert isinstance(self.file_checker_manager, Manager)
-        found: dict[str, list[Told]] = {}
+        found: dict[str, list[FindingRecord]] = {}
         for one in self._handled or ():
             told = self.file_checker_manager.told_of(one)
             if told is not None:

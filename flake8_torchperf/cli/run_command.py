@@ -16,10 +16,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.cli.main import save, unwritable
 from flake8_torchperf.cli.parser import add_parser, fail
 from flake8_torchperf.cli.settings.options import add_settings, settings
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options
 
 if TYPE_CHECKING:

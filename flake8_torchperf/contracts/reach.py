@@ -5,20 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.calls.instances import MAKING
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Heat, Level
-from flake8_torchperf.values.values import (
-    UNKNOWN,
-    ClassValue,
-    Closure,
-    Function,
-    Instance,
-    NoneValue,
-    Scalar,
-    Value,
-    join,
-)
 from flake8_torchperf.contracts.roots import (
     Root,
     canonical,
@@ -31,7 +17,21 @@ from flake8_torchperf.contracts.roots import (
     recording_modules,
     stated_roots,
 )
+from flake8_torchperf.interpreter.calls.instances import MAKING
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_called, interpret_module
+from flake8_torchperf.judgement.heat import Heat, Level
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.values import (
+    UNKNOWN,
+    ClassValue,
+    Closure,
+    Function,
+    Instance,
+    NoneValue,
+    Scalar,
+    Value,
+    join,
+)
 
 if TYPE_CHECKING:
     import ast

@@ -13,15 +13,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.calls.call_log import COMPILE, RECORDING_MODE
-from flake8_torchperf.values.values import Closure, Function, Instance
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.digest import PROMISING, read_bytes, stamp
+from flake8_torchperf.interpreter.calls.call_log import COMPILE, RECORDING_MODE
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.judgement.frequency.own_heat import named_in
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
 from flake8_torchperf.syntax.contract_comments import contract_comments
 from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.values.values import Closure, Function, Instance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings.page import (
     CatalogueError,
     PageError,
@@ -21,7 +20,9 @@ from flake8_torchperf.findings.page import (
     read_text,
 )
 from flake8_torchperf.findings.rule import Match, Rule
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.knowledge.conventions import FILE as CONVENTIONS
+from flake8_torchperf.values.site import OWN_TRAITS, SiteKind
 
 __all__ = [
     "Catalogue",
@@ -48,6 +49,16 @@ class Catalogue:
     by_kind: Mapping[SiteKind, tuple[tuple[Rule, Match], ...]] = field(hash=False)
     called_functions: frozenset[str]
     hot: tuple[str, ...]
+
+    def kinds_when_cold(self) -> frozenset[SiteKind]:
+        """Return the kinds of sites that some rule objects to wherever they stand."""
+        return frozenset(
+            kind
+            for kind, pairs in self.by_kind.items()
+            for _, match in pairs
+            # What is compiled or transformed is looked at in any case.
+            if match.heat is Level.COLD and match.traits.isdisjoint(OWN_TRAITS)
+        )
 
     def rule(self, code: str) -> Rule | None:
         """Return the rule with this code, or None."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,18 +9,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import SAID, Level
 from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.findings.match import rule_for
+from flake8_torchperf.judgement.heat import SAID, Level
 from flake8_torchperf.judgement.site import Judged
+from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.judgement.heat import Heat, Measured
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.documentation import EvidenceSpec
+    from flake8_torchperf.judgement.heat import Heat, Measured
     from flake8_torchperf.judgement.site import JudgedSite
 
 # Evidence that is a wait for the device, whatever else it is. A copy to the device is none: one

@@ -9,9 +9,9 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.findings.heat_text import place
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.findings.heat_text import place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,10 +13,10 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings.rule import SAFETIES, ChainStep, Match, Rule
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.reserved import RESERVED
+from flake8_torchperf.values.site import SiteKind
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -6,19 +6,19 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.values import Strength, Tensor, tensor_of
-from flake8_torchperf.idioms.logging_calls import logged
-from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.findings.consecutive_reads import in_rows
 from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.findings.locate import locate
 from flake8_torchperf.findings.match import Raw, find, rule_for
 from flake8_torchperf.findings.message import HOST_READS, LOGGED, format_message, with_reason
 from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.idioms.logging_calls import logged
+from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.syntax.traversal import walk
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import Strength, Tensor, tensor_of
 
 if TYPE_CHECKING:
     import ast

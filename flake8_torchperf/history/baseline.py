@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from flake8_torchperf.history.finding_record import Told
+    from flake8_torchperf.history.finding_record import FindingRecord
 
 VERSION = 1
 MARK = "torchperf-baseline"
@@ -86,13 +86,13 @@ class Baseline:
         return found
 
 
-def key_of(told: Told) -> Key:
+def key_of(told: FindingRecord) -> Key:
     """Return the key by which a finding is compared."""
     return (told.code, told.function, without_style(told.source))
 
 
 def known_before(
-    found: Sequence[Told], allowed: Counter[Key]
+    found: Sequence[FindingRecord], allowed: Counter[Key]
 ) -> tuple[frozenset[int], Counter[Key]]:
     """Return the indices of the findings that the baseline knows, and its unmatched entries.
 
@@ -109,7 +109,7 @@ def known_before(
     return frozenset(known), +left
 
 
-def entries(found: Iterable[Told]) -> tuple[Entry, ...]:
+def entries(found: Iterable[FindingRecord]) -> tuple[Entry, ...]:
     """Return the entries for the findings of one file."""
     counts: Counter[Key] = Counter()
     sources: dict[Key, str] = {}

@@ -11,13 +11,13 @@ from flake8_torchperf.digest import digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from flake8_torchperf.judgement.heat import Measured
     from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.judgement.heat import Measured
     from flake8_torchperf.syntax.statements import Places
 
 Place: TypeAlias = "tuple[int, int, str]"
 # A finding, whole or in plain values.
-InRow = TypeVar("InRow", "Finding", "Told")
+InRow = TypeVar("InRow", "Finding", "FindingRecord")
 
 MODULE = "<module>"
 # Source text longer than this is cut, and told apart by its digest.
@@ -30,7 +30,7 @@ _TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))  # from Python 3.11
 _STYLE = re.compile(r"[\s()\"'\\]+")
 
 
-class Told(NamedTuple):
+class FindingRecord(NamedTuple):
     """A finding in plain values.
 
     Lines count from 1, columns from 0; ``end_column`` is the first one behind. ``text`` begins with
@@ -74,12 +74,12 @@ class Told(NamedTuple):
         return self.text.partition(" ")[0]
 
 
-def tell(finding: Finding, places: Places, lines: Sequence[str]) -> Told:
+def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecord:
     """Return the row of a finding in the module that ``places`` were made from."""
     node = finding.site.node
     function, last = places.around(getattr(node, "lineno", finding.line))
     statement = lines[finding.line - 1 : max(finding.end_line, last)]
-    return Told(
+    return FindingRecord(
         finding.line,
         finding.column,
         f"{finding.code} {finding.message}",
@@ -96,7 +96,9 @@ def tell(finding: Finding, places: Places, lines: Sequence[str]) -> Told:
     )
 
 
-def as_rows(found: Sequence[Told], is_reported: Callable[[Told], bool]) -> list[Told]:
+def as_rows(
+    found: Sequence[FindingRecord], is_reported: Callable[[FindingRecord], bool]
+) -> list[FindingRecord]:
     """Return the findings to print: of each row the first that is reported, for all that are.
 
     Those that are not reported stay as they are: each ``# noqa`` has something to silence.
@@ -121,7 +123,7 @@ def rows_of(
             yield one, firsts.get(id(one), [])
 
 
-def led(first: Told, others: Sequence[Told]) -> Told:
+def led(first: FindingRecord, others: Sequence[FindingRecord]) -> FindingRecord:
     """Return a finding as it is printed for others of its row as well."""
     if not others:
         return first
@@ -137,7 +139,7 @@ def _spent(measured: Measured | None) -> tuple[int, int, float]:
     return measured.times, measured.waits, measured.seconds or 0.0
 
 
-def restored(row: Sequence[object]) -> Told | None:
+def restored(row: Sequence[object]) -> FindingRecord | None:
     """Return the finding that the plain values of a row stand for, or None if they are no row."""
     match row:
         case [
@@ -159,7 +161,7 @@ def restored(row: Sequence[object]) -> Told | None:
         ]:
             place = (line, column, text, end, end_column)
             known = (cost, function, source, fixable, quiet)
-            return Told(*place, *known, ran, waits, seconds, row_number, lead)
+            return FindingRecord(*place, *known, ran, waits, seconds, row_number, lead)
     return None
 
 

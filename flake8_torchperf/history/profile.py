@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flake8_torchperf.judgement.heat import Measured
+from flake8_torchperf.digest import digest
 from flake8_torchperf.history.data_files import (
     DataFileError,
     Kind,
@@ -22,9 +22,9 @@ from flake8_torchperf.history.data_files import (
     relative,
     write_whole,
 )
-from flake8_torchperf.digest import digest
-from flake8_torchperf.syntax.statements import Statements
 from flake8_torchperf.history.finding_record import MODULE, normal_form, without_style
+from flake8_torchperf.judgement.heat import Measured
+from flake8_torchperf.syntax.statements import Statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

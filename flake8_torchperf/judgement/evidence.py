@@ -9,10 +9,10 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Set as AbstractSet
 
+    from flake8_torchperf.interpreter.engine.place import Context, Site
     from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.values.site import SiteKind
     from flake8_torchperf.values.values import Value
-    from flake8_torchperf.interpreter.engine.place import Context, Site
 
 
 @dataclass(frozen=True, slots=True, eq=False)

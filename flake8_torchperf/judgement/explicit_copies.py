@@ -10,15 +10,15 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.idioms.loop_kinds import (
     ENTRIES,
     head_of,
     takes_step,
 )
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.site import JudgedSite
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
 
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes

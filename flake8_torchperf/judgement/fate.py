@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.values import BESIDE_HOST, Tensor
+from flake8_torchperf.idioms.collective_metadata import exchanged
+from flake8_torchperf.idioms.host_names import given_to_host, moved_later, names_on_way, root
+from flake8_torchperf.idioms.loop_kinds import around_steps
+from flake8_torchperf.idioms.number_or_tensor import NumberOrTensor
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.interpreter.events.element_loops import over_elements
 from flake8_torchperf.interpreter.events.guards import (
     EXCEPT,
@@ -18,11 +18,7 @@ from flake8_torchperf.interpreter.events.guards import (
     HOST_ONLY,
     LATER,
 )
-from flake8_torchperf.idioms.loop_kinds import around_steps
-from flake8_torchperf.judgement.frequency.own_heat import waits_on_purpose
-from flake8_torchperf.idioms.collective_metadata import exchanged
-from flake8_torchperf.idioms.host_names import given_to_host, moved_later, names_on_way, root
-from flake8_torchperf.idioms.number_or_tensor import NumberOrTensor
+from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.judgement.explicit_copies import (
     AS_ARRAY,
     AS_DECLARED,
@@ -30,6 +26,10 @@ from flake8_torchperf.judgement.explicit_copies import (
     made_arrays,
     made_lists,
 )
+from flake8_torchperf.judgement.frequency.own_heat import waits_on_purpose
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import BESIDE_HOST, Tensor
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context, Site

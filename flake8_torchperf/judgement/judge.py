@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.interpreter.events.recording import names_rows, waits
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.evidence import Evidence
@@ -14,13 +11,16 @@ from flake8_torchperf.judgement.explicit_copies import asked_for
 from flake8_torchperf.judgement.fate import COMPILER_ONLY, FROM_DEVICE, added_traits
 from flake8_torchperf.judgement.frequency.frames import FrameHeats
 from flake8_torchperf.judgement.frequency.place_heat import heat
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.site import Judged, JudgedSite, Loop
 from flake8_torchperf.judgement.table import PURPOSES, WANTED, first_that_applies
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
 
 if TYPE_CHECKING:
-    from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.interpreter.engine.place import Interpreted, Site
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.heat import Heat
 
 
 def judge(result: Interpreted, heats: FunctionHeats, base: Heat | None = None) -> Judged:

@@ -9,11 +9,11 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Collection
 
-    from flake8_torchperf.values.cause import Cause
     from flake8_torchperf.judgement.heat import Heat
+    from flake8_torchperf.syntax.positions import Snippet
+    from flake8_torchperf.values.cause import Cause
     from flake8_torchperf.values.site import SiteKind
     from flake8_torchperf.values.values import Value
-    from flake8_torchperf.syntax.positions import Snippet
 
 
 @dataclass(frozen=True, slots=True)

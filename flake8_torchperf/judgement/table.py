@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.judgement import fate
+from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

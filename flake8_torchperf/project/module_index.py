@@ -465,3 +465,8 @@ def _note(table: Writers, attr: str, method: FunctionInfo) -> None:
     methods = table.setdefault(attr, [])
     if method not in methods:
         methods.append(method)
+
+
+def nested_info(node: FunctionNode, outer: str, module: ModuleMap) -> FunctionInfo:
+    """Return the info of a function nested in another, whose qualified name is ``outer``."""
+    return FunctionInfo(node.name, f"{outer}.<locals>.{node.name}", node, None, module)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from flake8 import utils
 
-from flake8_torchperf.values.values import tensor_of
 from flake8_torchperf.cli.check_files import Needs
 from flake8_torchperf.cli.check_options import CHECK
 from flake8_torchperf.cli.check_run import read_options
@@ -45,13 +44,14 @@ from flake8_torchperf.server.model import (
 )
 from flake8_torchperf.server.saved import Saved
 from flake8_torchperf.server.settings import configuration_files
+from flake8_torchperf.values.values import tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.judgement.heat import Measured
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.findings.rule import Rule
+    from flake8_torchperf.judgement.heat import Measured
     from flake8_torchperf.server.model import Reply, Request
 
 FACE = replace(CHECK, program="torchperf server", local=False)

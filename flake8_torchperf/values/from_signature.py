@@ -4,6 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.returns import (
+    HostReturn,
+    InstanceReturn,
+    ListReturn,
+    Return,
+    ScalarReturn,
+    TensorReturn,
+    TupleReturn,
+)
 from flake8_torchperf.values.named_types import instance_of
 from flake8_torchperf.values.rank import broadcast_rank
 from flake8_torchperf.values.values import (
@@ -21,15 +30,6 @@ from flake8_torchperf.values.values import (
     Tensor,
     Value,
     join_all,
-)
-from flake8_torchperf.knowledge.returns import (
-    HostReturn,
-    InstanceReturn,
-    ListReturn,
-    Return,
-    ScalarReturn,
-    TensorReturn,
-    TupleReturn,
 )
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ from flake8_torchperf.values.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flake8_torchperf.values.arguments import Argument, Arguments
     from flake8_torchperf.knowledge.table import Op
+    from flake8_torchperf.values.arguments import Argument, Arguments
 
 # Calls whose result has one dimension for each size they are given, all in a row or in one list.
 SIZED = {

@@ -36,3 +36,7 @@ class SiteKind(str, Enum):
     TORCH_CALL = "TorchCall"
     CALL = "Call"
     UNSEEN_CALL = "UnseenCall"
+
+
+# The traits that say how a site's function comes to be run; a nested function has its own.
+OWN_TRAITS = frozenset(("compiled", "fullgraph", "vmap"))

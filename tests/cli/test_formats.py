@@ -18,7 +18,7 @@ from flake8_torchperf.cli.report.formats import NAMES
 from flake8_torchperf.cli.report.github import SHOWN, annotation
 from flake8_torchperf.cli.report.reported import Reported
 from flake8_torchperf.findings.rule import SITE
-from flake8_torchperf.history.finding_record import Told
+from flake8_torchperf.history.finding_record import FindingRecord
 
 SOURCE = """\
 import torch
@@ -157,7 +157,9 @@ def test_github_annotations_escape_what_commands_are_made_of(folder: Path) -> No
     order = ["error", "warning", "notice"]
     kinds = [one[1] for one in matches if one]
     assert kinds == sorted(kinds, key=order.index)
-    one = Reported("TPF1", "50 %\r\nof: a, b", "a.py", 3, 1, Told(3, 0, "", 5, 2, "per step"))
+    one = Reported(
+        "TPF1", "50 %\r\nof: a, b", "a.py", 3, 1, FindingRecord(3, 0, "", 5, 2, "per step")
+    )
     made = annotation(one, {})
     assert made == "::warning file=a.py,line=3,endLine=5,title=TPF1::50 %25%0D%0Aof: a, b"
 

@@ -12,9 +12,9 @@ from check_run import check, torchperf
 from flake8_run import flake8
 from linting import ALL, HOT, LOOP
 
+from flake8_torchperf.history.profile import Entry, Profile, as_text, keyed, merge, parse, read
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.history.profile import Entry, Profile, as_text, keyed, merge, parse, read
 from flake8_torchperf.syntax.statements import Statements
 
 SOURCE = """\

@@ -13,11 +13,11 @@ import pytest
 from check_run import COMMAND, check, torchperf
 from flake8_run import flake8
 
-from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.cache import key as key_module
 from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.digest import digest
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options
 from flake8_torchperf.plugin import TorchPerfPlugin
 

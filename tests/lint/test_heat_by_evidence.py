@@ -1,4 +1,4 @@
-"""What decides how often code runs: stronger evidence wins over weaker, in the order of `hotness/`.
+"""What decides how often code runs: stronger evidence wins over weaker, in the order of `judgement/frequency/`.
 
 Each program holds a pair: the commented lines are reported by default, and something like them is
 found in scope `all` alone, because evidence of another strength decides there. Branches have a file

@@ -214,11 +214,11 @@ def test_nothing_to_find(source: str) -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        "absint.driver.function_analysis",
-        "absint.calls.summaries",
-        "events.graph_breaks",
-        "events.host_consumers",
-        "hotness.function_heat",
+        "interpreter.driver.function_analysis",
+        "interpreter.calls.summaries",
+        "interpreter.events.graph_breaks",
+        "interpreter.events.host_consumers",
+        "judgement.frequency.function_heat",
     ],
 )
 def test_the_interpreter_may_be_entered_at(module: str) -> None:

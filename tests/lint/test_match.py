@@ -7,10 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Cost, Heat, Level
-from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.values import NONE, Reason, Tensor, Union
 from flake8_torchperf.findings.catalogue import index, load_catalogue
 from flake8_torchperf.findings.match import chain_ends_with, find, rule_for
 from flake8_torchperf.findings.message import (
@@ -20,8 +16,12 @@ from flake8_torchperf.findings.message import (
     with_reason,
 )
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
+from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.site import JudgedSite, Loop
 from flake8_torchperf.syntax.positions import Snippet
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import NONE, Reason, Tensor, Union
 
 # The loop that the heat is of: `for grad in grads:` at line 3.
 ROUNDS = ast.parse("for grad in grads: pass").body[0]

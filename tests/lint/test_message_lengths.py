@@ -10,9 +10,6 @@ from dataclasses import replace
 
 import pytest
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Cost, Heat, Level, Measured
-from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.message import (
     LONGEST,
@@ -22,9 +19,12 @@ from flake8_torchperf.findings.message import (
     leading,
 )
 from flake8_torchperf.findings.rule import Rule
+from flake8_torchperf.judgement.heat import Cost, Heat, Level, Measured
 from flake8_torchperf.judgement.site import JudgedSite, Loop
 from flake8_torchperf.knowledge.conventions import load_conventions
 from flake8_torchperf.syntax.positions import Snippet
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
 
 LINE = 123_456
 LONGEST_COST = max(Cost, key=lambda cost: len(cost.value))

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from linting import ALL
 
-from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings import catalogue as catalogue_module
 from flake8_torchperf.findings import vocabulary
 from flake8_torchperf.findings.catalogue import (
@@ -25,6 +24,7 @@ from flake8_torchperf.findings.page import PageText, read_text
 from flake8_torchperf.findings.vocabulary import check_words
 from flake8_torchperf.judgement.site import Judged
 from flake8_torchperf.linter import lint
+from flake8_torchperf.values.site import SiteKind
 
 PAGE = """\
 +++
@@ -262,7 +262,16 @@ def texts_of(value: ast.AST, named: dict[str, str]) -> Iterator[str]:
 
 def test_no_trait_that_the_interpreter_gives_is_missing() -> None:
     package = Path(vocabulary.__file__).parents[1]
-    folders = ("absint", "candidates", "events", "hotness", "intent", "syntax", "torch_compile")
+    folders = (
+        "contracts",
+        "idioms",
+        "interpreter",
+        "judgement",
+        "suspects",
+        "syntax",
+        "torch_compile",
+        "values",
+    )
     sources = [
         path.read_text("utf-8") for name in folders for path in (package / name).rglob("*.py")
     ]

@@ -14,11 +14,11 @@ pytest.importorskip("torch")
 from fixing import unmarked
 from linting import PRELUDE
 
-from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import FixExample, read_documentation
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.findings.rule import Rule
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox

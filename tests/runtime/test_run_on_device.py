@@ -21,8 +21,8 @@ sys.path[:0] = [str(ROOT / "tools")]
 
 from torch_table.forms import holders  # noqa: E402
 
-from flake8_torchperf.judgement.heat import Level  # noqa: E402
 from flake8_torchperf.cli.run_report import as_text  # noqa: E402
+from flake8_torchperf.judgement.heat import Level  # noqa: E402
 from flake8_torchperf.options import Options  # noqa: E402
 from flake8_torchperf.runtime.workload.device_reports import NO_WAIT, UNHEARD  # noqa: E402
 from flake8_torchperf.runtime.workload.matching import FileReport, judge  # noqa: E402

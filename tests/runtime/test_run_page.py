@@ -16,8 +16,8 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("jinja2")
 
-from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.cli.run_page import SHOWN, page
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.workload.matching import judge
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow

@@ -13,9 +13,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from flake8_torchperf.judgement.heat import Level  # noqa: E402
 from flake8_torchperf.cli.run_page import page  # noqa: E402
 from flake8_torchperf.cli.run_report import as_text  # noqa: E402
+from flake8_torchperf.judgement.heat import Level  # noqa: E402
 from flake8_torchperf.options import Options  # noqa: E402
 from flake8_torchperf.runtime.workload.device_reports import NO_WAIT  # noqa: E402
 from flake8_torchperf.runtime.workload.matching import Judged, judge  # noqa: E402

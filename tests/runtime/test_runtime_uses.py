@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import read_documentation
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan

@@ -22,9 +22,9 @@ from call_waits.model import (
 )
 from call_waits.paths import Guard
 from call_waits.sources import Callee, named
-from flake8_torchperf.values.values import Tensor
 from flake8_torchperf.syntax.compile_guards import GUARDS
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
+from flake8_torchperf.values.values import Tensor
 
 # torch/overrides.py: true where an argument is no plain tensor, but a class that stands in for one.
 _STAND_INS = frozenset(

@@ -6,20 +6,20 @@ import ast
 from dataclasses import dataclass, replace
 
 from call_waits.sources import Callee
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.values import Reason, Tensor
-from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
-from flake8_torchperf.interpreter.inference.parameters import declared_parameters
-from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.findings.catalogue import Catalogue, load_catalogue
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.findings.report import report
+from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
+from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
 from flake8_torchperf.judgement.frequency.own_heat import Names
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.options import Options
+from flake8_torchperf.suspects.nominate import called_name
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import Reason, Tensor
 
 # The families of rules whose findings wait; of the second, one that reads in a loop.
 _WAITING = ("TPF10", "TPF203", "TPF206", "TPF30", "TPF401", "TPF402", "TPF403", "TPF404", "TPF405")

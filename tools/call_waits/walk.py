@@ -25,12 +25,12 @@ from call_waits.model import (
 from call_waits.paths import guards
 from call_waits.sites import Sites, Wait
 from call_waits.sources import Callee, Sources, named
+from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.values.values import (
     UNKNOWN,
     Scalar,
     Union,
 )
-from flake8_torchperf.syntax.names import is_name
 
 # Functions that call one another are followed this deep.
 _MAX_DEPTH = 8

@@ -23,11 +23,11 @@ from flake8_torchperf.digest import expect
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
 from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, decoded, read_source
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed, followed
+from flake8_torchperf.history.finding_record import rows_of
 from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 from flake8_torchperf.suppression import Suppression
 from flake8_torchperf.syntax.parsing import require_python
-from flake8_torchperf.history.finding_record import rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -12,9 +12,9 @@ from flake8.formatting.base import BaseFormatter
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.digest import digest_of
 from flake8_torchperf.findings.catalogue import load_catalogue
+from flake8_torchperf.history.finding_record import FindingRecord, without_style
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.reserved import RESERVED
-from flake8_torchperf.history.finding_record import Told, without_style
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class Reported:
     path: str
     line: int
     column: int
-    told: Told
+    told: FindingRecord
     again: int = 0
 
     @property
@@ -75,7 +75,7 @@ class Gathered(BaseFormatter):
     """A formatter that gathers the findings and writes the format's text at the end."""
 
     # Our findings in each file, set before the report begins.
-    told: Mapping[str, Mapping[Place, Told]]
+    told: Mapping[str, Mapping[Place, FindingRecord]]
 
     def after_init(self) -> None:
         """Start without findings."""
@@ -93,7 +93,7 @@ class Gathered(BaseFormatter):
     def handle(self, error: Violation) -> None:
         """Keep a finding for the end."""
         place = (error.line_number, error.column_number - 1, f"{error.code} {error.text}")
-        told = self.told.get(error.filename, {}).get(place) or Told(*place)
+        told = self.told.get(error.filename, {}).get(place) or FindingRecord(*place)
         path = as_path(error.filename)
         line, message = error.line_number, error.text
         if is_notebook(error.filename):

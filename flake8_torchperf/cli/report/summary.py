@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from flake8.statistics import Statistics
 
-    from flake8_torchperf.history.finding_record import Told
+    from flake8_torchperf.history.finding_record import FindingRecord
 
 # The codes that are named, the most frequent first; the others are dots.
 _NAMED = 3
@@ -27,7 +27,7 @@ def wanted(options: argparse.Namespace) -> bool:
     return people and not options.output_file and sys.stdout.isatty()
 
 
-def summary(found: Mapping[str, Iterable[Told]]) -> str:
+def summary(found: Mapping[str, Iterable[FindingRecord]]) -> str:
     """Return one line about the findings of each file; "" if there are none."""
     told = [one for ones in found.values() for one in ones]
     if not told:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.findings.heat_text import duration
 from flake8_torchperf.findings.message import printable
-from flake8_torchperf.linter import lint
 from flake8_torchperf.history.profile import SHOWN, Profiled, read
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.linter import lint
 from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.syntax.statements import Statements
 

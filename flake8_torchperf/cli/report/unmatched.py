@@ -76,7 +76,7 @@ def functions_of(text: str) -> set[str]:
 def _matches(glob: str, name: str) -> bool:
     """True if the glob matches the name; a glob without a dot matches the bare name.
 
-    The same rule as in `hotness.own_heat.matches_glob`.
+    The same rule as in `judgement.frequency.own_heat.matches_glob`.
     """
     bare = name if "." in glob else name.rpartition(".")[2]
     return bool(bare) and not name.endswith(".") and fnmatchcase(bare, glob)

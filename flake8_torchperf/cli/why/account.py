@@ -6,8 +6,11 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.findings.heat_text import hidden_by, place, reason_for
 from flake8_torchperf.judgement.heat import FREE, Level
+from flake8_torchperf.linter import lint, values_in
+from flake8_torchperf.project.resolver import split_lines
+from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
     BoundMethod,
@@ -25,15 +28,12 @@ from flake8_torchperf.values.values import (
     UnknownValue,
     tensor_of,
 )
-from flake8_torchperf.findings.heat_text import hidden_by, place, reason_for
-from flake8_torchperf.linter import lint, values_in
-from flake8_torchperf.project.resolver import split_lines
 
 if TYPE_CHECKING:
-    from flake8_torchperf.judgement.heat import Heat
-    from flake8_torchperf.values.values import Value
     from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.options import Options
+    from flake8_torchperf.values.values import Value
 
 # Causes that leave a place out because its wait is wanted or costs nothing, not because of how
 # often it runs.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.values import Strength, tensor_of
-from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.findings.message import FIXABLE
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.registry import load
 from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
+from flake8_torchperf.values.values import Strength, tensor_of
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit, Finding

@@ -17,10 +17,10 @@ from flake8_torchperf.syntax.traversal import DEFINITIONS, FUNCTIONS, Nodes, chi
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from flake8_torchperf.values.site import SiteKind
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.judgement.site import JudgedSite
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
+    from flake8_torchperf.values.site import SiteKind
 
 _BUILTIN = frozenset(dir(builtins))
 _LAZY = (*FUNCTIONS, ast.Lambda)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.numbers import is_whole
 from flake8_torchperf.fixes.safe.fill_on_device import CONSTANTS
 from flake8_torchperf.fixes.shared.tensors import bindings
+from flake8_torchperf.values.values import Strength, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,10 +8,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.safe.fill_element import assignment, is_number, is_view
+from flake8_torchperf.values.values import Strength, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.pieces.numbers import is_real
 from flake8_torchperf.fixes.shared.tensors import is_tensor
 from flake8_torchperf.fixes.shared.texts import can_be_made_before, is_number_parameter
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.values.values import Strength, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

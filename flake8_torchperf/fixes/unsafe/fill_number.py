@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.values import Tensor
 from flake8_torchperf.fixes.safe.fill_on_device import filled, rewrite
+from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit

@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.tensors import bindings, is_cheap, is_tensor
+from flake8_torchperf.values.values import Strength, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

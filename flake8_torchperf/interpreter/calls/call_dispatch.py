@@ -8,6 +8,40 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.interpreter.calls import closures, instances, summaries
 from flake8_torchperf.interpreter.calls.call_log import note_outward
+from flake8_torchperf.interpreter.engine.dispatch import apply, evaluate
+from flake8_torchperf.interpreter.events import (
+    accumulation,
+    graph_breaks,
+    host_consumers,
+    input_pipeline,
+    transfers,
+    waiting_wrappers,
+)
+from flake8_torchperf.interpreter.events.guards import LATER
+from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.inference.tensor_api import (
+    MODULE_METHODS,
+    READS,
+    knows_arrays,
+    of_a_size,
+    told_by_call,
+    told_by_cast,
+)
+from flake8_torchperf.interpreter.inference.usage_inference import OF_CONTAINERS
+from flake8_torchperf.interpreter.models import (
+    builtin_functions,
+    container_methods,
+    containers,
+    tensor_methods,
+    torch_call_waits,
+    torch_classes,
+    torch_functions,
+    wrappers,
+)
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
+from flake8_torchperf.interpreter.transfer import attributes
+from flake8_torchperf.interpreter.transfer.call_arguments import evaluate_arguments
+from flake8_torchperf.syntax.traversal import changes_in
 from flake8_torchperf.values import host_data
 from flake8_torchperf.values.arguments import Arguments
 from flake8_torchperf.values.provenance import Source
@@ -38,46 +72,12 @@ from flake8_torchperf.values.values import (
     Value,
     join_all,
 )
-from flake8_torchperf.interpreter.engine.dispatch import apply, evaluate
-from flake8_torchperf.interpreter.inference.tensor_api import (
-    MODULE_METHODS,
-    READS,
-    knows_arrays,
-    of_a_size,
-    told_by_call,
-    told_by_cast,
-)
-from flake8_torchperf.interpreter.inference.usage_inference import OF_CONTAINERS
-from flake8_torchperf.interpreter.models import (
-    builtin_functions,
-    container_methods,
-    containers,
-    tensor_methods,
-    torch_call_waits,
-    torch_classes,
-    torch_functions,
-    wrappers,
-)
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
-from flake8_torchperf.interpreter.transfer import attributes
-from flake8_torchperf.interpreter.transfer.call_arguments import evaluate_arguments
-from flake8_torchperf.interpreter.events import (
-    accumulation,
-    graph_breaks,
-    host_consumers,
-    input_pipeline,
-    transfers,
-    waiting_wrappers,
-)
-from flake8_torchperf.interpreter.events.recording import emit
-from flake8_torchperf.interpreter.events.guards import LATER
-from flake8_torchperf.syntax.traversal import changes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.store import Env
 
 
 def call(node: ast.Call, env: Env, ctx: Context) -> Value:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.analysis import SeenCall
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method, torch_kind
 from flake8_torchperf.values.values import (
     BoundMethod,
     ClassValue,
@@ -22,15 +24,13 @@ from flake8_torchperf.values.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.interpreter.engine.analysis import SeenCall
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method, torch_kind
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterator
 
-    from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.arguments import Arguments
 
 # What these are given is their own business: they run nothing of ours but what they are handed.
 KNOWN_LIBRARIES = frozenset(("torch", "builtins", "numpy", *sys.stdlib_module_names))

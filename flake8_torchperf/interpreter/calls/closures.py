@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.calls import summaries
 from flake8_torchperf.interpreter.calls.call_log import note
+from flake8_torchperf.interpreter.engine.analysis import MAX_CALL_DEPTH
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
+from flake8_torchperf.interpreter.inference.parameters import parameters_of
+from flake8_torchperf.syntax.traversal import FUNCTIONS
 from flake8_torchperf.values.provenance import MAX_FACTS_TOLD, Reason
 from flake8_torchperf.values.values import (
     NONE,
@@ -24,18 +29,13 @@ from flake8_torchperf.values.values import (
     join,
     join_all,
 )
-from flake8_torchperf.interpreter.engine.analysis import MAX_CALL_DEPTH
-from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
-from flake8_torchperf.interpreter.inference.parameters import parameters_of
-from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.values.store import Env
-    from flake8_torchperf.interpreter.engine.place import Context
 
 
 @dataclass(frozen=True, slots=True)

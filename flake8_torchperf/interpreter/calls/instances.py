@@ -8,6 +8,28 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpreter.calls import summaries
 from flake8_torchperf.interpreter.calls.call_log import note
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of, evaluate
+from flake8_torchperf.interpreter.inference.tensor_api import foreign
+from flake8_torchperf.interpreter.models import (
+    torch_call_waits,
+    torch_classes,
+    torch_containers,
+    wrappers,
+)
+from flake8_torchperf.interpreter.stated_types.annotations import (
+    annotated,
+    record_fields,
+    record_kind,
+)
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
+    find_method,
+    lineage,
+    torch_kind,
+)
+from flake8_torchperf.interpreter.stated_types.docstrings import documented
+from flake8_torchperf.project.module_index import REGISTERING
+from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.named_types import TENSOR_CLASSES, WRAPPERS
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
@@ -29,31 +51,13 @@ from flake8_torchperf.values.values import (
     tensor_of,
     union,
 )
-from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of, evaluate
-from flake8_torchperf.interpreter.inference.tensor_api import foreign
-from flake8_torchperf.interpreter.models import (
-    torch_call_waits,
-    torch_classes,
-    torch_containers,
-    wrappers,
-)
-from flake8_torchperf.interpreter.stated_types.annotations import annotated, record_fields, record_kind
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
-    find_method,
-    lineage,
-    torch_kind,
-)
-from flake8_torchperf.interpreter.stated_types.docstrings import documented
-from flake8_torchperf.project.module_index import REGISTERING
-from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.arguments import Arguments
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
+    from flake8_torchperf.values.arguments import Arguments
+    from flake8_torchperf.values.store import Env
 
 
 def record_attribute(owner: Sequence, name: str, ctx: Context) -> Value | None:

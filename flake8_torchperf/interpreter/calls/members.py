@@ -6,6 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.interpreter.calls import instances
+from flake8_torchperf.interpreter.engine.dispatch import attribute_of
+from flake8_torchperf.interpreter.events.transfers import EMPTY
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
 from flake8_torchperf.values import host_data
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.host_data import MOVES, host_batch_item
@@ -37,9 +40,6 @@ from flake8_torchperf.values.values import (
     Value,
     join_all,
 )
-from flake8_torchperf.interpreter.engine.dispatch import attribute_of
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
-from flake8_torchperf.interpreter.events.transfers import EMPTY
 
 if TYPE_CHECKING:
     import ast

@@ -6,6 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.stated_types.annotations import annotated
+from flake8_torchperf.interpreter.stated_types.docstrings import documented_result
+from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.combining import for_better_reason
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.provenance import Source
@@ -27,17 +31,13 @@ from flake8_torchperf.values.values import (
     tensor_of,
     without,
 )
-from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.stated_types.annotations import annotated
-from flake8_torchperf.interpreter.stated_types.docstrings import documented_result
-from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.values.store import Env
 
 
 def worth_interpreting(stated: Value, info: FunctionInfo) -> bool:

@@ -18,6 +18,13 @@ from flake8_torchperf.interpreter.calls.return_values import (
     returns_annotation,
     worth_interpreting,
 )
+from flake8_torchperf.interpreter.engine.analysis import MAX_CALL_DEPTH
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.engine.dispatch import run_block
+from flake8_torchperf.interpreter.engine.place import Context
+from flake8_torchperf.interpreter.inference.parameters import declared_parameters
+from flake8_torchperf.interpreter.stated_types.annotations import record
+from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.values.devices import SOMETIMES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.store import bind, forget_inside
@@ -40,19 +47,12 @@ from flake8_torchperf.values.values import (
     join,
     tensor_of,
 )
-from flake8_torchperf.interpreter.engine.analysis import MAX_CALL_DEPTH
-from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.engine.dispatch import run_block
-from flake8_torchperf.interpreter.engine.place import Context
-from flake8_torchperf.interpreter.inference.parameters import declared_parameters
-from flake8_torchperf.interpreter.stated_types.annotations import record
-from flake8_torchperf.syntax.binding_statements import binding_statements
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.arguments import Argument, Arguments
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+    from flake8_torchperf.values.arguments import Argument, Arguments
+    from flake8_torchperf.values.store import Env
 
 # A function longer than this is interpreted where it stands, but not for its callers.
 MAX_SUMMARY_LINES = 250

@@ -5,7 +5,19 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.module_roles import is_kernel
 from flake8_torchperf.interpreter.calls import summaries
+from flake8_torchperf.interpreter.driver.registry import fill_tables
+from flake8_torchperf.interpreter.engine.analysis import Analysis, Budget
+from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
+from flake8_torchperf.interpreter.engine.place import Context, Frame, Interpreted, Pending, Site
+from flake8_torchperf.interpreter.events import graph_breaks
+from flake8_torchperf.interpreter.inference.from_callers import take_results
+from flake8_torchperf.interpreter.inference.parameters import declared_parameters
+from flake8_torchperf.interpreter.transfer import assignment
+from flake8_torchperf.project.module_index import nested_info
+from flake8_torchperf.syntax.positions import Snippet
+from flake8_torchperf.syntax.traversal import FUNCTIONS
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import (
     UNKNOWN,
@@ -14,22 +26,10 @@ from flake8_torchperf.values.values import (
     Value,
     join,
 )
-from flake8_torchperf.interpreter.driver.registry import fill_tables
-from flake8_torchperf.interpreter.engine.analysis import Analysis, Budget
-from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
-from flake8_torchperf.interpreter.engine.place import Context, Frame, Interpreted, Pending, Site
-from flake8_torchperf.interpreter.inference.from_callers import take_results
-from flake8_torchperf.interpreter.inference.parameters import declared_parameters
-from flake8_torchperf.interpreter.transfer import assignment
-from flake8_torchperf.interpreter.events import graph_breaks
-from flake8_torchperf.judgement.frequency.function_heat import nested_info
-from flake8_torchperf.judgement.frequency.own_heat import is_kernel
-from flake8_torchperf.syntax.positions import Snippet
-from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+    from flake8_torchperf.values.store import Env
 
 fill_tables()
 
@@ -149,8 +149,8 @@ def _run_nested(item: Pending, module: ModuleMap) -> None:
 
 def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
     """Return the value of a module-level name, by its annotation or else by its assignments."""
-    from flake8_torchperf.values.values import Reason
     from flake8_torchperf.interpreter.stated_types.annotations import annotated
+    from flake8_torchperf.values.values import Reason
 
     if name in module.annotations:
         reason = Reason(f"annotation of `{name}`")

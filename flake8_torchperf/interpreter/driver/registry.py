@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 
 from flake8_torchperf.interpreter.calls import call_dispatch, instances, members
-from flake8_torchperf.values.values import Instance
 from flake8_torchperf.interpreter.engine import dispatch
+from flake8_torchperf.interpreter.events.guards import after_leaving
 from flake8_torchperf.interpreter.transfer import (
     attributes,
     comprehensions,
@@ -15,7 +15,7 @@ from flake8_torchperf.interpreter.transfer import (
     statements,
     subscripts,
 )
-from flake8_torchperf.interpreter.events.guards import after_leaving
+from flake8_torchperf.values.values import Instance
 
 
 def fill_tables() -> None:

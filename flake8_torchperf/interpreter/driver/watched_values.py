@@ -6,9 +6,12 @@ import ast
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.values import UNKNOWN, Value
-from flake8_torchperf.interpreter.driver.function_analysis import interpret_function, interpret_module
+from flake8_torchperf.interpreter.driver.function_analysis import (
+    interpret_function,
+    interpret_module,
+)
 from flake8_torchperf.interpreter.engine.dispatch import EXPRESSIONS
+from flake8_torchperf.values.values import UNKNOWN, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

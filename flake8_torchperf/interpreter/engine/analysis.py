@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.knowledge.conventions import load_conventions
 from flake8_torchperf.values.named_types import builtin_name
 from flake8_torchperf.values.values import (
     UNKNOWN,
@@ -14,13 +15,11 @@ from flake8_torchperf.values.values import (
     Function,
     Value,
 )
-from flake8_torchperf.knowledge.conventions import load_conventions
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable
 
-    from flake8_torchperf.values.cause import Cause
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.project.module_index import (
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     )
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
+    from flake8_torchperf.values.cause import Cause
 
 # Expressions evaluated for one function, callees included, before the rest counts as Unknown.
 STEPS_PER_FUNCTION = 20_000

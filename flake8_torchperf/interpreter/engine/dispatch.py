@@ -9,11 +9,11 @@ import ast
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
+from flake8_torchperf.interpreter.engine.analysis import MAX_EXPRESSION_DEPTH
+from flake8_torchperf.interpreter.engine.place import Context
 from flake8_torchperf.values.arguments import Arguments
 from flake8_torchperf.values.store import Env, Flow
 from flake8_torchperf.values.values import UNKNOWN, Value
-from flake8_torchperf.interpreter.engine.analysis import MAX_EXPRESSION_DEPTH
-from flake8_torchperf.interpreter.engine.place import Context
 
 Expression: TypeAlias = Callable[[Any, Env, Context], Value]
 Simple: TypeAlias = Callable[[Any, Env, Context], None]

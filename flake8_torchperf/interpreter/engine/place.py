@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Collection
 
-    from flake8_torchperf.values.cause import Cause
-    from flake8_torchperf.values.site import SiteKind
     from flake8_torchperf.interpreter.engine.analysis import Analysis, Budget
     from flake8_torchperf.project.module_index import (
         ClassInfo,
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
         ModuleMap,
     )
     from flake8_torchperf.syntax.positions import Snippet
+    from flake8_torchperf.values.cause import Cause
+    from flake8_torchperf.values.site import SiteKind
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -6,8 +6,12 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.events.leaked_gradients import ends_graph
+from flake8_torchperf.interpreter.events.recording import emit, names_rows
+from flake8_torchperf.knowledge.batching import ROW_BY_ROW, ROW_BY_ROW_METHODS
+from flake8_torchperf.knowledge.graph_breaks import breaking_calls
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.site import OWN_TRAITS, SiteKind
 from flake8_torchperf.values.values import (
     UNKNOWN,
     BoundMethod,
@@ -20,15 +24,10 @@ from flake8_torchperf.values.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.interpreter.events.leaked_gradients import ends_graph
-from flake8_torchperf.interpreter.events.recording import emit, names_rows
-from flake8_torchperf.interpreter.events.guards import OWN_TRAITS
-from flake8_torchperf.knowledge.batching import ROW_BY_ROW, ROW_BY_ROW_METHODS
-from flake8_torchperf.knowledge.graph_breaks import breaking_calls
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.arguments import Arguments
 
 # Switches of torch._dynamo.config that keep an operation from breaking the graph.
 SWITCHED_OFF = {

@@ -5,24 +5,24 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.store import outcome
-from flake8_torchperf.values.values import UNKNOWN, NoneValue, Told, Union
-from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
+from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.syntax.compile_guards import guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
 from flake8_torchperf.syntax.traversal import round_counters, walk
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.store import outcome
+from flake8_torchperf.values.values import UNKNOWN, NoneValue, Told, Union
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.values.store import Env
 
 
 class Guard(NamedTuple):
@@ -258,10 +258,6 @@ def _counts_steps(every: ast.BinOp) -> bool:
     return not (
         isinstance(node, ast.Call) or (isinstance(node, ast.Attribute) and node.attr == "shape")
     )
-
-
-# The traits that say how a site's function comes to be run; a nested function has its own.
-OWN_TRAITS = frozenset(("compiled", "fullgraph", "vmap"))
 
 
 def sides(test: ast.expr, env: Env, ctx: Context) -> tuple[Context, Context]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.store import path_of
-from flake8_torchperf.values.values import ClassValue, Function
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
 from flake8_torchperf.interpreter.events.guards import gradients_off
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import walk
+from flake8_torchperf.values.store import path_of
+from flake8_torchperf.values.values import ClassValue, Function
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

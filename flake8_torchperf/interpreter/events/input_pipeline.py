@@ -5,6 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.module_roles import is_beside_steps
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.events.transfers import PAGEABLE, PINNED
+from flake8_torchperf.project.resolver import read_file
 from flake8_torchperf.values.arguments import Argument
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
@@ -16,16 +21,11 @@ from flake8_torchperf.values.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.events.recording import emit
-from flake8_torchperf.interpreter.events.transfers import PAGEABLE, PINNED
-from flake8_torchperf.judgement.frequency.own_heat import is_beside_steps
-from flake8_torchperf.project.resolver import read_file
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.values.arguments import Arguments
 
 LOADER = "torch.utils.data.DataLoader"
 # A loader whose workers end with each pass over it.

@@ -6,6 +6,14 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.data_freshness import DataFreshness
+from flake8_torchperf.idioms.loop_kinds import plain_names
+from flake8_torchperf.idioms.number_or_tensor import made_a_tensor
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.events.guards import WAITED_FOR
+from flake8_torchperf.interpreter.events.recording import early, emit
+from flake8_torchperf.interpreter.inference.argument_writes import may_fill
+from flake8_torchperf.syntax.traversal import changes_in, once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import MADE, SOMETIMES
 from flake8_torchperf.values.provenance import Source, Strength
@@ -23,23 +31,15 @@ from flake8_torchperf.values.values import (
     tensor_of,
     weaken,
 )
-from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.inference.argument_writes import may_fill
-from flake8_torchperf.interpreter.events.recording import early, emit
-from flake8_torchperf.interpreter.events.guards import WAITED_FOR
-from flake8_torchperf.idioms.loop_kinds import plain_names
-from flake8_torchperf.idioms.data_freshness import DataFreshness
-from flake8_torchperf.idioms.number_or_tensor import made_a_tensor
-from flake8_torchperf.syntax.traversal import changes_in, once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flake8_torchperf.values.arguments import Arguments
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.knowledge.table import Op
     from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.values.arguments import Arguments
+    from flake8_torchperf.values.store import Env
 
 # A tensor made of numbers alone can as well be made on the device; data has to be copied.
 FACTORY, PYTHON, NUMPY = NAMED = MADE  # these have traits

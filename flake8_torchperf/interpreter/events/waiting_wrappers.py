@@ -9,17 +9,17 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.values import UNKNOWN, tensor_of
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import emit, emit_read
 from flake8_torchperf.syntax.names import named_parameters
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import UNKNOWN, tensor_of
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.arguments import Arguments
-    from flake8_torchperf.values.values import Function
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.values.arguments import Arguments
+    from flake8_torchperf.values.values import Function
 
 # The trait of a wait that a helper does for its caller.
 IN_HELPER = "in-helper"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.values import Function, Value
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.project.module_index import ANY, FunctionInfo
+from flake8_torchperf.values.values import Function, Value
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis

@@ -9,11 +9,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.provenance import Source
-from flake8_torchperf.values.values import UNKNOWN, Function, Reason, Strength, Tensor, Value
 from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
+from flake8_torchperf.values.provenance import Source
+from flake8_torchperf.values.values import UNKNOWN, Function, Reason, Strength, Tensor, Value
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis

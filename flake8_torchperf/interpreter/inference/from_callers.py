@@ -9,15 +9,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.values import Function, Tensor, Value
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.inference.usage import Use
 from flake8_torchperf.interpreter.inference.usage_inference import USES, Evidence, evidence_of
+from flake8_torchperf.values.values import Function, Tensor, Value
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.values.store import Env
 
 # By the function: why what it returns is a tensor, by its place among several results (-1: alone).
 RETURNED: Cache[str, dict[int, str]] = Cache("results as callers use them")

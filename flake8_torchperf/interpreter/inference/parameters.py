@@ -7,6 +7,13 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.inference.from_callees import told_by_callees
+from flake8_torchperf.interpreter.inference.usage_inference import Evidence, evidence_of
+from flake8_torchperf.interpreter.stated_types.annotations import annotated
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
+from flake8_torchperf.interpreter.stated_types.docstrings import documented, documented_as_boolean
+from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
     NONE,
@@ -24,13 +31,6 @@ from flake8_torchperf.values.values import (
     tensor_of,
     union,
 )
-from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.inference.from_callees import told_by_callees
-from flake8_torchperf.interpreter.inference.usage_inference import Evidence, evidence_of
-from flake8_torchperf.interpreter.stated_types.annotations import annotated
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
-from flake8_torchperf.interpreter.stated_types.docstrings import documented, documented_as_boolean
-from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 
 if TYPE_CHECKING:
     from collections.abc import Callable

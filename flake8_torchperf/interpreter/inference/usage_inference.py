@@ -11,7 +11,6 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
-from flake8_torchperf.values.values import NONE, UNKNOWN, Value, union
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.inference.tensor_api import (
     MODULE_METHODS,
@@ -35,6 +34,7 @@ from flake8_torchperf.interpreter.inference.usage import Use, value_of
 from flake8_torchperf.knowledge.returns import TensorReturn
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.syntax.traversal import DEFINITIONS, PLAIN, children, put_children
+from flake8_torchperf.values.values import NONE, UNKNOWN, Value, union
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis

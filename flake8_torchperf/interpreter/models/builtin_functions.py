@@ -5,6 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.row_storage import listed_calls
+from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of
+from flake8_torchperf.interpreter.events.guards import HOST_ONLY
+from flake8_torchperf.interpreter.events.recording import emit_read, looked_at
+from flake8_torchperf.interpreter.models import builtin_reductions, containers, einops, wrappers
+from flake8_torchperf.interpreter.stated_types.annotations import annotated
+from flake8_torchperf.interpreter.transfer.iteration import BESIDE_LIST, added_up, unpack_reads
+from flake8_torchperf.interpreter.transfer.operators import binary, formatted
+from flake8_torchperf.knowledge.logging_calls import LEVELS
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.elements import element_of, paired
@@ -40,22 +49,13 @@ from flake8_torchperf.values.values import (
     tensor_of,
     weaken,
 )
-from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of
-from flake8_torchperf.interpreter.models import builtin_reductions, containers, einops, wrappers
-from flake8_torchperf.interpreter.stated_types.annotations import annotated
-from flake8_torchperf.interpreter.transfer.iteration import BESIDE_LIST, added_up, unpack_reads
-from flake8_torchperf.interpreter.transfer.operators import binary, formatted
-from flake8_torchperf.interpreter.events.recording import emit_read, looked_at
-from flake8_torchperf.interpreter.events.guards import HOST_ONLY
-from flake8_torchperf.idioms.row_storage import listed_calls
-from flake8_torchperf.knowledge.logging_calls import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.values.store import Env
-    from flake8_torchperf.interpreter.engine.place import Context
 
 CONVERSIONS = {
     "float": "float", "int": "int", "bool": "bool", "complex": "complex", "round": "number",

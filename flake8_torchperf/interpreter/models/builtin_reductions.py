@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.dispatch import apply
+from flake8_torchperf.interpreter.events.recording import emit, emit_read, tells
+from flake8_torchperf.interpreter.models import containers
 from flake8_torchperf.values.arguments import Argument, Arguments
 from flake8_torchperf.values.combining import may_be_number
 from flake8_torchperf.values.elements import element_of
@@ -19,16 +22,13 @@ from flake8_torchperf.values.values import (
     join_all,
     tensor_of,
 )
-from flake8_torchperf.interpreter.engine.dispatch import apply
-from flake8_torchperf.interpreter.models import containers
-from flake8_torchperf.interpreter.events.recording import emit, emit_read, tells
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable
 
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.store import Env
 
 REDUCTIONS = frozenset(("max", "min", "sum", "any", "all", "sorted"))
 

@@ -6,6 +6,11 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.dispatch import evaluate
+from flake8_torchperf.interpreter.events.recording import emit_read, looked_at
+from flake8_torchperf.interpreter.models import builtin_reductions, torch_classes
+from flake8_torchperf.interpreter.transfer import assignment, subscripts
+from flake8_torchperf.interpreter.transfer.operators import formatted, sought
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.store import Env, path_of
@@ -25,15 +30,10 @@ from flake8_torchperf.values.values import (
     Value,
     join,
 )
-from flake8_torchperf.interpreter.engine.dispatch import evaluate
-from flake8_torchperf.interpreter.models import builtin_reductions, torch_classes
-from flake8_torchperf.interpreter.transfer import assignment, subscripts
-from flake8_torchperf.interpreter.transfer.operators import formatted, sought
-from flake8_torchperf.interpreter.events.recording import emit_read, looked_at
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.arguments import Arguments
 
 
 def call_method(

@@ -6,6 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.place import LoopPlace
+from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.values.arguments import Argument, Arguments
 from flake8_torchperf.values.elements import element_of, paired
 from flake8_torchperf.values.values import (
@@ -21,12 +23,10 @@ from flake8_torchperf.values.values import (
     join,
     tensor_of,
 )
-from flake8_torchperf.interpreter.engine.place import LoopPlace
-from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.store import Env
 
 
 def summed(value: Value, start: Value) -> Value:

@@ -5,6 +5,23 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.events.guards import HOST_ONLY
+from flake8_torchperf.interpreter.events.recording import early, emit_read, tells
+from flake8_torchperf.interpreter.models.torch_signatures import (
+    device_argument,
+    device_of,
+    dtype_of,
+    legacy_dtype,
+    of_data,
+    on_device,
+    on_host,
+    resolve,
+    result_device,
+    with_dtype,
+)
+from flake8_torchperf.interpreter.models.torch_waits import parameter_operation, sites_of
+from flake8_torchperf.syntax.names import called_a_device
 from flake8_torchperf.values.devices import SOMETIMES
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.rank import with_rank
@@ -28,29 +45,12 @@ from flake8_torchperf.values.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.interpreter.models.torch_signatures import (
-    device_argument,
-    device_of,
-    dtype_of,
-    legacy_dtype,
-    of_data,
-    on_device,
-    on_host,
-    resolve,
-    result_device,
-    with_dtype,
-)
-from flake8_torchperf.interpreter.models.torch_waits import parameter_operation, sites_of
-from flake8_torchperf.interpreter.events import transfers
-from flake8_torchperf.interpreter.events.recording import early, emit_read, tells
-from flake8_torchperf.interpreter.events.guards import HOST_ONLY
-from flake8_torchperf.syntax.names import called_a_device
 
 if TYPE_CHECKING:
     import ast
 
-    from flake8_torchperf.values.arguments import Argument, Arguments
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.arguments import Argument, Arguments
 
 READS = {
     "item": "number", "__bool__": "bool", "__int__": "int", "__float__": "float",

@@ -6,6 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.inference.parameters import literal_default
+from flake8_torchperf.interpreter.models.torch_containers import lies_on_host
+from flake8_torchperf.knowledge.call_waits import load
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
@@ -21,16 +25,12 @@ from flake8_torchperf.values.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.interpreter.inference.parameters import literal_default
-from flake8_torchperf.interpreter.models.torch_containers import lies_on_host
-from flake8_torchperf.interpreter.events.recording import emit
-from flake8_torchperf.knowledge.call_waits import load
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.arguments import Argument, Arguments
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.knowledge.call_waits import Asked, Way
+    from flake8_torchperf.values.arguments import Argument, Arguments
 
 _PREFIX = "torch."
 

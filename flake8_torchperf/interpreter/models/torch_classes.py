@@ -6,6 +6,14 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.dispatch import apply
+from flake8_torchperf.interpreter.events import input_pipeline
+from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.inference.parameters import parameters_of
+from flake8_torchperf.interpreter.models import torch_call_waits, torch_containers, wrappers
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
+from flake8_torchperf.knowledge.returns import TensorReturn
+from flake8_torchperf.project.module_index import REGISTERING
 from flake8_torchperf.values.arguments import Arguments, kinds
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.from_signature import value_of_return
@@ -28,14 +36,6 @@ from flake8_torchperf.values.values import (
     tensor_of,
     union,
 )
-from flake8_torchperf.interpreter.engine.dispatch import apply
-from flake8_torchperf.interpreter.inference.parameters import parameters_of
-from flake8_torchperf.interpreter.models import torch_call_waits, torch_containers, wrappers
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
-from flake8_torchperf.interpreter.events import input_pipeline
-from flake8_torchperf.interpreter.events.recording import emit
-from flake8_torchperf.knowledge.returns import TensorReturn
-from flake8_torchperf.project.module_index import REGISTERING
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context

@@ -5,20 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.arguments import Arguments, kind_of
-from flake8_torchperf.values.from_signature import value_of_return
-from flake8_torchperf.values.named_types import LEGACY_TENSORS
-from flake8_torchperf.values.rank import FIXED, with_rank
-from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.values import (
-    BESIDE_HOST,
-    Reason,
-    Scalar,
-    Sequence,
-    Tensor,
-    Value,
-    tensor_of,
-)
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.models import torch_classes, torch_overrides, wrappers
 from flake8_torchperf.interpreter.models.torch_signatures import (
     KIND_DTYPES,
@@ -34,8 +22,20 @@ from flake8_torchperf.interpreter.models.torch_waits import (
     sites_of,
 )
 from flake8_torchperf.suspects.nominate import PER_PARAMETER
-from flake8_torchperf.interpreter.events import transfers
-from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.values.arguments import Arguments, kind_of
+from flake8_torchperf.values.from_signature import value_of_return
+from flake8_torchperf.values.named_types import LEGACY_TENSORS
+from flake8_torchperf.values.rank import FIXED, with_rank
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import (
+    BESIDE_HOST,
+    Reason,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    tensor_of,
+)
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context

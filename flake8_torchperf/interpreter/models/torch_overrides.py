@@ -9,6 +9,21 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.dispatch import apply
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.events.recording import early, emit, emit_read, tells
+from flake8_torchperf.interpreter.models.torch_signatures import (
+    device_argument,
+    device_of,
+    legacy_dtype,
+    of_data,
+    on_device,
+    resolve,
+    result_device,
+    shown_tensor,
+    with_dtype,
+)
+from flake8_torchperf.interpreter.models.torch_waits import must_be_tensors
 from flake8_torchperf.values.arguments import Argument, Arguments
 from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.elements import element_of
@@ -35,21 +50,6 @@ from flake8_torchperf.values.values import (
     join_all,
     tensor_of,
 )
-from flake8_torchperf.interpreter.engine.dispatch import apply
-from flake8_torchperf.interpreter.models.torch_signatures import (
-    device_argument,
-    device_of,
-    legacy_dtype,
-    of_data,
-    on_device,
-    resolve,
-    result_device,
-    shown_tensor,
-    with_dtype,
-)
-from flake8_torchperf.interpreter.models.torch_waits import must_be_tensors
-from flake8_torchperf.interpreter.events import transfers
-from flake8_torchperf.interpreter.events.recording import early, emit, emit_read, tells
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,6 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.knowledge.returns import Return, UnknownReturn, common_return
 from flake8_torchperf.values.arguments import Arguments, kind_of, kinds
 from flake8_torchperf.values.combining import combine_device
 from flake8_torchperf.values.named_types import LEGACY_TENSORS
@@ -23,8 +25,6 @@ from flake8_torchperf.values.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.interpreter.events import transfers
-from flake8_torchperf.knowledge.returns import Return, UnknownReturn, common_return
 
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.overloads import Param

@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.events.guards import offers_foreach
+from flake8_torchperf.interpreter.events.recording import emit, emit_read, tells
+from flake8_torchperf.interpreter.models.torch_signatures import shown_tensor, slots_at, types_at
+from flake8_torchperf.knowledge.overloads import best_fitting
+from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
+from flake8_torchperf.suspects.nominate import PER_PARAMETER
+from flake8_torchperf.syntax.traversal import changes_in
+from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 from flake8_torchperf.values.arguments import Argument, Arguments, kind_of, kinds
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.elements import OF_MODULES, goes_through_layers
@@ -19,14 +27,6 @@ from flake8_torchperf.values.values import (
     Tensor,
     tensor_of,
 )
-from flake8_torchperf.interpreter.models.torch_signatures import shown_tensor, slots_at, types_at
-from flake8_torchperf.suspects.nominate import PER_PARAMETER
-from flake8_torchperf.interpreter.events.recording import emit, emit_read, tells
-from flake8_torchperf.interpreter.events.guards import offers_foreach
-from flake8_torchperf.knowledge.overloads import best_fitting
-from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
-from flake8_torchperf.syntax.traversal import changes_in
-from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 
 if TYPE_CHECKING:
     import ast

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
 from flake8_torchperf.values.named_types import KEEPERS, WRAPPERS
 from flake8_torchperf.values.values import (
     UNKNOWN,
@@ -18,11 +19,10 @@ from flake8_torchperf.values.values import (
     Value,
     join_all,
 )
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.arguments import Arguments
 
 # What wrappers call the one that they are given.
 KEYWORDS = ("module", "model", "func", "function", "fn", "obj")

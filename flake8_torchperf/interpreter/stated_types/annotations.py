@@ -6,6 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_tensor_class, lineage
+from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.positions import UnreadableError, parse_expression_text
 from flake8_torchperf.values.named_types import JAXTYPING, instance_of
 from flake8_torchperf.values.values import (
     NONE,
@@ -23,10 +27,6 @@ from flake8_torchperf.values.values import (
     Value,
     union,
 )
-from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_tensor_class, lineage
-from flake8_torchperf.syntax.names import dotted_name
-from flake8_torchperf.syntax.positions import UnreadableError, parse_expression_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.values.named_types import TENSOR_CLASSES
 from flake8_torchperf.values.values import ClassValue, Function, Instance, Value
-from flake8_torchperf.interpreter.engine.caches import Cache
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis

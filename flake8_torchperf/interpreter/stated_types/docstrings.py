@@ -6,6 +6,9 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.stated_types.annotations import SEQUENCES, annotated
+from flake8_torchperf.project.module_index import ModuleMap
+from flake8_torchperf.syntax.positions import UnreadableError, parse_expression_text
 from flake8_torchperf.values.named_types import LEGACY_TENSORS, instance_of
 from flake8_torchperf.values.values import (
     NUMBER,
@@ -17,9 +20,6 @@ from flake8_torchperf.values.values import (
     Value,
     union,
 )
-from flake8_torchperf.interpreter.stated_types.annotations import SEQUENCES, annotated
-from flake8_torchperf.project.module_index import ModuleMap
-from flake8_torchperf.syntax.positions import UnreadableError, parse_expression_text
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis

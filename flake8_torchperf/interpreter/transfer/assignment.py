@@ -6,6 +6,14 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.dispatch import evaluate
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.inference.parameters import step_counters
+from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
+from flake8_torchperf.interpreter.transfer import subscripts
+from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
+from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.elements import values_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.store import Env, bind, path_of
@@ -22,14 +30,6 @@ from flake8_torchperf.values.values import (
     join,
     tensor_of,
 )
-from flake8_torchperf.interpreter.engine.dispatch import evaluate
-from flake8_torchperf.interpreter.inference.parameters import step_counters
-from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
-from flake8_torchperf.interpreter.transfer import subscripts
-from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
-from flake8_torchperf.interpreter.events import transfers
-from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.store import Env, path_of
 from flake8_torchperf.interpreter.engine.dispatch import attribute_of, evaluate
+from flake8_torchperf.values.store import Env, path_of
 
 if TYPE_CHECKING:
     import ast
 
+    from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.values.values import (
         Value,
     )
-    from flake8_torchperf.interpreter.engine.place import Context
 
 
 def attribute(node: ast.Attribute, env: Env, ctx: Context) -> Value:

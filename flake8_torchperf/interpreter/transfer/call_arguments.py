@@ -5,15 +5,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.dispatch import evaluate
+from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.values.arguments import Argument, Arguments
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.values import UNKNOWN, Mapping_, Sequence, Value
-from flake8_torchperf.interpreter.engine.dispatch import evaluate
-from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.store import Env
 
 
 def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:

@@ -6,19 +6,19 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.elements import element_of
-from flake8_torchperf.values.values import Mapping_, Sequence, Value, tensor_of
+from flake8_torchperf.idioms.row_storage import moves_each, only_keeps
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.engine.place import LoopPlace
 from flake8_torchperf.interpreter.transfer import assignment, expressions, index_loops
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.interpreter.transfer.narrowing import narrow
-from flake8_torchperf.idioms.row_storage import moves_each, only_keeps
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.elements import element_of
+from flake8_torchperf.values.values import Mapping_, Sequence, Value, tensor_of
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.store import Env
 
 KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "iterator"}
 

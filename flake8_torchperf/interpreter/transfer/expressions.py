@@ -10,6 +10,21 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.interpreter.engine.dispatch import evaluate
+from flake8_torchperf.interpreter.engine.place import Frame
+from flake8_torchperf.interpreter.events import graph_breaks
+from flake8_torchperf.interpreter.events.guards import (
+    LATER,
+    after_test,
+    branch_context,
+    guard_of,
+    sides,
+)
+from flake8_torchperf.interpreter.events.recording import emit_read, note_work
+from flake8_torchperf.interpreter.inference.parameters import parameters_of
+from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
+from flake8_torchperf.interpreter.transfer.narrowing import narrow
+from flake8_torchperf.interpreter.transfer.operators import binary, formatted
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import may_be_number, truthy
 from flake8_torchperf.values.elements import element_of
@@ -40,21 +55,6 @@ from flake8_torchperf.values.values import (
     literal,
     tensor_of,
     weaken,
-)
-from flake8_torchperf.interpreter.engine.dispatch import evaluate
-from flake8_torchperf.interpreter.engine.place import Frame
-from flake8_torchperf.interpreter.inference.parameters import parameters_of
-from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
-from flake8_torchperf.interpreter.transfer.narrowing import narrow
-from flake8_torchperf.interpreter.transfer.operators import binary, formatted
-from flake8_torchperf.interpreter.events import graph_breaks
-from flake8_torchperf.interpreter.events.recording import emit_read, note_work
-from flake8_torchperf.interpreter.events.guards import (
-    LATER,
-    after_test,
-    branch_context,
-    guard_of,
-    sides,
 )
 
 if TYPE_CHECKING:

@@ -6,6 +6,11 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.idioms.loop_kinds import bound_by, plain_names
+from flake8_torchperf.interpreter.engine.dispatch import evaluate
+from flake8_torchperf.interpreter.engine.place import Site
+from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.syntax.traversal import bound_in, changes_in, round_counters, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.store import Env, path_of
@@ -16,11 +21,6 @@ from flake8_torchperf.values.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.interpreter.engine.dispatch import evaluate
-from flake8_torchperf.interpreter.engine.place import Site
-from flake8_torchperf.interpreter.events.recording import emit
-from flake8_torchperf.idioms.loop_kinds import bound_by, plain_names
-from flake8_torchperf.syntax.traversal import bound_in, changes_in, round_counters, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context, LoopPlace

@@ -11,6 +11,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     NUMBER_KINDS,
@@ -21,9 +24,6 @@ from flake8_torchperf.values.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.interpreter.events import transfers
-from flake8_torchperf.interpreter.events.recording import emit
-from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -5,6 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.events.recording import emit_read
+from flake8_torchperf.interpreter.inference.parameters import parameters_of
+from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
+from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.site import SiteKind
@@ -14,10 +18,6 @@ from flake8_torchperf.values.values import (
     Union,
     Value,
 )
-from flake8_torchperf.interpreter.inference.parameters import parameters_of
-from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
-from flake8_torchperf.interpreter.events.recording import emit_read
-from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context

@@ -5,6 +5,19 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.idioms.loop_kinds import goes_on, hands_on
+from flake8_torchperf.idioms.row_storage import only_keeps
+from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
+from flake8_torchperf.interpreter.engine.place import LoopPlace, Pending, Site
+from flake8_torchperf.interpreter.events import input_pipeline
+from flake8_torchperf.interpreter.events.guards import offers_foreach, sides
+from flake8_torchperf.interpreter.events.recording import emit, emit_read
+from flake8_torchperf.interpreter.transfer import assignment, expressions, index_loops
+from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
+from flake8_torchperf.interpreter.transfer.narrowing import narrow
+from flake8_torchperf.suspects.nominate import PER_PARAMETER
+from flake8_torchperf.syntax.traversal import changes_in
+from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.elements import OF_MODULES, element_of, goes_through_layers
 from flake8_torchperf.values.site import SiteKind
@@ -17,19 +30,6 @@ from flake8_torchperf.values.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
-from flake8_torchperf.interpreter.engine.place import LoopPlace, Pending, Site
-from flake8_torchperf.interpreter.transfer import assignment, expressions, index_loops
-from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
-from flake8_torchperf.interpreter.transfer.narrowing import narrow
-from flake8_torchperf.suspects.nominate import PER_PARAMETER
-from flake8_torchperf.interpreter.events import input_pipeline
-from flake8_torchperf.interpreter.events.recording import emit, emit_read
-from flake8_torchperf.interpreter.events.guards import offers_foreach, sides
-from flake8_torchperf.idioms.loop_kinds import goes_on, hands_on
-from flake8_torchperf.idioms.row_storage import only_keeps
-from flake8_torchperf.syntax.traversal import changes_in
-from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 
 if TYPE_CHECKING:
     from collections.abc import Callable

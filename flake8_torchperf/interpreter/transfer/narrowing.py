@@ -6,6 +6,19 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.interpreter.engine.dispatch import evaluate
+from flake8_torchperf.interpreter.stated_types.annotations import resolve_dotted
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_tensor_class, lineage
+from flake8_torchperf.interpreter.stated_types.isinstance_tests import (
+    NO_TENSOR,
+    declared_alone,
+    is_one_of,
+    number_but,
+    undeclared,
+)
+from flake8_torchperf.syntax.compile_guards import GUARDS
+from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, is_none
 from flake8_torchperf.values.named_types import TENSOR_CLASSES, WRAPPERS, instance_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.rank import ranked
@@ -33,19 +46,6 @@ from flake8_torchperf.values.values import (
     union,
     without,
 )
-from flake8_torchperf.interpreter.engine.dispatch import evaluate
-from flake8_torchperf.interpreter.stated_types.annotations import resolve_dotted
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_tensor_class, lineage
-from flake8_torchperf.interpreter.stated_types.isinstance_tests import (
-    NO_TENSOR,
-    declared_alone,
-    is_one_of,
-    number_but,
-    undeclared,
-)
-from flake8_torchperf.syntax.compile_guards import GUARDS
-from flake8_torchperf.syntax.names import dotted_name
-from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, is_none
 
 if TYPE_CHECKING:
     from collections.abc import Callable

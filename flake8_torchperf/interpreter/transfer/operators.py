@@ -6,6 +6,11 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.dispatch import evaluate
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.events.recording import early, emit_read, looked_at, note_work
+from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays
+from flake8_torchperf.interpreter.transfer import index_loops
 from flake8_torchperf.values.combining import (
     combine_device,
     combine_scalar,
@@ -41,15 +46,10 @@ from flake8_torchperf.values.values import (
     tensor_of,
     union,
 )
-from flake8_torchperf.interpreter.engine.dispatch import evaluate
-from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays
-from flake8_torchperf.interpreter.transfer import index_loops
-from flake8_torchperf.interpreter.events import transfers
-from flake8_torchperf.interpreter.events.recording import early, emit_read, looked_at, note_work
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.store import Env
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.store import Env
 
 OPERATIONS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv",

@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.dispatch import attribute_of, evaluate
+from flake8_torchperf.interpreter.stated_types.annotations import record_fields
+from flake8_torchperf.interpreter.transfer.narrowing import instance_value
 from flake8_torchperf.values.elements import values_of
 from flake8_torchperf.values.store import Env, path_of
 from flake8_torchperf.values.values import (
@@ -18,9 +21,6 @@ from flake8_torchperf.values.values import (
     Value,
     join_all,
 )
-from flake8_torchperf.interpreter.engine.dispatch import attribute_of, evaluate
-from flake8_torchperf.interpreter.stated_types.annotations import record_fields
-from flake8_torchperf.interpreter.transfer.narrowing import instance_value
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context

@@ -5,6 +5,45 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.idioms.first_call import first_only
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
+from flake8_torchperf.interpreter.engine.place import Pending
+from flake8_torchperf.interpreter.events import (
+    accumulation,
+    graph_breaks,
+    host_consumers,
+    transfers,
+)
+from flake8_torchperf.interpreter.events.guards import (
+    EXCEPT,
+    GIVEN_AWAY,
+    MADE_TEXT,
+    NO_GRADIENTS,
+    TRACED,
+    Guard,
+    branch_context,
+    ends_in_raise,
+    gradients_off,
+    guard_of,
+    sides,
+)
+from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.inference.from_callers import note_result
+from flake8_torchperf.interpreter.stated_types.annotations import annotated
+from flake8_torchperf.interpreter.transfer import (
+    assignment,
+    expressions,
+    index_loops,
+    loops,
+    operators,
+    patterns,
+)
+from flake8_torchperf.interpreter.transfer.narrowing import narrow, note_outcome
+from flake8_torchperf.interpreter.transfer.operators import binary
+from flake8_torchperf.project import local_imports
+from flake8_torchperf.project.module_index import ClassInfo, local_class
+from flake8_torchperf.syntax.traversal import DEFINITIONS
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import for_better_reason
 from flake8_torchperf.values.provenance import Source
@@ -35,40 +74,6 @@ from flake8_torchperf.values.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
-from flake8_torchperf.interpreter.engine.place import Pending
-from flake8_torchperf.interpreter.inference.from_callers import note_result
-from flake8_torchperf.interpreter.stated_types.annotations import annotated
-from flake8_torchperf.interpreter.transfer import (
-    assignment,
-    expressions,
-    index_loops,
-    loops,
-    operators,
-    patterns,
-)
-from flake8_torchperf.interpreter.transfer.narrowing import narrow, note_outcome
-from flake8_torchperf.interpreter.transfer.operators import binary
-from flake8_torchperf.interpreter.events import accumulation, graph_breaks, host_consumers, transfers
-from flake8_torchperf.interpreter.events.recording import emit
-from flake8_torchperf.interpreter.events.guards import (
-    EXCEPT,
-    GIVEN_AWAY,
-    MADE_TEXT,
-    NO_GRADIENTS,
-    TRACED,
-    Guard,
-    branch_context,
-    ends_in_raise,
-    gradients_off,
-    guard_of,
-    sides,
-)
-from flake8_torchperf.idioms.first_call import first_only
-from flake8_torchperf.project import local_imports
-from flake8_torchperf.project.module_index import ClassInfo, local_class
-from flake8_torchperf.syntax.traversal import DEFINITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

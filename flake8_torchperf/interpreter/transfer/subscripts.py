@@ -6,6 +6,11 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.dispatch import evaluate, item_of
+from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.events.recording import emit, emit_read, note_work, tells
+from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays, told_by_index
+from flake8_torchperf.interpreter.transfer import index_loops, index_writes
 from flake8_torchperf.values.devices import SOMETIMES
 from flake8_torchperf.values.host_data import host_batch_item
 from flake8_torchperf.values.rank import of_item, ranked
@@ -36,11 +41,6 @@ from flake8_torchperf.values.values import (
     tensor_of,
     weaken,
 )
-from flake8_torchperf.interpreter.engine.dispatch import evaluate, item_of
-from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays, told_by_index
-from flake8_torchperf.interpreter.transfer import index_loops, index_writes
-from flake8_torchperf.interpreter.events import transfers
-from flake8_torchperf.interpreter.events.recording import emit, emit_read, note_work, tells
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context

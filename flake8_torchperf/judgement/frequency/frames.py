@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.idioms.loop_kinds import step_loops
 from flake8_torchperf.judgement.frequency.own_heat import FINAL, MODULE_HEAT
+from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.syntax.traversal import once, walk
+from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet

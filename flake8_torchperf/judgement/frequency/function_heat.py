@@ -6,9 +6,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.values import Function, Tensor
+from flake8_torchperf.idioms.loop_kinds import around_steps, goes_backward
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, given_tensors
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
@@ -18,28 +16,25 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     torch_kind,
 )
 from flake8_torchperf.judgement.frequency.call_graph import calls_in
-from flake8_torchperf.idioms.loop_kinds import around_steps, goes_backward
 from flake8_torchperf.judgement.frequency.own_heat import own_heat
 from flake8_torchperf.judgement.frequency.propagation import SETTLED, CalledHeats
 from flake8_torchperf.judgement.frequency.roots import Lineage
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.project.module_index import FunctionInfo
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.values import Function, Tensor
 
 if TYPE_CHECKING:
-    from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import Calls
     from flake8_torchperf.judgement.frequency.own_heat import Names
+    from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
 
 LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
-
-
-def nested_info(node: FunctionNode, outer: str, module: ModuleMap) -> FunctionInfo:
-    """Return the info of a function nested in another, whose qualified name is ``outer``."""
-    return FunctionInfo(node.name, f"{outer}.<locals>.{node.name}", node, None, module)
 
 
 class FunctionHeats:

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.idioms.loop_kinds import holds_steps, takes_training_step
-from flake8_torchperf.judgement.frequency.roots import is_test_file, root_of
+from flake8_torchperf.idioms.module_roles import is_test_file, row_of_module
+from flake8_torchperf.judgement.frequency.roots import root_of
+from flake8_torchperf.judgement.heat import Heat, Level
+from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 MODULE_HEAT = Heat(Level.COLD, Cause.MODULE_LEVEL)
 # Calls that compile the function they decorate.
 COMPILING = ("torch.compile", "torch.jit.script")
-# Decorators of functions that a kernel compiler takes; Python never runs them on tensors.
-KERNELS = ("jit", "kernel", "autotune", "heuristics")
 # Causes that the callers of a function do not change, and that make its loops cold too.
 SET_UP = frozenset((
     Cause.SET_UP_ROOT, Cause.TEST, Cause.DATA_WORKER, Cause.CONVERSION, Cause.REGISTERED,
@@ -53,7 +52,7 @@ class Names:
         """Return the convention for all functions of a module, by its name or by its imports."""
         if id(module) not in self._of_modules:
             imported = (*module.imports.values(), module.name)
-            self._of_modules[id(module)] = _row_of_module(
+            self._of_modules[id(module)] = row_of_module(
                 module, self.conventions
             ) or self.conventions.first("import", imported)
         return self._of_modules[id(module)]
@@ -70,15 +69,6 @@ def named_in(info: FunctionInfo, globs: tuple[str, ...]) -> bool:
 def matches_glob(name: str, qualname: str, glob: str) -> bool:
     """True if a glob of the settings matches a function."""
     return fnmatchcase(qualname if "." in glob else name, glob)
-
-
-def is_kernel(info: FunctionInfo) -> bool:
-    """True if a function is written for a kernel compiler (``@triton.jit``, ``@cute.kernel``)."""
-    return any(
-        d.rpartition(".")[2] in KERNELS and not d.startswith("torch.")
-        for d in info.decorators
-        if "." in d
-    )
 
 
 def own_heat(
@@ -128,16 +118,6 @@ def _by_convention(info: FunctionInfo, names: Names) -> Heat | None:
     return Heat(Level.COLD, Cause.CONVENTION, row.id, loops=loops, around=around)
 
 
-def is_beside_steps(module: ModuleMap, conventions: Conventions) -> bool:
-    """True if a whole module is no part of a step: a test, or one that a convention names."""
-    return is_test_file(module) or _row_of_module(module, conventions) is not None
-
-
-def _row_of_module(module: ModuleMap, conventions: Conventions) -> Convention | None:
-    own, packages = module_names(module)
-    return conventions.row("module", own) or conventions.first("package", packages)
-
-
 def _speaking_row(info: FunctionInfo, names: Names) -> Convention | None:
     """Return the convention that applies to a function; the most specific name decides."""
     conventions = names.conventions
@@ -151,17 +131,6 @@ def _speaking_row(info: FunctionInfo, names: Names) -> Convention | None:
 
 def _last_parts(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.rpartition(".")[2] for name in names)
-
-
-def module_names(module: ModuleMap) -> tuple[str, tuple[str, ...]]:
-    """Return the name of a module, and those of the packages around it, the innermost first.
-
-    A file outside a package has only its own name: a plain folder may be called anything.
-    """
-    if module.path is not None and not module.package:
-        return module.path.stem, ()
-    own, *packages = reversed(module.name.split("."))
-    return own, tuple(packages)
 
 
 def _by_default(info: FunctionInfo, names: Names, given_tensors: Callable[[], bool]) -> Heat:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.loop_kinds import head_of, is_written_out, names_in, takes_step
+from flake8_torchperf.interpreter.events.element_loops import AT_ONCE, by_elements, over_elements
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
+from flake8_torchperf.judgement.frequency.own_heat import FINAL
+from flake8_torchperf.judgement.heat import Cost, Heat, Level
+from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.elements import goes_through_layers
-from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Instance
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
-from flake8_torchperf.interpreter.events.element_loops import AT_ONCE, by_elements, over_elements
-from flake8_torchperf.idioms.loop_kinds import head_of, is_written_out, names_in, takes_step
-from flake8_torchperf.judgement.frequency.own_heat import FINAL
-from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context, LoopPlace

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Call, Heat, Level
 from flake8_torchperf.idioms.loop_kinds import step_loops
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.reachability import Every, Some
+from flake8_torchperf.judgement.heat import Call, Heat, Level
+from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
     import ast

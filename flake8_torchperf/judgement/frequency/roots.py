@@ -8,16 +8,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.idioms.module_roles import imports_tests, is_test_file
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
 PROTOCOLS = Path(__file__).with_name("protocols.toml")
 # The cause that each field of a protocol gives the methods that it names.
@@ -137,23 +138,4 @@ def is_test_class(owner: ClassInfo) -> bool:
     """True for a class that pytest collects, or one derived from a test case of unittest."""
     return owner.name.startswith("Test") or any(
         base.rpartition(".")[2].endswith("TestCase") for base in owner.bases
-    )
-
-
-@lru_cache(maxsize=8)  # of the module linted, and of those that call its functions
-def is_test_file(module: ModuleMap) -> bool:
-    """True if pytest collects the file by its name, or the file imports a test framework."""
-    if imports_tests(module):
-        return True
-    name = module.name.rpartition(".")[2] if module.path is None else module.path.stem
-    return name.startswith("test_") or name.endswith("_test") or name == "conftest"
-
-
-@lru_cache(maxsize=8)
-def imports_tests(module: ModuleMap) -> bool:
-    """True if a module imports pytest, unittest or torch's own test tools."""
-    return any(
-        target.partition(".")[0] in ("pytest", "unittest")
-        or target.startswith("torch.testing._internal")
-        for target in module.imports.values()
     )

@@ -9,30 +9,30 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.interpreter.calls.summaries import called_at, fill_as_called
-from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.judgement.heat import Heat, Level
-from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.values import UNKNOWN, join_all
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
-from flake8_torchperf.judgement.review.package_arguments import PackageArguments
-from flake8_torchperf.judgement.review.package_callers import CONSTRUCTOR, PackageCallers
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_heat
-from flake8_torchperf.judgement.frequency.roots import is_test_file
+from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.judge import judge
+from flake8_torchperf.judgement.review.package_arguments import PackageArguments
+from flake8_torchperf.judgement.review.package_callers import CONSTRUCTOR, PackageCallers
 from flake8_torchperf.judgement.site import Judged
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import UNKNOWN, join_all
 
 if TYPE_CHECKING:
-    from flake8_torchperf.values.values import Value
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Interpreted
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.site import JudgedSite
     from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.values.values import Value
 
 # Causes that no call in the package changes.
 DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))

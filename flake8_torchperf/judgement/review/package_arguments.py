@@ -10,20 +10,20 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.calls.summaries import called_at
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.values import UNKNOWN, Reason, Strength, Tensor, tensor_of
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_heat
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.values import UNKNOWN, Reason, Strength, Tensor, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.project.module_index import FunctionInfo
 
 CONVERTING = frozenset(("float", "int", "bool"))

@@ -10,10 +10,11 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.values import UNKNOWN, Tensor
+from flake8_torchperf.idioms.loop_kinds import loops_may_count
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
+from flake8_torchperf.judgement.frequency.own_heat import FINAL
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.project.module_index import nested_info
 from flake8_torchperf.suspects.loop_bodies import repeats, suspect_in_loops
 from flake8_torchperf.suspects.nominate import (
     READING,
@@ -22,17 +23,14 @@ from flake8_torchperf.suspects.nominate import (
     module_level,
     names_that_nominate,
 )
-from flake8_torchperf.interpreter.events.guards import OWN_TRAITS
-from flake8_torchperf.judgement.frequency.function_heat import nested_info
-from flake8_torchperf.idioms.loop_kinds import loops_may_count
-from flake8_torchperf.judgement.frequency.own_heat import FINAL
 from flake8_torchperf.syntax.host_expressions import HostNames
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import UNKNOWN, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.syntax.traversal import Nodes
@@ -56,15 +54,22 @@ UNNAMED = {"forward", "__call__", "__getitem__"}
 
 
 class Selection:
-    """Judges the suspects of one module."""
+    """Chooses among the suspects of one module.
+
+    ``spoken`` holds the kinds of sites that some rule objects to wherever they stand.
+    """
 
     def __init__(
-        self, module: ModuleMap, analysis: Analysis, heats: FunctionHeats, catalogue: Catalogue
+        self,
+        module: ModuleMap,
+        analysis: Analysis,
+        heats: FunctionHeats,
+        spoken: frozenset[SiteKind],
     ) -> None:
         self._module = module
         self._analysis = analysis
         self._heats = heats
-        self._spoken = _spoken_of_when_cold(catalogue)
+        self._spoken = spoken
         self._words = frozenset(word for kind in self._spoken for word in WORDS.get(kind, ()))
         self._nominating = names_that_nominate(module, analysis.called)
 
@@ -159,17 +164,6 @@ class Selection:
         return not words.isdisjoint(nodes.words()) or any(
             isinstance(c.value, str) and c.value in words for c in nodes.of(ast.Constant)
         )
-
-
-def _spoken_of_when_cold(catalogue: Catalogue) -> frozenset[SiteKind]:
-    """Return the kinds of sites that some rule objects to wherever they stand."""
-    return frozenset(
-        kind
-        for kind, pairs in catalogue.by_kind.items()
-        for _, match in pairs
-        # What is compiled or transformed is looked at in any case.
-        if match.heat is Level.COLD and match.traits.isdisjoint(OWN_TRAITS)
-    )
 
 
 def _trains(nodes: Nodes) -> bool:

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings.documentation import evidence_of
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap, read_module
@@ -22,11 +21,12 @@ from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.confirm.specs.from_types import candidates
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
+from flake8_torchperf.values.site import SiteKind
 
 if TYPE_CHECKING:
-    from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.findings.documentation import EvidenceSpec
     from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
 
 # Kinds of sites that flag a way of looping; its cost is that of the loop's body.
 LOOP_KINDS = {SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS}
@@ -219,9 +219,9 @@ def unparsable(path: Path, error: Exception) -> str:
 
 def _machine(module: ModuleMap, settings: Settings) -> Analysis:
     """Return the interpreter's shared state for one file, as the pipeline sets it up."""
+    from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.interpreter.driver.function_analysis import module_constant
     from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.knowledge.conventions import load_conventions
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.resolver import Project

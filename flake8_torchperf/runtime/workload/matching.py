@@ -12,9 +12,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.findings.documentation import EvidenceSpec, evidence_of
 from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.plugin import internal_error

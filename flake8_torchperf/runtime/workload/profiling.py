@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.findings.measured import WAITING
+from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.history.profile import SHOWN, Entry, Profile, keyed
 from flake8_torchperf.runtime.counting.evidence import Counts, total
 from flake8_torchperf.runtime.workload import device_reports

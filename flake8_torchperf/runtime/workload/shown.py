@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.findings.measured import WAITING
 from flake8_torchperf.judgement.site import JudgedSite
 from flake8_torchperf.runtime.counting.evidence import Counts
 from flake8_torchperf.runtime.workload.plan import SyncRow
+from flake8_torchperf.values.site import SiteKind
 
 NO_CALL = "the line ran, and what may wait in it was not executed"
 ON_HOST = "the tensors that it read were made on the host"

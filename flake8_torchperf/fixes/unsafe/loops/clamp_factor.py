@@ -8,9 +8,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import fresh_name, names_in
+from flake8_torchperf.values.provenance import Strength
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import names_in, used_outside
 from flake8_torchperf.fixes.pieces.evaluation import is_condition
+from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,6 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import names_in, text_of
 from flake8_torchperf.fixes.pieces.entries import entry_total
@@ -21,6 +20,7 @@ from flake8_torchperf.fixes.pieces.numbers import is_whole
 from flake8_torchperf.fixes.pieces.siblings import statements_before
 from flake8_torchperf.fixes.shared.kinds import has_float64, kind_of
 from flake8_torchperf.fixes.shared.tensors import bindings
+from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

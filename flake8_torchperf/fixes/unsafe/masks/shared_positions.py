@@ -10,8 +10,6 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import bound_by, fresh_name, names_in
 from flake8_torchperf.fixes.pieces.evaluation import is_lazy
@@ -24,6 +22,8 @@ from flake8_torchperf.fixes.shared.masks import (
 )
 from flake8_torchperf.fixes.unsafe.masks import masked_assignment
 from flake8_torchperf.fixes.unsafe.masks.masked_reduction import reduced_by
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,6 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.values.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import bound_by, names_in
 from flake8_torchperf.fixes.pieces.evaluation import is_lazy
@@ -23,6 +22,7 @@ from flake8_torchperf.fixes.shared.effects import (
     stored_by,
 )
 from flake8_torchperf.fixes.shared.kinds import averaged, has_float64, kind_of
+from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

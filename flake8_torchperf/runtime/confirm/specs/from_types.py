@@ -8,12 +8,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.values import values as v
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.runtime.confirm.specs import input_specs
 from flake8_torchperf.runtime.confirm.specs.from_names import by_name, is_device, pool
 from flake8_torchperf.runtime.confirm.specs.from_usage import Use, uses
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, listing, simple, tensor
+from flake8_torchperf.values import values as v
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
