@@ -57,7 +57,6 @@ UNNAMED = ("hot", "on-host", "warning")
 NEVER_OFF = frozenset((
     Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.ELEMENTS, Cause.LOOP, Cause.TRAINING_STEP,
     Cause.CALLED, Cause.CALLED_IN_LOOP, Cause.STEP_ROOT, Cause.GIVEN_TENSORS, Cause.MODULE_LEVEL,
-    Cause.UNUSED,
 ))  # fmt: skip
 
 

@@ -24,6 +24,7 @@ sys.path.insert(0, str(ROOT))
 from flake8_torchperf.findings.catalogue import load_catalogue  # noqa: E402
 from flake8_torchperf.findings.documentation import read_documentation  # noqa: E402
 from flake8_torchperf.findings.rule import Rule  # noqa: E402
+from flake8_torchperf.judgement.rows import ROWS  # noqa: E402
 from flake8_torchperf.knowledge.conventions import load_conventions  # noqa: E402
 
 CONVENTIONS = ROOT / "docs" / "conventions.md"
@@ -62,6 +63,14 @@ def rules_table() -> str:
         for rule in load_catalogue().rules
     ]
     return "\n".join(["| code | name | reports |", "|---|---|---|", *rows])
+
+
+def table_of_causes() -> str:
+    """Return every row of the table that decides what is reported, in order."""
+    rows = [
+        f"| `{row.id}` | {row.question} | {row.effect} | {_in_cell(row.sentence)} |" for row in ROWS
+    ]
+    return "\n".join(["| row | question | effect | because |", "|---|---|---|---|", *rows])
 
 
 def conventions_page() -> str:
@@ -156,6 +165,7 @@ def _torchperf(words: list[str], folder: Path) -> subprocess.CompletedProcess[st
 # The generated parts, by the document that holds them.
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"example": lambda: flake8_output(EXAMPLE), "rules": rules_table},
+    "docs/hotness.md": {"rows": table_of_causes},
     "docs/own-rules.md": {
         "team": lambda: flake8_output("--torchperf-rules", TEAM_RULES, TEAM_FILE)
     },

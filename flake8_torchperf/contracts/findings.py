@@ -9,7 +9,7 @@ from flake8_torchperf.contracts.reach import BASE, Contracts, Reached, Way, inte
 from flake8_torchperf.digest import read_bytes, stamp
 from flake8_torchperf.findings import report
 from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
-from flake8_torchperf.judgement.heat import FREE, Heat, Level
+from flake8_torchperf.judgement.heat import FREE_CAUSES, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.site import JudgedSite
 from flake8_torchperf.project.answers import PART, noting
@@ -35,7 +35,7 @@ WAITS = frozenset((
 ))  # fmt: skip
 # Of sites that are cold for these causes it is believed that nothing waits there, or that whoever
 # comes there has failed: an error ends what must not wait.
-EXEMPT = (FREE - {Cause.NEW_DATA, Cause.MEASURING, Cause.HANDED_OVER, Cause.EXCHANGED}) | {
+EXEMPT = (FREE_CAUSES - {Cause.NEW_DATA, Cause.MEASURING, Cause.HANDED_OVER, Cause.EXCHANGED}) | {
     Cause.ERROR, Cause.ERROR_TEXT,
 }  # fmt: skip
 # The trait of what torch records as a CUDA graph.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.rows import BY_CAUSE, row_id
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -26,67 +27,6 @@ class Place(NamedTuple):
         return self.words.replace("{name}", self.name)
 
 
-# ``{name}`` is the function, the caller or the row of the table of conventions.
-WORDS = {
-    Cause.NAMED_HOT: "hot by your settings",
-    Cause.NAMED_COLD: "cold by your settings",
-    Cause.CONTRACT: "on the way from {name}",
-    Cause.RAN_OFTEN: "ran often",
-    Cause.RAN_ONCE: "profile: ran once",
-    Cause.NEVER_WAITED: "profile: no waits",
-    Cause.ELEMENTS: "in {name}",
-    Cause.LOOP: "in a loop",
-    Cause.TRAINING_STEP: "in a training step",
-    Cause.COMPILED: "in a compiled function",
-    Cause.OUTSIDE_STEPS: "outside the steps",
-    Cause.CALLED: "called by `{name}` at line {line}",
-    Cause.CALLED_IN_LOOP: "called in a loop at line {line}",
-    Cause.SET_UP_CALLS: "called by set-up code",
-    Cause.BEFORE_STEPS: "before the steps",
-    Cause.SELDOM_CALLS: "called every few steps",
-    Cause.UNUSED: "its package never names it",
-    Cause.STEP_ROOT: "in {name}",
-    Cause.SET_UP_ROOT: "set-up in {name}",
-    Cause.TEST: "in a test",
-    Cause.DATA_WORKER: "in a data loader's worker",
-    Cause.CONVERSION: "asked for a host value",
-    Cause.REGISTERED: "registered with a tracer",
-    Cause.RESULT_KEPT: "its result is kept",
-    Cause.ERROR: "on an error path",
-    Cause.WARNING: "on a warning path",
-    Cause.SOME_STEPS: "once in several steps",
-    Cause.ONE_ROUND: "in one round of its loop",
-    Cause.FIRST_CALL: "on the first call or round",
-    Cause.MADE_ONCE: "made once and kept",
-    Cause.TRACING: "under a compiling guard",
-    Cause.NO_DEVICE: "where there is no device",
-    Cause.FALLBACK: "for a lesser device",
-    Cause.NOTHING_TO_DO: "with nothing to compute",
-    Cause.SWITCHED_OFF: "option off by default",
-    Cause.NEVER_LEFT_OUT: "without a usual argument",
-    Cause.CONVENTION: "convention {name}",
-    Cause.GIVEN_TENSORS: "in a helper",
-    Cause.MODULE_LEVEL: "at module level",
-    Cause.NOTHING: "in {name}",
-    Cause.ANSWER: "in the answering method",
-    Cause.AT_ONCE: "once, as views",
-    Cause.BESIDE_HOST: "beside a host tensor",
-    Cause.COPY_ASKED: "where a copy is asked for",
-    Cause.DECLARED: "declared to return numbers",
-    Cause.EITHER: "where it may be a number",
-    Cause.ERROR_TEXT: "in the text of an error",
-    Cause.EXCHANGED: "between processes",
-    Cause.HANDED_OVER: "for a library on the host",
-    Cause.HOST_NAME: "host value by name or use",
-    Cause.HOST_ONLY: "where the host is required",
-    Cause.LIST_MADE: "for the list made of it",
-    Cause.MEASURING: "where waiting is the aim",
-    Cause.NEW_DATA: "where the data is new",
-    Cause.OPERATION: "in the operation itself",
-    Cause.START_UP: "to start the device up",
-    Cause.TEXT_MADE: "for the text made of it",
-    Cause.WAITED_FOR: "after a test that waited",
-}
 # The characters that the path from code that must not wait may take, and how many fewer each time
 # that a message has no room for it.
 LONGEST_WAY = 72
@@ -159,6 +99,11 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} us"
 
 
+def row_of(heat: Heat) -> str:
+    """Return the id of the row that decides how a place of this heat is reported."""
+    return row_id(heat.hidden_by)
+
+
 def hidden_by(heat: Heat) -> str:
     """Return the reason that only scope "all" reports a cold place: "convention log-writers"."""
     if heat.hidden_by is Cause.NOTHING:
@@ -175,4 +120,4 @@ def reason_for(heat: Heat) -> str:
 
 def _named(cause: Cause, heat: Heat, words: str | None = None) -> Place:
     name = heat.caller if cause is Cause.CALLED else heat.name
-    return Place((words or WORDS[cause]).replace("{line}", str(heat.line)), name)
+    return Place((words or BY_CAUSE[cause].words).replace("{line}", str(heat.line)), name)

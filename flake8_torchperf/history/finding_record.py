@@ -39,7 +39,8 @@ class FindingRecord(NamedTuple):
     ``fixable`` is 1 where a safe fix rewrites it, ``quiet`` where its statement mentions noqa. By a
     profile, its statement ``ran`` and ``waits`` so often, for ``seconds`` if that was measured.
     Findings with the same ``row`` wait directly after each other; ``lead`` is the text of one that
-    is reported for those after it (see `as_rows`).
+    is reported for those after it (see `as_rows`). ``decided_by`` is the id of the row of
+    `judgement/rows.py` that decided.
     """
 
     line: int
@@ -57,6 +58,7 @@ class FindingRecord(NamedTuple):
     seconds: float = 0.0
     row: str = ""
     lead: str = ""
+    decided_by: str = ""
 
     @property
     def place(self) -> Place:
@@ -76,6 +78,8 @@ class FindingRecord(NamedTuple):
 
 def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecord:
     """Return the row of a finding in the module that ``places`` were made from."""
+    from flake8_torchperf.findings.heat_text import row_of  # not needed where findings are cached
+
     node = finding.site.node
     function, last = places.around(getattr(node, "lineno", finding.line))
     statement = lines[finding.line - 1 : max(finding.end_line, last)]
@@ -93,6 +97,7 @@ def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecor
         *_spent(finding.site.heat.measured),
         finding.row,
         f"{finding.code} {finding.lead}" if finding.lead else "",
+        row_of(finding.site.heat),
     )
 
 
@@ -158,10 +163,11 @@ def restored(row: Sequence[object]) -> FindingRecord | None:
             float(seconds),
             str(row_number),
             str(lead),
+            str(decided_by),
         ]:
             place = (line, column, text, end, end_column)
             known = (cost, function, source, fixable, quiet)
-            return FindingRecord(*place, *known, ran, waits, seconds, row_number, lead)
+            return FindingRecord(*place, *known, ran, waits, seconds, row_number, lead, decided_by)
     return None
 
 

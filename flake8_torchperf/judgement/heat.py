@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_torchperf.judgement.rows import FREE, ROWS
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -35,14 +36,8 @@ class Cost(str, Enum):
 
 # What a person says, which nothing outweighs.
 SAID = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.CONTRACT))
-# What says of a place that it does not wait: its value is on the host or has been waited for, the
-# branch is one for machines without a device; or that it must, as it moves new data or measures. A
-# run without a device can't show that wrong.
-FREE = frozenset((
-    Cause.NO_DEVICE, Cause.FALLBACK, Cause.AT_ONCE, Cause.BESIDE_HOST, Cause.EITHER,
-    Cause.EXCHANGED, Cause.HANDED_OVER, Cause.HOST_NAME, Cause.HOST_ONLY, Cause.MEASURING,
-    Cause.NEW_DATA, Cause.WAITED_FOR,
-))  # fmt: skip
+# Causes that say of a place that it does not wait, or that it must.
+FREE_CAUSES = frozenset(row.cause for row in ROWS if row.effect == FREE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +116,7 @@ class Heat:
     @property
     def costs_nothing(self) -> bool:
         """True if the place is cold because it does not wait, or has to, however often it runs."""
-        return self.level is Level.COLD and self.hidden_by in FREE
+        return self.level is Level.COLD and self.hidden_by in FREE_CAUSES
 
     @property
     def hidden_by(self) -> Cause:

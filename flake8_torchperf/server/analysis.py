@@ -23,8 +23,9 @@ from flake8_torchperf.cli.fix.work import FixWork
 from flake8_torchperf.cli.fix.work import Linted as LintedFile
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import read_documentation
-from flake8_torchperf.findings.heat_text import duration
+from flake8_torchperf.findings.heat_text import duration, row_of
 from flake8_torchperf.fixes.engine.rounds import Choice, fixed
+from flake8_torchperf.judgement.rows import BY_CAUSE
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.project import text_search
 from flake8_torchperf.project.resolver import split_lines
@@ -185,6 +186,8 @@ def _problem(finding: Finding, around: _Functions) -> Problem:
             Offer(edit.safety, edit.name, _changes(finding.rule, edit.name))
             for edit in finding.edits
         ),
+        row_of(site.heat),
+        BY_CAUSE[site.heat.hidden_by].sentence,
     )
 
 

@@ -34,7 +34,8 @@ class Problem:
     ``span`` is where the expression begins and ends: line, column, line, column. ``name`` and
     ``page`` are those of the rule. ``function`` is the qualified name of the function around it and
     ``head`` the line of its ``def``; "" and -1 at module level. ``notes`` hold the reason's chain,
-    then the calls. ``measured`` is what a profile tells of the statement.
+    then the calls. ``measured`` is what a profile tells of the statement. ``row`` is the id of the
+    row that decided, ``why`` its sentence.
     """
 
     code: str
@@ -48,6 +49,8 @@ class Problem:
     notes: tuple[Note, ...] = ()
     measured: str = ""
     offers: tuple[Offer, ...] = ()
+    row: str = ""
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,8 @@ def hover(problem: Problem, page: str) -> str:
     parts = [f"**{title}**: {problem.cost}", problem.message]
     if problem.notes:
         parts.append("\n".join(_listed(problem.notes)))
+    if problem.why:
+        parts.append(f"Why: {problem.why} (`{problem.row}`)")
     if problem.measured:
         parts.append(f"Profile: {problem.measured}.")
     if page:

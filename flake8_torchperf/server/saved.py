@@ -84,7 +84,9 @@ def _digest(text: str) -> str:
 
 def _restored(values: list[Any]) -> Problem:
     """Return the problem with these values. Raises TypeError or ValueError if they are others."""
-    code, name, message, cost, span, page, function, head, notes, measured, offers = values
+    code, name, message, cost, span, page, function, head, notes, measured, offers, *decided = (
+        values
+    )
     return Problem(
         code,
         name,
@@ -97,4 +99,5 @@ def _restored(values: list[Any]) -> Problem:
         tuple(Note(*note) for note in notes),
         measured,
         tuple(Offer(*offer) for offer in offers),
+        *decided,
     )

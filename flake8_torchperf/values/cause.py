@@ -28,7 +28,6 @@ class Cause(Enum):
     SET_UP_CALLS = auto()
     BEFORE_STEPS = auto()
     SELDOM_CALLS = auto()
-    UNUSED = auto()
     # Roots by protocol and owner.
     STEP_ROOT = auto()
     SET_UP_ROOT = auto()

@@ -71,44 +71,42 @@ def test_a_reported_line(file: Path, capsys: pytest.CaptureFixture[str]) -> None
     told = account(capsys, "total += loss.item()")
     (found,) = [one for one in told["findings"] if one["reported"]]
     assert found["code"] == "TPF206"
-    assert (found["cause"], found["frequency"]) == ("LOOP", "per step, loop at line 9")
+    assert (found["row"], found["frequency"]) == ("loop", "per step, loop at line 9")
     assert found["sure"] == "inferred"
     assert found["tensor"] == "output of a module, asked for `.mean`, line 10"
     assert found["changes"][0].startswith("`# noqa: TPF206`")
 
 
 @pytest.mark.parametrize(
-    ("text", "cause", "wanted", "change"),
+    ("text", "row", "wanted", "change"),
     [
-        ("print(loss.item())", "SOME_STEPS", False, '`--hot "train"`'),
-        ("image.cpu().numpy().tofile(path)", "CONVENTION", False, '`--hot "save_image"`'),
-        ("torch.cuda.synchronize()", "MEASURING", True, "`--scope all`"),
+        ("print(loss.item())", "some-steps", False, '`--hot "train"`'),
+        ("image.cpu().numpy().tofile(path)", "convention", False, '`--hot "save_image"`'),
+        ("torch.cuda.synchronize()", "measuring", True, "`--scope all`"),
     ],
 )
 def test_a_line_that_is_left_out(
     file: Path,
     capsys: pytest.CaptureFixture[str],
     text: str,
-    cause: str,
+    row: str,
     wanted: bool,
     change: str,
 ) -> None:
     found = account(capsys, text)["findings"]
     assert found, "nothing is found there even with everything reported"
-    assert {(one["reported"], one["cause"], one["wanted"]) for one in found} == {
-        (False, cause, wanted)
-    }
+    assert {(one["reported"], one["row"], one["wanted"]) for one in found} == {(False, row, wanted)}
     assert any(one.startswith(change) for one in found[0]["changes"])
 
 
 def test_the_settings_decide(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     told = account(capsys, "total += loss.item()", "--confidence", "stated")
     (found,) = [one for one in told["findings"] if one["code"] == "TPF206"]
-    assert (found["reported"], found["cause"]) == (False, "CONFIDENCE")
+    assert (found["reported"], found["row"]) == (False, "confidence")
     assert found["decided"] == "left out: that it is a tensor is only inferred"
     told = account(capsys, "total += loss.item()", "--cold", "train")
     (found,) = told["findings"]
-    assert (found["reported"], found["cause"]) == (False, "NAMED_COLD")
+    assert (found["reported"], found["row"]) == (False, "named-cold")
 
 
 def test_values_of_a_line_without_a_finding(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.report.reported import Gathered, rules
+from flake8_torchperf.judgement.rows import ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ class Report(Gathered):
     def text(self, found: Sequence[Reported]) -> str:
         """Return the document; ``version`` rises where a reader would have to change."""
         known = rules()
+        sentences = {row.id: row.sentence for row in ROWS}
         findings = [
             {
                 "path": one.path,
@@ -32,6 +34,8 @@ class Report(Gathered):
                 "rule": known[one.code].name if one.code in known else "",
                 "message": one.message,
                 "cost": one.told.cost,
+                "row": one.told.decided_by,
+                "why": sentences.get(one.told.decided_by, ""),
                 "function": one.told.function,
                 "source": one.told.source,
                 "safe_fix": bool(one.told.fixable),

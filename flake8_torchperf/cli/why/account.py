@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.heat_text import hidden_by, place, reason_for
-from flake8_torchperf.judgement.heat import FREE, Level
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.rows import BY_CAUSE, FREQUENCY, row_id
 from flake8_torchperf.linter import lint, values_in
 from flake8_torchperf.project.resolver import split_lines
-from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
     BoundMethod,
@@ -35,12 +35,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.options import Options
     from flake8_torchperf.values.values import Value
 
-# Causes that leave a place out because its wait is wanted or costs nothing, not because of how
-# often it runs.
-FATE = FREE | {
-    Cause.ANSWER, Cause.COPY_ASKED, Cause.DECLARED, Cause.ERROR_TEXT, Cause.LIST_MADE,
-    Cause.OPERATION, Cause.START_UP, Cause.TEXT_MADE,
-}  # fmt: skip
 RESIDENCE = {
     "device": "on an accelerator",
     "host": "on the host",
@@ -59,9 +53,10 @@ class Judged:
 
     ``tensor`` is the reason why the value is a tensor, ``sure`` how sure that is ("stated",
     "inferred", "assumed"), ``residence`` where it lies, ``frequency`` how often the place runs.
-    ``calls`` are the calls that lead there. ``cause`` decided if the finding is reported, in words
-    as ``decided``; ``wanted`` is False where the wait itself did not matter for that. ``changes``
-    would change the decision.
+    ``calls`` are the calls that lead there. ``row`` is the id of the row that decided if the
+    finding is reported, in words as ``decided``, and ``rule`` its sentence; they are "confidence"
+    and "" where the reason was too weak. ``wanted`` is False where the wait itself did not matter
+    for that. ``changes`` would change the decision.
     """
 
     code: str
@@ -73,7 +68,8 @@ class Judged:
     residence: str
     frequency: str
     calls: tuple[str, ...]
-    cause: str
+    row: str
+    rule: str
     decided: str
     wanted: bool
     changes: tuple[str, ...]
@@ -150,9 +146,10 @@ def _judged(finding: Finding, options: Options, *, reported: bool) -> Judged:
         "" if operand is None else RESIDENCE.get(operand.device, operand.device),
         frequency,
         tuple(f"{one.caller or 'module level'} at {one.path}:{one.line}" for one in heat.calls),
-        "CONFIDENCE" if doubted else cause.name,
+        "confidence" if doubted else row_id(cause),
+        "" if doubted else BY_CAUSE[cause].sentence,
         decided,
-        not reported and not doubted and cause in FATE,
+        not reported and not doubted and BY_CAUSE[cause].question != FREQUENCY,
         _changes(finding, reported=reported, doubted=doubted),
     )
 
@@ -186,7 +183,7 @@ def _changes(finding: Finding, *, reported: bool, doubted: bool) -> tuple[str, .
     if doubted:
         return ("an annotation that says it is a tensor", "`--confidence assumed`")
     heat = finding.site.heat
-    if heat.level is Level.COLD and heat.hidden_by in FATE:
+    if heat.level is Level.COLD and BY_CAUSE[heat.hidden_by].question != FREQUENCY:
         return ("`--scope all`", "a profile of `torchperf run` in which the line waited")
     return (
         f'`--hot "{function}"`, where the function runs often',

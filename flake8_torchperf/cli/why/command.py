@@ -96,6 +96,8 @@ def _of_finding(judged: Judged) -> Iterator[str]:
         yield f"    called by {call}"
     if judged.wanted:
         yield "  the wait: wanted, or none"
-    yield f"  {judged.decided} [{judged.cause.lower().replace('_', '-')}]"
+    yield f"  {judged.decided} [{judged.row}]"
+    if judged.rule:
+        yield f"    {judged.rule}"
     yield "  what would change it:"
     yield from (f"    {one}" for one in judged.changes)

@@ -29,7 +29,7 @@ COMPILING = ("torch.compile", "torch.jit.script")
 # Causes that the callers of a function do not change, and that make its loops cold too.
 SET_UP = frozenset((
     Cause.SET_UP_ROOT, Cause.TEST, Cause.DATA_WORKER, Cause.CONVERSION, Cause.REGISTERED,
-    Cause.RESULT_KEPT, Cause.CONVENTION, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS, Cause.UNUSED,
+    Cause.RESULT_KEPT, Cause.CONVENTION, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS,
 ))  # fmt: skip
 # With these, not even loops over elements or steps are reported: a person, test or tracer asks.
 FINAL = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))

@@ -1,0 +1,456 @@
+"""The table of causes: what decides if a site is reported, in the order in which it is asked.
+
+The first row that applies decides. Those that `table.py` tests are asked of each site; the others
+are found by the rooms `frequency/` and `review/`, and by the guards that the interpreter met.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from flake8_torchperf.values.cause import Cause
+
+# The questions that rows answer: where the value lies, how often the place runs, and if the wait is
+# wanted.
+RESIDENCE, FREQUENCY, FATE = "residence", "frequency", "fate"
+QUESTIONS = (RESIDENCE, FREQUENCY, FATE)
+# What rows do. `COLD` leaves a site to scope "all". So does `FREE`, which also says that the place
+# does not wait, or that it must: a run without a device can't show that wrong.
+HOT, COLD, FREE = "hot", "cold", "free"
+
+
+class Row(NamedTuple):
+    """One row: its cause, the question that it answers, what it does, and why.
+
+    ``words`` stand in messages: ``{name}`` is the function, the caller or the row of the table of
+    conventions. ``sentence`` is for people who ask why.
+    """
+
+    cause: Cause
+    question: str
+    effect: str
+    words: str
+    sentence: str
+
+    @property
+    def id(self) -> str:
+        """The name of the row in output and documents."""
+        return row_id(self.cause)
+
+
+def row_id(cause: Cause) -> str:
+    """Return the name of a cause's row: ``given-tensors``."""
+    return cause.name.lower().replace("_", "-")
+
+
+ROWS = (
+    Row(
+        Cause.NAMED_HOT,
+        FREQUENCY,
+        HOT,
+        "hot by your settings",
+        "A function that your settings name as hot runs in every step.",
+    ),
+    Row(
+        Cause.NAMED_COLD,
+        FREQUENCY,
+        COLD,
+        "cold by your settings",
+        "A function that your settings name as cold runs seldom.",
+    ),
+    Row(
+        Cause.CONTRACT,
+        FREQUENCY,
+        HOT,
+        "on the way from {name}",
+        "Nothing that a function with a contract calls may wait.",
+    ),
+    Row(
+        Cause.RAN_OFTEN,
+        FREQUENCY,
+        HOT,
+        "ran often",
+        "In the recorded run, the line ran and waited more than once.",
+    ),
+    Row(
+        Cause.RAN_ONCE,
+        FREQUENCY,
+        COLD,
+        "profile: ran once",
+        "In the recorded run, the line ran or waited once in each process.",
+    ),
+    Row(
+        Cause.NEVER_WAITED,
+        FREQUENCY,
+        COLD,
+        "profile: no waits",
+        "In the recorded run, the line never waited.",
+    ),
+    Row(
+        Cause.ELEMENTS,
+        FREQUENCY,
+        HOT,
+        "in {name}",
+        "The site is itself a loop over the elements of a tensor or over the parameters "
+        "of a model.",
+    ),
+    Row(
+        Cause.LOOP,
+        FREQUENCY,
+        HOT,
+        "in a loop",
+        "A loop around the site repeats it.",
+    ),
+    Row(
+        Cause.TRAINING_STEP,
+        FREQUENCY,
+        HOT,
+        "in a training step",
+        "A function that calls `backward()` and steps an optimizer, without a loop around "
+        "both, is a training step.",
+    ),
+    Row(
+        Cause.COMPILED,
+        FREQUENCY,
+        HOT,
+        "in a compiled function",
+        "A function that is compiled is compiled because it runs often.",
+    ),
+    Row(
+        Cause.OUTSIDE_STEPS,
+        FREQUENCY,
+        COLD,
+        "outside the steps",
+        "In the function that holds the loop over steps, the code beside that loop runs once.",
+    ),
+    Row(
+        Cause.CALLED,
+        FREQUENCY,
+        HOT,
+        "called by `{name}` at line {line}",
+        "A function that runs in every step, or a loop in a function, calls this one.",
+    ),
+    Row(
+        Cause.CALLED_IN_LOOP,
+        FREQUENCY,
+        HOT,
+        "called in a loop at line {line}",
+        "A loop at module level calls the function.",
+    ),
+    Row(
+        Cause.SET_UP_CALLS,
+        FREQUENCY,
+        COLD,
+        "called by set-up code",
+        "Every call of the function that the package holds is in set-up code.",
+    ),
+    Row(
+        Cause.BEFORE_STEPS,
+        FREQUENCY,
+        COLD,
+        "before the steps",
+        "Every call of the function is beside the loop over steps.",
+    ),
+    Row(
+        Cause.SELDOM_CALLS,
+        FREQUENCY,
+        COLD,
+        "called every few steps",
+        "Every call of the function is in a branch that runs once in several steps.",
+    ),
+    Row(
+        Cause.STEP_ROOT,
+        FREQUENCY,
+        HOT,
+        "in {name}",
+        "torch or a framework calls the method in every step, as `Module.forward` or "
+        "`training_step`.",
+    ),
+    Row(
+        Cause.SET_UP_ROOT,
+        FREQUENCY,
+        COLD,
+        "set-up in {name}",
+        "torch or a framework calls the method once or on request, as `__init__` of a "
+        "module or `state_dict`.",
+    ),
+    Row(
+        Cause.TEST,
+        FREQUENCY,
+        COLD,
+        "in a test",
+        "The function is a test, or a helper in a file of tests.",
+    ),
+    Row(
+        Cause.DATA_WORKER,
+        FREQUENCY,
+        COLD,
+        "in a data loader's worker",
+        "The method of a data set runs on the host, in the workers of a data loader.",
+    ),
+    Row(
+        Cause.CONVERSION,
+        FREQUENCY,
+        COLD,
+        "asked for a host value",
+        "The method is itself the conversion to a host value, as `__bool__` or `__float__`.",
+    ),
+    Row(
+        Cause.REGISTERED,
+        FREQUENCY,
+        COLD,
+        "registered with a tracer",
+        "The function is registered with a tracer or as an implementation, and runs on "
+        "tensors without data.",
+    ),
+    Row(
+        Cause.RESULT_KEPT,
+        FREQUENCY,
+        COLD,
+        "its result is kept",
+        "`functools.cache` runs the function once and keeps its result.",
+    ),
+    Row(
+        Cause.ERROR,
+        FREQUENCY,
+        COLD,
+        "on an error path",
+        "A branch that ends by raising, or that handles an exception, runs when something fails.",
+    ),
+    Row(
+        Cause.WARNING,
+        FREQUENCY,
+        COLD,
+        "on a warning path",
+        "A branch that only warns runs when something is odd.",
+    ),
+    Row(
+        Cause.SOME_STEPS,
+        FREQUENCY,
+        COLD,
+        "once in several steps",
+        "A branch on `step % n` runs once in several steps, unless it steps the optimizer.",
+    ),
+    Row(
+        Cause.ONE_ROUND,
+        FREQUENCY,
+        COLD,
+        "in one round of its loop",
+        "A branch on the number of the round runs in one round of its loop.",
+    ),
+    Row(
+        Cause.FIRST_CALL,
+        FREQUENCY,
+        COLD,
+        "on the first call or round",
+        "A branch that fills what it tests, or a move of what stays moved, runs on the first call.",
+    ),
+    Row(
+        Cause.MADE_ONCE,
+        FREQUENCY,
+        COLD,
+        "made once and kept",
+        "The code below a return of a stored result runs once.",
+    ),
+    Row(
+        Cause.TRACING,
+        FREQUENCY,
+        COLD,
+        "under a compiling guard",
+        "A branch on `is_compiling()` or the like is no ordinary eager path.",
+    ),
+    Row(
+        Cause.NO_DEVICE,
+        RESIDENCE,
+        FREE,
+        "where there is no device",
+        "The branch is taken only where the tensor lies on the host.",
+    ),
+    Row(
+        Cause.FALLBACK,
+        RESIDENCE,
+        FREE,
+        "for a lesser device",
+        "The branch is for devices that lack an operation or a dtype.",
+    ),
+    Row(
+        Cause.NOTHING_TO_DO,
+        FREQUENCY,
+        COLD,
+        "with nothing to compute",
+        "A branch on an empty tensor or list has nothing to compute.",
+    ),
+    Row(
+        Cause.SWITCHED_OFF,
+        FREQUENCY,
+        COLD,
+        "option off by default",
+        "A branch on an option that is off by default runs for those who switch it on.",
+    ),
+    Row(
+        Cause.NEVER_LEFT_OUT,
+        FREQUENCY,
+        COLD,
+        "without a usual argument",
+        "A branch for a missing argument does not run where every call passes one.",
+    ),
+    Row(
+        Cause.CONVENTION,
+        FREQUENCY,
+        COLD,
+        "convention {name}",
+        "A row of the table of conventions tells from a name how often the code runs.",
+    ),
+    Row(
+        Cause.GIVEN_TENSORS,
+        FREQUENCY,
+        HOT,
+        "in a helper",
+        "A helper that computes on the tensors that it is given is called from code that "
+        "runs often.",
+    ),
+    Row(
+        Cause.MODULE_LEVEL,
+        FREQUENCY,
+        COLD,
+        "at module level",
+        "Code at module level runs once, when the module is imported.",
+    ),
+    Row(
+        Cause.NOTHING,
+        FREQUENCY,
+        COLD,
+        "in {name}",
+        "Nothing shows how often the function runs.",
+    ),
+    Row(
+        Cause.ANSWER,
+        FATE,
+        COLD,
+        "in the answering method",
+        "The callers of a function that returns a comparison ask for a Python bool.",
+    ),
+    Row(
+        Cause.AT_ONCE,
+        FATE,
+        FREE,
+        "once, as views",
+        "A loop that only stores its rows takes a tensor apart once, as views.",
+    ),
+    Row(
+        Cause.BESIDE_HOST,
+        RESIDENCE,
+        FREE,
+        "beside a host tensor",
+        "An operation with a tensor that is surely on the host shows that the value is there too.",
+    ),
+    Row(
+        Cause.COPY_ASKED,
+        FATE,
+        COLD,
+        "where a copy is asked for",
+        "An explicit copy or wait that no step repeats is meant.",
+    ),
+    Row(
+        Cause.DECLARED,
+        FATE,
+        COLD,
+        "declared to return numbers",
+        "A function that is declared to return named numbers, or is the operation itself, "
+        "is asked for them.",
+    ),
+    Row(
+        Cause.EITHER,
+        FATE,
+        FREE,
+        "where it may be a number",
+        "The code takes numbers as well as tensors here, by a test or by a default.",
+    ),
+    Row(
+        Cause.ERROR_TEXT,
+        FATE,
+        COLD,
+        "in the text of an error",
+        "Text that is made for an error is read by a person after the error.",
+    ),
+    Row(
+        Cause.EXCHANGED,
+        FATE,
+        FREE,
+        "between processes",
+        "The processes of a group exchange the value, so each of them has to know it.",
+    ),
+    Row(
+        Cause.HANDED_OVER,
+        FATE,
+        FREE,
+        "for a library on the host",
+        "A copy that is passed to another library is for code that works on the host.",
+    ),
+    Row(
+        Cause.HOST_NAME,
+        RESIDENCE,
+        FREE,
+        "host value by name or use",
+        "The value lies on the host by its name, by its use in numpy, or by a move to the "
+        "device below.",
+    ),
+    Row(
+        Cause.HOST_ONLY,
+        RESIDENCE,
+        FREE,
+        "where the host is required",
+        "The operation fails with a tensor on a device, so the tensor is on the host.",
+    ),
+    Row(
+        Cause.LIST_MADE,
+        FATE,
+        COLD,
+        "for the list made of it",
+        "The host has to know the length of a list that is made of the value.",
+    ),
+    Row(
+        Cause.MEASURING,
+        FATE,
+        FREE,
+        "where waiting is the aim",
+        "A function that measures time or records a graph synchronises on purpose.",
+    ),
+    Row(
+        Cause.NEW_DATA,
+        FATE,
+        FREE,
+        "where the data is new",
+        "Data that is new in each call has to be copied once.",
+    ),
+    Row(
+        Cause.OPERATION,
+        FATE,
+        COLD,
+        "in the operation itself",
+        "The callers of a function that is named like the operation it returns ask for it.",
+    ),
+    Row(
+        Cause.START_UP,
+        FATE,
+        COLD,
+        "to start the device up",
+        "A copy to the device whose result is not used starts the device up.",
+    ),
+    Row(
+        Cause.TEXT_MADE,
+        FATE,
+        COLD,
+        "for the text made of it",
+        "A function that is declared to return text needs the values on the host.",
+    ),
+    Row(
+        Cause.WAITED_FOR,
+        FATE,
+        FREE,
+        "after a test that waited",
+        "After a test that read a tensor, the queue of the device is empty, and a literal "
+        "is copied at once.",
+    ),
+)
+BY_CAUSE = {row.cause: row for row in ROWS}
