@@ -70,8 +70,6 @@ def added_traits(site: Site) -> frozenset[str]:
         traits |= {AS_ARRAY}
     if site.kind in NUMBERS and not site.place.loops and _declares(function, NAMED, OF_NUMBERS):
         traits |= {AS_DECLARED}
-    if site.kind in READING and _is_returned(function, site.node):
-        traits |= {AS_NAMED}
     return traits
 
 
