@@ -23,7 +23,7 @@ _OF_COMPILING = ("compiled-inside", "over-compiled", "row-by-row", "loop", "step
                  "append", "counter", "global", "leak")  # fmt: skip
 _OF_TRAINING = ("no-pin", "no-workers", "option")
 # Traits of the place of a site, and of the evidence for its tensor.
-_OF_PLACES = ("as-array", "as-declared", "as-named", "base", "beside-list", "bounded",
+_OF_PLACES = ("as-array", "as-declared", "base", "beside-list", "bounded",
               "compiling-guard", "counted", "default-device", "error-message", "except-block",
               "fallback", "given-away", "in-helper", "keyed", "lambda", "made-text", "message",
               "no-gradients", "of-bools", "of-numbers", "opaque-body", "recorded", "syncs",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 def asked_for(site: JudgedSite) -> Cause | None:
     """Return the cause for which an explicit read that steps do not repeat is wanted, if any."""
-    if not {AS_DECLARED, AS_NAMED}.isdisjoint(site.traits) and _only_given(site):
+    if AS_DECLARED in site.traits and _only_given(site):
         return Cause.DECLARED
     return Cause.COPY_ASKED if _is_asked_for(site) and not _repeated(site) else None
 
@@ -98,8 +98,6 @@ def _copied_in_steps(site: JudgedSite) -> bool:
 # The trait of a read of one number in a function that is declared to return nothing but named
 # numbers: its callers ask for them.
 AS_DECLARED = "as-declared"
-# The trait of an operation that is all that its function does: its callers ask for the operation.
-AS_NAMED = "as-named"
 # The trait of a copy that becomes an array of more than one number.
 AS_ARRAY = "as-array"
 

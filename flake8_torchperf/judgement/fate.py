@@ -22,7 +22,6 @@ from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.judgement.explicit_copies import (
     AS_ARRAY,
     AS_DECLARED,
-    AS_NAMED,
     made_arrays,
     made_lists,
 )
@@ -288,19 +287,6 @@ def _given_to_host(function: FunctionNode, ctx: Context) -> frozenset[str]:
             ctx.module.nodes(function), ctx.module.qualify, ctx.analysis.table.method_names()
         ),
     )
-
-
-def _is_returned(function: FunctionNode | None, node: ast.AST) -> bool:
-    """True if the call is the result of a function registered as an operation's implementation.
-
-    ``@linalg.inv.register`` above ``def _(x): return torch.linalg.inv(x)``.
-    """
-    if function is None or not isinstance(node, ast.Call):
-        return False
-    made = [d.func if isinstance(d, ast.Call) else d for d in function.decorator_list]
-    if not any(isinstance(one, ast.Attribute) and one.attr == "register" for one in made):
-        return False
-    return _hands_back(function, node)
 
 
 def _hands_back(function: FunctionNode, node: ast.AST) -> bool:

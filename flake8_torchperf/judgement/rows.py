@@ -356,8 +356,7 @@ ROWS = (
         FATE,
         COLD,
         "declared to return numbers",
-        "A function that is declared to return named numbers, or is the operation itself, "
-        "is asked for them.",
+        "A function that is declared to return nothing but named numbers is asked for them.",
     ),
     Row(
         Cause.EITHER,

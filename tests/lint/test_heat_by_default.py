@@ -211,15 +211,6 @@ SILENT = {
                 x = torch.sin(x)
             return x, best
         """,
-    "an operation of a library of its own": """
-        @linalg.cholesky.register
-        def _(a: Tensor, upper: bool = False) -> Tensor:
-            return torch.linalg.cholesky(a, upper=upper)  # TPF404
-
-        @linalg.lstsq.register
-        def _(a: Tensor, b: Tensor) -> Tensor:
-            return torch.linalg.lstsq(a, b).solution  # TPF404
-        """,
     "what is debugged in what a step makes": """
         class Graph(nn.Module):
             def forward(self, x: Tensor):
@@ -401,7 +392,7 @@ REPORTED = {
                 if last is None:
                     last = loss.item()  # TPF101
         """,
-    "an operation under a name, and what registers something else": """
+    "an operation under a name, and under one that is registered": """
         def inverse(a: Tensor):
             return torch.linalg.inv(a)  # TPF404
 
