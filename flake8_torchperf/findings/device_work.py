@@ -12,6 +12,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.logging_calls import METHODS
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
 from flake8_torchperf.knowledge.table import load
 from flake8_torchperf.syntax.names import dotted_name
@@ -211,8 +212,8 @@ def _is_host_value(returned: object) -> bool:
 
 def _is_spelled_read(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=ast.Attribute(attr="item" | "tolist"), args=[]):
-            return True
+        case ast.Call(func=ast.Attribute(attr=name), args=[]):
+            return name in methods_of("reads")
         case ast.Call(func=ast.Name(id=name), args=[_]):
             return name in _READERS
     return False

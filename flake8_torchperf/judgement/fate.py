@@ -28,6 +28,7 @@ from flake8_torchperf.judgement.explicit_copies import (
 )
 from flake8_torchperf.judgement.frequency.own_heat import waits_on_purpose
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import BESIDE_HOST, Tensor
 
@@ -90,7 +91,9 @@ def _made_array(site: Site) -> bool:
 
 def starts_up(e: Evidence) -> bool:
     """True for a copy to the device whose result is not used."""
-    return e.node is e.place.unused and "to-device" in e.traits and e.operation not in WRITING
+    if e.node is not e.place.unused or "to-device" not in e.traits:
+        return False
+    return e.operation not in methods_of("works-without-result")
 
 
 def is_error_text(e: Evidence) -> bool:
@@ -237,10 +240,6 @@ def takes_host_tensors(e: Evidence) -> bool:
 def measures(e: Evidence) -> bool:
     """True for a synchronisation in a function that measures time or records a graph."""
     return e.kind is SiteKind.SYNCHRONIZE and waits_on_purpose(e.place.node, e.base)
-
-
-# Copies that are useful without their result: they write into something, or a module moves itself.
-WRITING = ("to", "cuda", "copy_", "index_put_")
 
 
 def _number_by_default(name: str, function: FunctionNode) -> bool:

@@ -83,7 +83,10 @@ PER_PARAMETER = {
 }  # fmt: skip
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 LOOPS = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
-GROWING = {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack"}
+GROWING = {
+    "cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack",
+    "row_stack",
+}  # fmt: skip
 NUMERIC_MODULES = {"math", "cmath", "np", "numpy", "operator"}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.values import (
     Device,
     DType,
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.values.arguments import Argument, Arguments
 
 # Calls whose result has one dimension for each size they are given, all in a row or in one list.
-SIZED = {
-    "zeros", "ones", "empty", "rand", "randn", "view", "reshape", "new_zeros", "new_ones",
-    "new_empty", "expand", "repeat", "full", "new_full", "randint",
-}  # fmt: skip
+_SIZED = methods_of("takes-a-size")
 # Of these, the sizes stand in one list.
 LISTED = {"full", "new_full"}
 # These are given the tensor first where they are called as functions.
@@ -46,7 +44,7 @@ FIXED = {
 MORE = {"unsqueeze": 1, "stack": 1, "one_hot": 1, "select": -1, "diagonal": -1, "unbind": -1}
 # Reductions over one dimension that torch's tags leave out.
 REDUCING = {"mode", "kthvalue"}
-KNOWN = {*SIZED, *FIXED, *MORE, *REDUCING, "diag", "flatten", "nonzero", "where", "unique"}
+KNOWN = {*_SIZED, *FIXED, *MORE, *REDUCING, "diag", "flatten", "nonzero", "where", "unique"}
 
 
 def ranked(tensor: Tensor, rank: int | None) -> Tensor:
@@ -97,7 +95,7 @@ def _rank(
     rest = arguments if method else arguments.rest()
     if name in FIXED:
         return FIXED[name]
-    if name in SIZED:
+    if name in _SIZED:
         return _of_sizes(name, rest if name in RESHAPING else arguments, first)
     if name == "unique":
         return None if rest.positional or "dim" in rest.keywords else 1

@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.tensors import RANDOM
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.table import load
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _BUILTINS = frozenset(("float", "int", "bool", "len", "str", "abs", "round", "isinstance", "dict",
                        "list", "tuple"))  # fmt: skip
-_READS = frozenset(("item", "tolist"))
+_READS = methods_of("reads")
 _EFFECTS = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.fixes.pieces.numbers import is_real, is_whole
 from flake8_torchperf.fixes.shared.held_names import Held
 from flake8_torchperf.fixes.shared.masks import is_number
+from flake8_torchperf.knowledge.methods import casts_to, methods_of
 from flake8_torchperf.knowledge.table import load
 
 if TYPE_CHECKING:
@@ -29,16 +30,15 @@ FACTORIES = PLAIN | WHOLE | RANDOM | ROUNDED | {"arange", "full"}
 # Arguments that make another tensor of the result: a leaf, one in pinned memory, an existing one.
 CHOSEN = frozenset(("device", "generator", "out", "requires_grad", "pin_memory", "names"))
 # Methods that rearrange or copy the same numbers, alike on every device.
-_VIEWS = frozenset(("unsqueeze", "view", "squeeze", "t", "transpose", "permute", "repeat",
-                    "reshape", "flatten", "contiguous", "clone"))  # fmt: skip
+_VIEWS = methods_of("rearranges") | {"repeat"}
 # These views skip or repeat elements. A move copies them to new memory, and so does arithmetic.
 _LOOSE = frozenset(("expand", "narrow", "expand_as"))
-_TO_FLOATS = frozenset(("float", "double", "half", "bfloat16"))
+_TO_FLOATS = casts_to("float")
 _TO_INTS = frozenset(("int", "long", "short", "bool"))
 _HOLD_COUNTS = frozenset(("long", "bool", "torch.long", "torch.int64", "torch.bool"))
 # Copies of the same bits to other places, or zeros.
 _PLACING = frozenset(("tril", "triu", "flip", "roll", "diag", "fliplr", "flipud"))
-_JOINING = frozenset(("cat", "concat", "stack", "hstack", "vstack"))
+_JOINING = methods_of("joins")
 _INTS = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "torch.int",
                    "torch.int64", "torch.long", "torch.bool"))  # fmt: skip
 _FLOATS = frozenset(("torch.float", "torch.float32", "torch.double", "torch.float64", "torch.half",

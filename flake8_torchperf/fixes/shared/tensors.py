@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.table import Op, TensorReturn, load
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 
@@ -93,8 +94,7 @@ def _unpacked(function: ast.AST, name: str) -> ast.expr | None:
 
 # What gives positions and counts, which are int64; and what keeps the dtype of its tensor.
 _INT64 = frozenset(("argmax", "argmin", "argsort", "nonzero", "count_nonzero"))
-_SAME_DTYPE = frozenset(("squeeze", "unsqueeze", "view", "reshape", "flatten", "t", "unbind",
-                         "contiguous", "clone", "detach", "permute", "transpose"))  # fmt: skip
+_SAME_DTYPE = methods_of("rearranges") | {"unbind", "detach"}
 
 
 def is_int64(node: ast.expr, around: Surroundings, depth: int = 4) -> bool:

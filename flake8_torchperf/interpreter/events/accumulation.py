@@ -10,6 +10,7 @@ from flake8_torchperf.idioms.loop_kinds import plain_names
 from flake8_torchperf.interpreter.events.guards import NO_GRADIENTS, gradients_off
 from flake8_torchperf.interpreter.events.handed_losses import KEEPING, PASSES, handed
 from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import changes_in, children, once, walk
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.store import path_of
@@ -283,7 +284,7 @@ def _without_graph(value: ast.expr) -> set[str | None]:
     return {
         path_of(part.value)
         for part in ast.walk(value)
-        if isinstance(part, ast.Attribute) and part.attr in ("detach", "item", "data")
+        if isinstance(part, ast.Attribute) and part.attr in methods_of("cuts-gradients")
     }
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.guards import gradients_off
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.store import path_of
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # The methods that run backward.
-PASSES = frozenset(("backward", "manual_backward"))
+PASSES = methods_of("runs-backward")
 # Options of backward that say: the graph is wanted once more.
 KEEPING = ("retain_graph", "create_graph")
 # By the key of a function: the paths in what it returns, "" for the result itself.
@@ -90,7 +91,7 @@ def _returned(info: FunctionInfo, ctx: Context) -> Iterator[str]:
 def _is_made(value: ast.expr) -> bool:
     """True if the value keeps its graph: it contains no ``detach()``, ``item()`` or ``data``."""
     parts = (part for part in ast.walk(value) if isinstance(part, ast.Attribute))
-    return all(part.attr not in ("detach", "item", "data") for part in parts)
+    return all(part.attr not in methods_of("cuts-gradients") for part in parts)
 
 
 def _used_up(statement: ast.stmt) -> Iterator[str]:

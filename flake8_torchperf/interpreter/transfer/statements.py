@@ -41,6 +41,7 @@ from flake8_torchperf.interpreter.transfer import (
 )
 from flake8_torchperf.interpreter.transfer.narrowing import narrow, note_outcome
 from flake8_torchperf.interpreter.transfer.operators import binary
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.project import local_imports
 from flake8_torchperf.project.module_index import ClassInfo, local_class
 from flake8_torchperf.syntax.traversal import DEFINITIONS
@@ -167,8 +168,9 @@ def _place_of_value(node: ast.Assign, env: Env, ctx: Context) -> Context:
     if isinstance(value, ast.IfExp):
         value = value.orelse if isinstance(value.body, ast.Constant) else value.body
     match target, value:
-        case ast.Name(id=name), ast.Call(func=ast.Attribute(attr="numpy" | "cpu" | "tolist")):
-            if not ctx.loops and host_consumers.handed_on(name, env, ctx):
+        case ast.Name(id=name), ast.Call(func=ast.Attribute(attr=method)):
+            copies = method in methods_of("copies-to-host")
+            if copies and not ctx.loops and host_consumers.handed_on(name, env, ctx):
                 return ctx.mark(GIVEN_AWAY)
     return ctx
 
