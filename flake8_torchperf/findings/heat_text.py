@@ -27,7 +27,7 @@ class Place(NamedTuple):
 
 
 # ``{name}`` is the function, the caller or the row of the table of conventions.
-WORDS = {
+CAUSE_WORDS = {
     Cause.NAMED_HOT: "hot by your settings",
     Cause.NAMED_COLD: "cold by your settings",
     Cause.CONTRACT: "on the way from {name}",
@@ -175,4 +175,4 @@ def reason_for(heat: Heat) -> str:
 
 def _named(cause: Cause, heat: Heat, words: str | None = None) -> Place:
     name = heat.caller if cause is Cause.CALLED else heat.name
-    return Place((words or WORDS[cause]).replace("{line}", str(heat.line)), name)
+    return Place((words or CAUSE_WORDS[cause]).replace("{line}", str(heat.line)), name)

@@ -162,7 +162,7 @@ class DataFreshness:
     def _made(self, call: ast.Call) -> bool:
         """True if the result of a call is derived from fresh data; numpy's factories never are."""
         name = self._qualify(call.func)
-        if name.rpartition(".")[2] in _DESCRIBING or name in FACTORIES:
+        if name.rpartition(".")[2] in _DESCRIBING or name in NUMPY_FACTORIES:
             return False
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         if isinstance(call.func, ast.Attribute):
@@ -173,7 +173,7 @@ class DataFreshness:
 
 
 # Functions that make an array from a size.
-FACTORIES = frozenset(
+NUMPY_FACTORIES = frozenset(
     f"numpy.{name}"
     for name in ("zeros", "ones", "full", "empty", "eye", "identity", "arange", "linspace", "tri")
 )

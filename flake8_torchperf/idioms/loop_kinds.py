@@ -10,6 +10,7 @@ from flake8_torchperf.syntax.names import dotted_name, is_name, named_parameters
 from flake8_torchperf.syntax.traversal import (
     ATTRIBUTE,
     CALL,
+    COMPREHENSIONS,
     SCOPES,
     bound_in,
     children,
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.project.module_index import FunctionInfo
 
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
 # Nodes whose bodies a round of the loop around them does not run directly.
 ENDS = frozenset((*SCOPES, *STATEMENTS))

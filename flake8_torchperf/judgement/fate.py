@@ -29,7 +29,7 @@ from flake8_torchperf.judgement.explicit_copies import (
 from flake8_torchperf.judgement.frequency.own_heat import waits_on_purpose
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
 from flake8_torchperf.values.values import BESIDE_HOST, Tensor
 
 if TYPE_CHECKING:
@@ -39,16 +39,14 @@ if TYPE_CHECKING:
 
 # Sites that copy a tensor to the host, or take it apart, for another reader.
 HANDING_OVER = (SiteKind.TRANSFER, SiteKind.TENSOR_ITERATION)
-# Sites that need a size that only the device knows.
-SIZED = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
 # Sites that read a value or a size by a call.
-READING = (
+READING_KINDS = (
     SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE,
-    SiteKind.TORCH_CALL, *SIZED,
+    SiteKind.TORCH_CALL, *SIZED_KINDS,
 )  # fmt: skip
 # Sites that cost nothing if the tensor lies on the host.
 FROM_DEVICE = (
-    *READING, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
+    *READING_KINDS, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
     SiteKind.HOST_REDUCTION, SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.FORMAT,
     SiteKind.LIST_INDEX, SiteKind.NUMBER_ASSIGNED,
 )  # fmt: skip
@@ -69,9 +67,13 @@ def added_traits(site: Site) -> frozenset[str]:
     traits, function = site.traits, site.place.node
     if site.kind is SiteKind.TRANSFER and "to-host" in traits and _made_array(site):
         traits |= {AS_ARRAY}
-    if site.kind in NUMBERS and not site.place.loops and _declares(function, NAMED, OF_NUMBERS):
+    if (
+        site.kind in NUMBER_READS
+        and not site.place.loops
+        and _declares(function, NAMED, NUMBER_ANNOTATIONS)
+    ):
         traits |= {AS_DECLARED}
-    if site.kind in READING and _is_returned(function, site.node):
+    if site.kind in READING_KINDS and _is_returned(function, site.node):
         traits |= {AS_NAMED}
     return traits
 
@@ -126,7 +128,7 @@ def is_fallback(e: Evidence) -> bool:
 
 def is_the_operation(e: Evidence) -> bool:
     """True for ``def unique(x): return torch.unique(x)``: its callers ask for the operation."""
-    if e.kind not in READING or e.place.loops or not isinstance(e.node, ast.Call):
+    if e.kind not in READING_KINDS or e.place.loops or not isinstance(e.node, ast.Call):
         return False
     match e.node.func:
         case ast.Attribute(attr=name) | ast.Name(id=name):
@@ -147,7 +149,7 @@ def is_made_a_list(e: Evidence) -> bool:
     False in a function that runs every step, where both waits are reported.
     """
     place = e.place
-    if e.kind not in SIZED or place.node is None or e.base.level is Level.STEP:
+    if e.kind not in SIZED_KINDS or place.node is None or e.base.level is Level.STEP:
         return False
     nodes = place.module.nodes(place.node)
     made = MADE_LISTS.kept(place.analysis, id(place.node), lambda: made_lists(nodes))
@@ -260,9 +262,9 @@ def _declares(function: FunctionNode | None, some: frozenset[str], only: frozens
 # The parts of an annotation of text with its scores; the keys of a dict are no text.
 TEXTUAL = frozenset(("str", "list", "List", "tuple", "Tuple", "float", "int", "Optional", "typing"))
 # Sites that read one number, and the parts of an annotation of a result made of numbers.
-NUMBERS = (SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
+NUMBER_READS = (SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
 NAMED = frozenset(("dict", "Dict", "Mapping"))
-OF_NUMBERS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}
+NUMBER_ANNOTATIONS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}
 
 
 def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
+from flake8_torchperf.syntax.traversal import LEAVING
+
 # The results that torch.compile's tracer gives for them (torch 2.13, as run).
 COMPILING = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
 OTHERWISE = frozenset((
@@ -15,13 +17,13 @@ OTHERWISE = frozenset((
 ))  # fmt: skip
 GUARDS = COMPILING | OTHERWISE
 # A module that has none of these words compiles and transforms nothing.
-WORDS = ("compile", "vmap", "functorch", "torch.func", "_dynamo")
+COMPILE_WORDS = ("compile", "vmap", "functorch", "torch.func", "_dynamo")
 
 
 def speaks_of_compiling(lines: Iterable[str]) -> bool:
     """True if a module with these lines may contain compiled code."""
     text = "".join(lines)
-    return any(word in text for word in WORDS)
+    return any(word in text for word in COMPILE_WORDS)
 
 
 def guarded(test: ast.expr, named: Callable[[str], bool | None] | None = None) -> bool | None:
@@ -54,6 +56,3 @@ def leaves(node: ast.If, named: Callable[[str], bool | None] | None = None) -> b
         return False
     taken = node.body if side else node.orelse
     return bool(taken) and isinstance(taken[-1], LEAVING)
-
-
-LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)

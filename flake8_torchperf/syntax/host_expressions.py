@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.syntax.traversal import Nodes
 
-HOST_TYPES = {
+HOST_TYPE_NAMES = {
     "int", "float", "bool", "str", "bytes", "None", "dtype", "device", "Device", "Size", "Path",
     "Number", "Callable", "type", "Type", "Literal", "Generator", "memory_format", "layout",
 }  # fmt: skip
@@ -194,13 +194,13 @@ def host_annotation(node: ast.expr) -> bool:
         case ast.Constant(value=None):
             return True
         case ast.Constant(value=str(text)):
-            return text in HOST_TYPES
+            return text in HOST_TYPE_NAMES
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name in HOST_TYPES
+            return name in HOST_TYPE_NAMES
         case ast.BinOp(left=left, right=right):
             return host_annotation(left) and host_annotation(right)
         case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
-            if name in HOST_TYPES:
+            if name in HOST_TYPE_NAMES:
                 return True
             parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
             return name in HOST_WRAPPERS and all(
@@ -334,10 +334,12 @@ def _called(node: ast.Call) -> str:
 
 def _is_dtype(node: ast.Attribute) -> bool:
     """True for ``torch.float32`` and other constants of torch."""
-    return isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in DTYPES
+    return (
+        isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in DTYPE_NAMES
+    )
 
 
-DTYPES = {
+DTYPE_NAMES = {
     "float", "float16", "float32", "float64", "half", "double", "bfloat16", "int", "int8", "int16",
     "int32", "int64", "long", "short", "uint8", "bool", "complex64", "complex128", "strided",
     "contiguous_format", "channels_last", "preserve_format",

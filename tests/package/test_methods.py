@@ -79,12 +79,12 @@ def test_an_unknown_class_is_an_error() -> None:
 @pytest.mark.parametrize(
     ("kind", "nominating"),
     [
-        ("reads", nominate.READING),
-        ("reads-a-number", nominate.READING),
-        ("copies-to-host", nominate.READING),
-        ("joins", nominate.GROWING),
+        ("reads", nominate.WAITING_CALLS),
+        ("reads-a-number", nominate.WAITING_CALLS),
+        ("copies-to-host", nominate.WAITING_CALLS),
+        ("joins", nominate.JOINING_CALLS),
         ("runs-backward", nominate.TRAINING),
-        ("moves", nominate.MOVING | nominate.READING),
+        ("moves", nominate.MOVE_CALLS | nominate.WAITING_CALLS),
     ],
 )
 def test_nomination_knows_the_methods(kind: str, nominating: set[str]) -> None:

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 TENSORS = frozenset(("torch.Tensor", "torch.nn.Parameter", "torch.FloatTensor", "torch.LongTensor"))
 _VIEWS = frozenset(("T", "mT", "H", "data", "real", "imag"))
 # Functions that draw numbers: called once more or once less, they change all that follow.
-RANDOM = ("rand", "normal", "bernoulli", "multinomial", "poisson", "dropout", "exponential",
-          "cauchy", "geometric", "log_normal", "rrelu", "alpha_dropout")  # fmt: skip
+RANDOM_NAMES = (
+    "rand", "normal", "bernoulli", "multinomial", "poisson", "dropout", "exponential", "cauchy",
+    "geometric", "log_normal", "rrelu", "alpha_dropout",
+)  # fmt: skip
 
 
 # What numpy's arrays have as well.
@@ -327,7 +329,7 @@ def _is_light(op: Op) -> bool:
     if not op.flags.isdisjoint("dhsym") and last not in ("where",):
         return False
     light = op.pointwise or op.reduction or op.view or op.factory or op.like
-    return light and not last.startswith(RANDOM)
+    return light and not last.startswith(RANDOM_NAMES)
 
 
 def bindings(function: ast.AST, name: str) -> list[ast.expr | ast.arg | None]:

@@ -388,7 +388,7 @@ def _named_call(callee: Value, node: ast.Call, ctx: Context) -> None:
         emit(ctx, SiteKind.CALL, name, node, None)
 
 
-CALLABLES: dict[type[Any], Callable[[Any, Arguments, Env, Context], Value]] = {
+CALL_HANDLERS: dict[type[Any], Callable[[Any, Arguments, Env, Context], Value]] = {
     External: _external,
     BoundMethod: _method,
     Function: summaries.call_function,

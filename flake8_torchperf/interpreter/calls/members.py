@@ -219,7 +219,7 @@ def _of_union(owner: Union, name: str, node: ast.Attribute | None, ctx: Context)
 _TENSOR_ONLY = methods_of("of-tensors-alone")
 
 
-MEMBERS: dict[type[Any], Callable[[Any, str, ast.Attribute | None, Context], Value]] = {
+MEMBER_HANDLERS: dict[type[Any], Callable[[Any, str, ast.Attribute | None, Context], Value]] = {
     Tensor: _of_tensor,
     External: _of_external,
     Instance: _of_instance,

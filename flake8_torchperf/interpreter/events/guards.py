@@ -336,11 +336,11 @@ def after_test(ctx: Context, before: int) -> Context:
     ``before`` is the number of sites recorded before the test.
     """
     found = () if ctx.sink is None else ctx.sink[before:]
-    return ctx.mark(WAITED_FOR) if any(site.kind in DECIDING for site in found) else ctx
+    return ctx.mark(WAITED_FOR) if any(site.kind in DECIDING_KINDS for site in found) else ctx
 
 
 # Sites in a test that make Python wait before either branch begins.
-DECIDING = (SiteKind.BRANCH, SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
+DECIDING_KINDS = (SiteKind.BRANCH, SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
 
 
 def _leaving(ctx: Context, last: ast.stmt) -> Context:

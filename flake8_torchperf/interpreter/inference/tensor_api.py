@@ -38,7 +38,7 @@ OF_FRAMES = frozenset((
 _CASTS = casts_to("float") | {"cpu", "cuda"}
 MODULE_METHODS = methods_of("of-modules-too")
 # Methods whose call with an integer only tensors answer (an array's `size` is no method).
-SIZED = {"size", "stride"}
+SIZE_METHODS = {"size", "stride"}
 # Methods that take sizes as separate numbers, and from how many of them on they tell: a
 # distribution's `expand` takes one shape, numpy's `repeat` and `view` two other things.
 BY_SIZES = {"expand": 2, "repeat": 3, "view": 3}
@@ -47,18 +47,18 @@ DIMS = ("dim", "keepdim", "dims")
 
 
 # Attributes that arrays have too.
-SHAPES = {"shape", "ndim"}
+SHAPE_ATTRIBUTES = {"shape", "ndim"}
 # Without one of these words, or a call of torch's, nothing in a function tells.
-WORDS = frozenset((
-    *_TELLING, *_BARE, *_OF_ARRAYS, *_READS, *_ALONG, *_CASTS, *SIZED, *BY_SIZES, *DIMS, *SHAPES,
-    "memory_format", "device",
+TELLING_WORDS = frozenset((
+    *_TELLING, *_BARE, *_OF_ARRAYS, *_READS, *_ALONG, *_CASTS, *SIZE_METHODS, *BY_SIZES, *DIMS,
+    *SHAPE_ATTRIBUTES, "memory_format", "device",
 ))  # fmt: skip
 
 
 def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
     """True if anything in a function may show a name's type. Over-approximate, and cheap."""
     words = nodes.words()
-    return not (WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
+    return not (TELLING_WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
         isinstance(index.slice, (ast.UnaryOp, ast.Tuple)) for index in nodes.of(ast.Subscript)
     )
 
@@ -100,7 +100,7 @@ def told_by_call(
     if name in _TELLING:
         return f"`.{name}` is asked for"
     bare = not call.args and not call.keywords
-    if (bare and name in _BARE) or (name in SIZED and call.args):
+    if (bare and name in _BARE) or (name in SIZE_METHODS and call.args):
         return f"`.{name}(...)` is called"
     if name in BY_SIZES and _takes_sizes(call, BY_SIZES[name]):
         return f"`.{name}(...)` is called with sizes"
@@ -212,7 +212,7 @@ def sliced(node: ast.expr) -> bool:
 
 def told_by_attribute(name: str, module: ModuleMap) -> bool:
     """True if only tensors have this attribute, among the types that the module uses."""
-    return name in _TELLING or (name in SHAPES and not knows_arrays(module))
+    return name in _TELLING or (name in SHAPE_ATTRIBUTES and not knows_arrays(module))
 
 
 def told_by_cast(func: ast.Attribute, table: TorchTable) -> tuple[ast.expr, str] | None:
@@ -318,7 +318,7 @@ def _names_one(annotation: ast.expr, names: frozenset[str]) -> bool:
 TYPE_TESTS = {
     "isinstance", "issubclass", "hasattr", "type", "callable", "is_tensor", "is_tensor_like",
 }  # fmt: skip
-NAMES = {"__name__", "__qualname__", "__module__"}
+NAME_ATTRIBUTES = {"__name__", "__qualname__", "__module__"}
 
 
 def asked_for_type(nodes: list[ast.AST]) -> set[str]:
@@ -331,7 +331,9 @@ def asked_for_type(nodes: list[ast.AST]) -> set[str]:
     ]
     if not tests:
         return found
-    named = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in NAMES}
+    named = {
+        id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in NAME_ATTRIBUTES
+    }
     for test in tests:
         if id(test) in named:
             continue  # `type(x).__name__` asks nothing

@@ -284,7 +284,7 @@ def _compare(
 
 
 # Methods that write what they are given, wherever it lies, with the argument that they write.
-WRITING = {"copy_": (0, "src"), "index_put_": (1, "values"), "index_put": (1, "values")}
+WRITTEN_ARGUMENT = {"copy_": (0, "src"), "index_put_": (1, "values"), "index_put": (1, "values")}
 
 
 def _copied_into(
@@ -294,7 +294,7 @@ def _copied_into(
 
     What is copied into a tensor that is known to be on the host is read there.
     """
-    given = arguments.get(*WRITING[name])
+    given = arguments.get(*WRITTEN_ARGUMENT[name])
     source = None if given is None else tensor_of(given.value)
     if source is None or transfers.not_waiting(arguments) is not False:
         return
@@ -321,7 +321,7 @@ def _by_table(
     others = arguments.tensors()
     tensors = [tensor, *others]
     sites_of(op, name, arguments, tensors, ctx, owner=owner)
-    if name in WRITING:
+    if name in WRITTEN_ARGUMENT:
         _copied_into(tensor, owner, name, arguments, ctx)
     if name == "where":
         transfers.chosen_on_host(arguments, tensors, ctx)

@@ -26,7 +26,7 @@ from flake8_torchperf.suspects.nominate import PER_PARAMETER
 from flake8_torchperf.values.arguments import Arguments, kind_of
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.named_types import LEGACY_TENSORS
-from flake8_torchperf.values.rank import FIXED, with_rank
+from flake8_torchperf.values.rank import FIXED_DIMENSIONS, with_rank
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
@@ -99,14 +99,14 @@ def _counted(arguments: Arguments) -> str:
 
 
 # Factories of what has one dimension or more, whatever they are given, beside those of `rank`.
-ROWS = frozenset((
+ROW_FACTORIES = frozenset((
     "range", "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
 ))  # fmt: skip
 
 
 def _made_without_size(short: str, arguments: Arguments) -> bool | None:
     """True if a factory makes a tensor without dimensions; None if its size is unknown."""
-    if short in FIXED or short in ROWS:
+    if short in FIXED_DIMENSIONS or short in ROW_FACTORIES:
         return False
     size = arguments.keywords.get("size")
     given = arguments.positional if size is None else (size,)

@@ -48,7 +48,7 @@ NUMBER_TYPES = {"i", "f", "n", "Z", "b"}
 
 
 # Types of parameters for which no tensor is ever given: dtypes, devices, strings.
-NO_TENSOR = {"Y", "D", "s"}
+NO_TENSOR_KINDS = {"Y", "D", "s"}
 
 
 def must_be_tensors(op: Op, name: str, arguments: Arguments) -> list[Tensor]:
@@ -207,7 +207,7 @@ def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
         held, node = _held(argument)
         if held is not None:
             slots = slots_at(op, position)
-            types = {"Z" if slot.name in UNTYPED else slot.type for slot in slots} - NO_TENSOR
+            types = {"Z" if slot.name in UNTYPED else slot.type for slot in slots} - NO_TENSOR_KINDS
             if types and types <= NUMBER_TYPES:
                 names = {slot.name for slot in slots}
                 operation = FILLING if names == {FILLING} else "size"

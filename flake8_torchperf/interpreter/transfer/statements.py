@@ -286,7 +286,7 @@ def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
 
 
 def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
-    if ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND:
+    if ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND_HANDLERS:
         operation = "if-raise"
     elif ctx.loops and isinstance(node.body[-1], ast.Break):
         operation = "if-break"  # there is no other branch to choose
@@ -450,7 +450,7 @@ def _match(node: ast.Match, env: Env, ctx: Context) -> Flow:
     return _meet(*flows)
 
 
-SIMPLE: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
+SIMPLE_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
     ast.Expr: _expression,
     ast.Assign: _assign,
     ast.AnnAssign: _ann_assign,
@@ -462,7 +462,7 @@ SIMPLE: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
     ast.Global: _global,
     ast.Nonlocal: _global,
 }
-COMPOUND: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
+COMPOUND_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
     ast.If: _if,
     ast.For: loops.run_for,
     ast.AsyncFor: loops.run_for,
@@ -476,7 +476,7 @@ COMPOUND: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
     ast.ClassDef: _class,
     ast.Match: _match,
 }
-LEAVING: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
+LEAVING_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
     ast.Return: _return,
     ast.Raise: _raise,
     ast.Break: _break,
