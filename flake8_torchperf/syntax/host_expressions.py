@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.syntax.compile_guards import MODE_TESTS
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.syntax.traversal import ATTRIBUTE, CALL, NAME
 
@@ -48,15 +49,15 @@ HOST_METHODS = {
     "lower", "upper", "strip", "lstrip", "rstrip", "split", "join", "replace", "format",
     "is_contiguous",
     "is_floating_point", "is_complex", "is_signed", "element_size", "data_ptr", "get_device",
-    "is_available", "get_rank", "get_world_size", "is_initialized", "is_scripting", "is_tracing",
-    "is_compiling", "is_dynamo_compiling", "is_grad_enabled", "is_autocast_enabled", "__len__",
+    "is_available", "get_rank", "get_world_size", "is_initialized", *MODE_TESTS,
+    "is_grad_enabled", "is_autocast_enabled", "__len__",
     "is_tensor", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
     "bit_length", "isdigit", "isidentifier", "get_default_dtype", "device_count", "current_device",
 }  # fmt: skip
 # Those of them that also exist as functions, called without an owner.
 HOST_FUNCTIONS = {
-    "is_available", "get_rank", "get_world_size", "is_initialized", "is_scripting", "is_tracing",
-    "is_compiling", "is_dynamo_compiling", "is_grad_enabled", "is_autocast_enabled",
+    "is_available", "get_rank", "get_world_size", "is_initialized", *MODE_TESTS,
+    "is_grad_enabled", "is_autocast_enabled",
     "is_tensor", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
     "get_default_dtype", "device_count", "current_device", "is_floating_point", "is_complex",
 }  # fmt: skip

@@ -16,7 +16,7 @@ from flake8_torchperf.interpreter.stated_types.isinstance_tests import (
     number_but,
     undeclared,
 )
-from flake8_torchperf.syntax.compile_guards import GUARDS
+from flake8_torchperf.syntax.compile_guards import asks_for_mode
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, is_none
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES, instance_of
@@ -142,7 +142,7 @@ def _tells(test: ast.expr) -> bool:
     match test:
         case ast.Call(func=func):
             asked = dotted_name(func).rpartition(".")[2]
-            return asked in ("isinstance", "is_tensor") or asked in GUARDS
+            return asked in ("isinstance", "is_tensor") or asks_for_mode(asked)
         case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
             return True
         case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant(value=str())]):
