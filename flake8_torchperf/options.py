@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from flake8.options.manager import Option, OptionManager
 
-SCOPES = {"loop": Level.LOOP, "hot": Level.HOT, "all": Level.COLD}
+SCOPE_LEVELS = {"loop": Level.LOOP, "hot": Level.HOT, "all": Level.COLD}
 # How sure a reason must be, the surest first; `values.provenance.Strength` has the same names.
 CONFIDENCES = ("stated", "inferred", "assumed")
 # What to do about values that are read to be logged.
@@ -111,7 +111,7 @@ def _switch(option: str, value: object) -> bool:
 
 
 def _scope(option: str, value: object) -> Level:
-    return SCOPES[_word(option, value, SCOPES)]
+    return SCOPE_LEVELS[_word(option, value, SCOPE_LEVELS)]
 
 
 def _confidence(option: str, value: object) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 # `Tensor` may come from a module beside it.
-WORDS = ("torch", "Tensor")
+TORCH_WORDS = ("torch", "Tensor")
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)(?P<source>[\w.]*)[ \t]+import[ \t]*"
     r"(?P<names>\((?:[^)#]|#[^\n]*)*|[^\n#(]+)|import[ \t]+(?P<modules>[^\n#]+))",
@@ -54,7 +54,7 @@ def states_contracts(lines: Iterable[str]) -> bool:
 
 def says(text: str) -> bool:
     """True if the text says one of the words."""
-    return any(word in text for word in WORDS)
+    return any(word in text for word in TORCH_WORDS)
 
 
 def _imports_it(text: str, filename: str) -> bool:

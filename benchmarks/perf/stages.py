@@ -126,12 +126,12 @@ def install(clock: Clock) -> None:
 def lint_all(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path, Spent], int]:
     """Lint every file; return the time per file and stage, and the number of findings."""
     from flake8_torchperf import linter
-    from flake8_torchperf.options import SCOPES, Options
+    from flake8_torchperf.options import SCOPE_LEVELS, Options
     from flake8_torchperf.prefilter import concerns
     from flake8_torchperf.project.resolver import split_lines
 
     install(clock)
-    options = Options(scope=SCOPES[scope])
+    options = Options(scope=SCOPE_LEVELS[scope])
     taken: dict[Path, Spent] = {}
     findings = 0
     for file in files:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 FAMILY = "TPF"
 PER_FILE = "per-file-ignores"
-OPTIONS = ("select", "ignore", "extend-select", "extend-ignore", PER_FILE)
+CODE_OPTIONS = ("select", "ignore", "extend-select", "extend-ignore", PER_FILE)
 # Letters that are taken for digits.
 _DIGITS = str.maketrans("LIOSBZ", "110582")
 _PAGE = re.compile(r"(TPF\d{3})-(.+)\.md")
@@ -59,7 +59,7 @@ def check_configured(
 
 def _listed(where: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the codes that options list, each with what to call its option."""
-    for name in OPTIONS:
+    for name in CODE_OPTIONS:
         value = values.get(name.replace("-", "_"))
         if not value:
             continue

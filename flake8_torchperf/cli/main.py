@@ -21,7 +21,7 @@ from flake8_torchperf.cli.parser import Parser, complain, fail
 
 CHECK, FIX = "check", "fix"
 # What writing to standard output may end in, beside a reader that has gone.
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 COMMANDS = (
     "flake8_torchperf.cli.check_command",
     "flake8_torchperf.cli.fix.command",
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _stop_writing()
         return 0
     except OSError as error:
-        if error.errno not in FULL or error.filename is not None:
+        if error.errno not in DISK_FULL or error.filename is not None:
             raise
         _stop_writing()
         return fail(f"standard output cannot be written: {error.strerror}")

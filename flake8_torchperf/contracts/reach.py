@@ -17,7 +17,7 @@ from flake8_torchperf.contracts.roots import (
     recording_modules,
     stated_roots,
 )
-from flake8_torchperf.interpreter.calls.instances import MAKING
+from flake8_torchperf.interpreter.calls.instances import CONSTRUCTORS
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_called, interpret_module
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.values.cause import Cause
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 MAX_FUNCTIONS = 2_000
 MAX_ROUNDS = 3
 # Methods that run where an object is made or called.
-OF_OBJECTS = frozenset((*MAKING, "forward", "__call__"))
+OF_OBJECTS = frozenset((*CONSTRUCTORS, "forward", "__call__"))
 BASE = Heat(Level.STEP, Cause.CONTRACT, around=Level.STEP)
 
 
@@ -259,4 +259,4 @@ def _last(info: FunctionInfo) -> str:
     """Return a function's name in a path; constructors and calls of objects go by their class."""
     if info.owner is None or info.name not in OF_OBJECTS:
         return info.name
-    return info.owner.name if info.name in MAKING else info.qualname
+    return info.owner.name if info.name in CONSTRUCTORS else info.qualname

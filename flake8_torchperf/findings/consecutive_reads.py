@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.device_work import Work
 from flake8_torchperf.findings.message import HOST_READS
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
-from flake8_torchperf.syntax.traversal import DEFINITIONS, children
+from flake8_torchperf.syntax.traversal import DEFINITIONS, LEAVING, children
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import tensor_of
 
@@ -262,8 +262,6 @@ def _met(sides: Sequence[int]) -> int:
     return arriving.pop() if len(arriving) == 1 else _NONE
 
 
-# Statements that end their block.
-LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))  # from Python 3.11
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.knowledge.logging_calls import METHODS
+from flake8_torchperf.knowledge.logging_calls import LOGGING_METHODS
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
 from flake8_torchperf.knowledge.table import load
 from flake8_torchperf.syntax.names import dotted_name
@@ -27,7 +28,7 @@ _RUNNING = frozenset((
     "__import__", "aiter", "anext", "breakpoint", "compile", "eval", "exec", "filter", "input",
     "iter", "map", "next",
 ))  # fmt: skip
-BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_")) - _RUNNING
+PLAIN_BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_")) - _RUNNING
 # Builtins whose result is a number, text or a type.
 _HOST_BUILTINS = frozenset((
     "abs", "bool", "complex", "divmod", "float", "format", "hash", "id", "int", "isinstance", "len",
@@ -52,7 +53,7 @@ _CONTAINER_METHODS = frozenset((
     "split", "startswith", "strip", "upper", "values",
 ))  # fmt: skip
 # Methods that log or write, and those that list the parts of a module.
-_TELLING_METHODS = METHODS | {"named_parameters", "parameters", "write"}
+_TELLING_METHODS = LOGGING_METHODS | {"named_parameters", "parameters", "write"}
 # Methods that start work, whatever their arguments.
 _STARTING = frozenset(("backward", "forward", "generate", "manual_backward", "step"))
 # The last word of a name that counts, names or configures something.
@@ -157,7 +158,7 @@ class Work:
 def _is_idle(func: ast.expr) -> bool | None:
     """True for a call known to queue nothing, False for one of torch that may; None if unknown."""
     if isinstance(func, ast.Name):
-        idle = func.id in BUILTINS or _idle(load().function(f"torch.{func.id}"))
+        idle = func.id in PLAIN_BUILTINS or _idle(load().function(f"torch.{func.id}"))
         return True if idle else None
     if not isinstance(func, ast.Attribute):
         return None
@@ -211,8 +212,8 @@ def _is_host_value(returned: object) -> bool:
 
 def _is_spelled_read(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=ast.Attribute(attr="item" | "tolist"), args=[]):
-            return True
+        case ast.Call(func=ast.Attribute(attr=name), args=[]):
+            return name in methods_of("reads")
         case ast.Call(func=ast.Name(id=name), args=[_]):
             return name in _READERS
     return False

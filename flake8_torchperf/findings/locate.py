@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import COMPREHENSIONS
+from flake8_torchperf.syntax.traversal import COMPREHENSIONS
 
 if TYPE_CHECKING:
     from flake8_torchperf.judgement.site import JudgedSite, Loop

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 # Evidence that is a wait for the device, whatever else it is. A copy to the device is none: one
 # that does not wait is a copy all the same.
-WAITING = frozenset(
+WAITING_COUNTS = frozenset(
     {"host_reads", "dynamic_shapes", "transfers", "synchronisations", "device_syncs"}
 )
 
@@ -67,6 +67,6 @@ def _heat(site: JudgedSite, told: Measured, catalogue: Catalogue) -> Heat | None
 
 def _waits(spec: EvidenceSpec | None, told: Measured) -> bool:
     """True if the site is a wait, and one that the run could measure."""
-    if spec is None or spec.counter not in WAITING:
+    if spec is None or spec.counter not in WAITING_COUNTS:
         return False
     return told.is_witnessed or spec.needs != "cuda"

@@ -58,10 +58,10 @@ MATCH_KEYS = (
     "dtype",
     "not_device",
 )
-LEVELS = {"cold": Level.COLD, "hot": Level.HOT, "step": Level.STEP, "loop": Level.LOOP}
-KINDS = tuple(kind.value for kind in SiteKind)
-DTYPES = ("bool", "int", "float", "complex")
-DEVICES = ("host", "device")
+LEVEL_NAMES = {"cold": Level.COLD, "hot": Level.HOT, "step": Level.STEP, "loop": Level.LOOP}
+SITE_KINDS = tuple(kind.value for kind in SiteKind)
+DTYPE_CLASSES = ("bool", "int", "float", "complex")
+DEVICE_SIDES = ("host", "device")
 
 # No pattern is compiled at import: linting needs them only to report a mistake in a page.
 _TOML_PLACE = r"\s*\(at (?:line (\d+), column \d+|end of document)\)$"
@@ -323,17 +323,19 @@ def _match(text: PageText, table: Mapping[str, Any], index: int) -> Match:
             raise text.error(problem, "functions", *at)
     operations = strings(text, table, "operations", *at)
     globs = tuple(one for one in operations if not _GLOB.isdisjoint(one))
-    heat = choice(text, table, "heat", tuple(LEVELS), *at) if "heat" in table else ""
+    heat = choice(text, table, "heat", tuple(LEVEL_NAMES), *at) if "heat" in table else ""
     return Match(
         kind=_kind(text, table, index, functions),
         operations=frozenset(functions) | frozenset(operations).difference(globs),
         operation_globs=globs,
         chain=tuple(_step(one) for one in strings(text, table, "chain", *at)),
-        heat=LEVELS[heat] if heat else None,
+        heat=LEVEL_NAMES[heat] if heat else None,
         traits=frozenset(strings(text, table, "traits", *at)),
         not_traits=frozenset(strings(text, table, "not_traits", *at)),
-        dtype=choice(text, table, "dtype", DTYPES, *at) if "dtype" in table else "",
-        not_device=choice(text, table, "not_device", DEVICES, *at) if "not_device" in table else "",
+        dtype=choice(text, table, "dtype", DTYPE_CLASSES, *at) if "dtype" in table else "",
+        not_device=choice(text, table, "not_device", DEVICE_SIDES, *at)
+        if "not_device" in table
+        else "",
     )
 
 
@@ -348,7 +350,7 @@ def _kind(
     if "kind" not in table:
         problem = "[[match]] needs a 'kind' or 'functions'"
         raise text.error(problem, "kind", "match", index)
-    kind = SiteKind(choice(text, table, "kind", KINDS, "match", index))
+    kind = SiteKind(choice(text, table, "kind", SITE_KINDS, "match", index))
     if kind is SiteKind.CALL:
         problem = "kind \"Call\" needs 'functions': the qualified names of what is called"
         raise text.error(problem, "kind", "match", index)

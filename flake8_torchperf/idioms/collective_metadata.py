@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
 
 # Functions that make a tensor from numbers of the host.
-MAKING = frozenset((
+METADATA_MAKERS = frozenset((
     "torch.tensor", "torch.as_tensor", "torch.LongTensor", "torch.IntTensor", "torch.FloatTensor",
     "torch.cuda.LongTensor", "torch.cuda.IntTensor", "torch.cuda.FloatTensor",
     "torch.cuda.ByteTensor",
@@ -55,7 +55,7 @@ def _collective(call: ast.Call, qualify: Callable[[ast.expr], str]) -> bool:
 # The methods of such objects that pass tensors on unchanged.
 HANDING_ON = frozenset(("broadcast", "all_gather", "allgather"))
 # Functions that make tensors of a given size.
-SIZED = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.full"))
+METADATA_BUFFERS = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.full"))
 
 
 def _makes(node: ast.AST, qualify: Callable[[ast.expr], str]) -> bool:
@@ -69,7 +69,9 @@ def _makes(node: ast.AST, qualify: Callable[[ast.expr], str]) -> bool:
     if not isinstance(node, ast.Call):
         return False
     name = qualify(node.func)
-    return name in MAKING or (name in SIZED and bool(node.args) and _of_one(node.args[0]))
+    return name in METADATA_MAKERS or (
+        name in METADATA_BUFFERS and bool(node.args) and _of_one(node.args[0])
+    )
 
 
 def _of_one(size: ast.expr) -> bool:

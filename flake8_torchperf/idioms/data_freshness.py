@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.loop_kinds import bound_by, plain_names
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.syntax.traversal import once, walk
 
@@ -19,10 +20,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
 
 # Attributes and builtins that describe an object but not its contents.
-SIZES = frozenset(("shape", "size", "ndim", "len", "numel", "dtype", "device"))
-
-# Methods that return one number.
-NUMBERS = frozenset(("item", "sum", "mean", "max", "min", "numel", "size", "dim"))
+_DESCRIBING = methods_of("describes") | {"len"}
 
 
 class DataFreshness:
@@ -120,7 +118,8 @@ class DataFreshness:
             case ast.ListComp(elt=elt), _:
                 return not _tells_size(elt) and self._fresh(data)
             case _, ast.Call(func=ast.Attribute(attr=name)):
-                return name not in NUMBERS and not self._of_torch(made) and self._fresh(data)
+                one = name in methods_of("gives-one-number")
+                return not one and not self._of_torch(made) and self._fresh(data)
         return False
 
     def _of_torch(self, node: ast.expr) -> bool:
@@ -139,7 +138,7 @@ class DataFreshness:
             case ast.Name(id=name):
                 return self._named(name)
             case ast.Attribute(value=owner, attr=name):
-                return name not in SIZES and self._fresh(owner)
+                return name not in _DESCRIBING and self._fresh(owner)
             case ast.Call():
                 return self._made(node)
             case ast.Subscript(value=owner) | ast.Starred(value=owner):
@@ -163,18 +162,18 @@ class DataFreshness:
     def _made(self, call: ast.Call) -> bool:
         """True if the result of a call is derived from fresh data; numpy's factories never are."""
         name = self._qualify(call.func)
-        if name.rpartition(".")[2] in SIZES or name in FACTORIES:
+        if name.rpartition(".")[2] in _DESCRIBING or name in NUMPY_FACTORIES:
             return False
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         if isinstance(call.func, ast.Attribute):
-            if call.func.attr in SIZES:
+            if call.func.attr in _DESCRIBING:
                 return False
             given.append(call.func.value)
         return any(self._fresh(one) for one in given)
 
 
 # Functions that make an array from a size.
-FACTORIES = frozenset(
+NUMPY_FACTORIES = frozenset(
     f"numpy.{name}"
     for name in ("zeros", "ones", "full", "empty", "eye", "identity", "arange", "linspace", "tri")
 )
@@ -228,7 +227,7 @@ def _number(annotation: ast.expr | None) -> bool:
 def _tells_size(node: ast.expr) -> bool:
     """True for ``len(x)`` and ``x.shape[0]``: a size, which a kernel can take as an argument."""
     return any(
-        (isinstance(inner, ast.Attribute) and inner.attr in SIZES)
-        or (isinstance(inner, ast.Name) and inner.id in SIZES)
+        (isinstance(inner, ast.Attribute) and inner.attr in _DESCRIBING)
+        or (isinstance(inner, ast.Name) and inner.id in _DESCRIBING)
         for inner in ast.walk(node)
     )

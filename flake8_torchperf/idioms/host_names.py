@@ -11,6 +11,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.methods import methods_of
+
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
 
@@ -87,7 +89,7 @@ def _source(node: ast.expr, methods: Collection[str]) -> list[str]:
     while not isinstance(node, ast.Name):
         match node:
             case ast.Call(func=ast.Attribute(value=inner, attr=name)) if (
-                name in methods and name not in MOVING
+                name in methods and name not in methods_of("moves")
             ):
                 node = inner
             case ast.Subscript(value=inner) | ast.Attribute(value=inner, attr="T" | "mT" | "data"):
@@ -95,10 +97,6 @@ def _source(node: ast.expr, methods: Collection[str]) -> list[str]:
             case _:
                 return []
     return [node.id]
-
-
-# Methods whose result may lie elsewhere than the tensor.
-MOVING = frozenset(("cpu", "to", "cuda", "type"))
 
 
 def moved_later(nodes: Nodes) -> dict[str, int]:

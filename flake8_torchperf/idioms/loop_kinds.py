@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import dotted_name, is_name, named_parameters
 from flake8_torchperf.syntax.traversal import (
     ATTRIBUTE,
     CALL,
+    COMPREHENSIONS,
     SCOPES,
     bound_in,
     children,
@@ -23,12 +25,10 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.project.module_index import FunctionInfo
 
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
 # Nodes whose bodies a round of the loop around them does not run directly.
 ENDS = frozenset((*SCOPES, *STATEMENTS))
-# Methods of torch that run the backward pass: torch/_tensor.py, lightning's `manual_backward`.
-BACKWARD = ("backward", "manual_backward")
+_BACKWARD = methods_of("runs-backward")
 # Methods of objects that take steps: optimizers, their schedules, solvers, environments.
 STEPPING = frozenset(("step", "zero_grad"))
 
@@ -89,7 +89,7 @@ def _calls_of(loop: ast.AST) -> frozenset[str]:
 
 def goes_backward(loop: ast.AST) -> bool:
     """True if each round of this loop itself calls ``loss.backward()``."""
-    return not _calls_of(loop).isdisjoint(BACKWARD)
+    return not _calls_of(loop).isdisjoint(_BACKWARD)
 
 
 @once
@@ -140,7 +140,7 @@ def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
 
 def may_step(info: FunctionInfo) -> bool:
     """True if a function calls a method that is part of a training step, in a loop or outside."""
-    return not _methods_called(info.nodes.of(ast.Call)).isdisjoint((*BACKWARD, *STEPPING))
+    return not _methods_called(info.nodes.of(ast.Call)).isdisjoint((*_BACKWARD, *STEPPING))
 
 
 def step_loops(info: FunctionInfo) -> frozenset[int]:
@@ -259,7 +259,7 @@ def takes_training_step(info: FunctionInfo) -> bool:
     calls = info.nodes.of(ast.Call)
     inside = _in_loops(info.node)
     outside = _methods_called([call for call in calls if id(call) not in inside])
-    if not outside.isdisjoint(BACKWARD):
+    if not outside.isdisjoint(_BACKWARD):
         return not ("eval" in outside and outside.isdisjoint(("step", "zero_grad", "train")))
     return "step" in outside and any(map(goes_backward, info.nodes.of_any(*STATEMENTS)))
 

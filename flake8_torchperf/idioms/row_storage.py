@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import ast
 
-from flake8_torchperf.idioms.loop_kinds import COMPREHENSIONS, head_of, names_in
+from flake8_torchperf.idioms.loop_kinds import head_of, names_in
 from flake8_torchperf.suspects.nominate import called_name
-from flake8_torchperf.syntax.traversal import children, once, walk
+from flake8_torchperf.syntax.traversal import COMPREHENSIONS, children, once, walk
 
 # Methods of lists and queues that store their argument.
 STORING = frozenset(("append", "appendleft", "add", "insert", "put"))
 # Displays hold what stands in them.
-DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
+LITERAL_DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
 
 
 @once
@@ -87,7 +87,9 @@ def _kept(part: ast.AST, rows: frozenset[str]) -> bool:
     """True if a piece of code only names rows, or holds them in displays and records."""
     if isinstance(part, ast.Name) or rows.isdisjoint(names_in(part)):
         return True
-    held = isinstance(part, DISPLAYS) or (isinstance(part, ast.Call) and _makes_record(part.func))
+    held = isinstance(part, LITERAL_DISPLAYS) or (
+        isinstance(part, ast.Call) and _makes_record(part.func)
+    )
     return held and all(
         _kept(inner.value if isinstance(inner, ast.keyword) else inner, rows)
         for inner in children(part)

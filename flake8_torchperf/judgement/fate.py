@@ -27,7 +27,8 @@ from flake8_torchperf.judgement.explicit_copies import (
 )
 from flake8_torchperf.judgement.frequency.own_heat import waits_on_purpose
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
 from flake8_torchperf.values.values import BESIDE_HOST, Tensor
 
 if TYPE_CHECKING:
@@ -37,16 +38,14 @@ if TYPE_CHECKING:
 
 # Sites that copy a tensor to the host, or take it apart, for another reader.
 HANDING_OVER = (SiteKind.TRANSFER, SiteKind.TENSOR_ITERATION)
-# Sites that need a size that only the device knows.
-SIZED = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
 # Sites that read a value or a size by a call.
-READING = (
+READING_KINDS = (
     SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE,
-    SiteKind.TORCH_CALL, *SIZED,
+    SiteKind.TORCH_CALL, *SIZED_KINDS,
 )  # fmt: skip
 # Sites that cost nothing if the tensor lies on the host.
 FROM_DEVICE = (
-    *READING, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
+    *READING_KINDS, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
     SiteKind.HOST_REDUCTION, SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.FORMAT,
     SiteKind.LIST_INDEX, SiteKind.NUMBER_ASSIGNED,
 )  # fmt: skip
@@ -67,7 +66,11 @@ def added_traits(site: Site) -> frozenset[str]:
     traits, function = site.traits, site.place.node
     if site.kind is SiteKind.TRANSFER and "to-host" in traits and _made_array(site):
         traits |= {AS_ARRAY}
-    if site.kind in NUMBERS and not site.place.loops and _declares(function, NAMED, OF_NUMBERS):
+    if (
+        site.kind in NUMBER_READS
+        and not site.place.loops
+        and _declares(function, NAMED, NUMBER_ANNOTATIONS)
+    ):
         traits |= {AS_DECLARED}
     return traits
 
@@ -87,7 +90,9 @@ def _made_array(site: Site) -> bool:
 
 def starts_up(e: Evidence) -> bool:
     """True for a copy to the device whose result is not used."""
-    return e.node is e.place.unused and "to-device" in e.traits and e.operation not in WRITING
+    if e.node is not e.place.unused or "to-device" not in e.traits:
+        return False
+    return e.operation not in methods_of("works-without-result")
 
 
 def is_error_text(e: Evidence) -> bool:
@@ -120,7 +125,7 @@ def is_fallback(e: Evidence) -> bool:
 
 def is_the_operation(e: Evidence) -> bool:
     """True for ``def unique(x): return torch.unique(x)``: its callers ask for the operation."""
-    if e.kind not in READING or e.place.loops or not isinstance(e.node, ast.Call):
+    if e.kind not in READING_KINDS or e.place.loops or not isinstance(e.node, ast.Call):
         return False
     match e.node.func:
         case ast.Attribute(attr=name) | ast.Name(id=name):
@@ -141,7 +146,7 @@ def is_made_a_list(e: Evidence) -> bool:
     False in a function that runs every step, where both waits are reported.
     """
     place = e.place
-    if e.kind not in SIZED or place.node is None or e.base.level is Level.STEP:
+    if e.kind not in SIZED_KINDS or place.node is None or e.base.level is Level.STEP:
         return False
     nodes = place.module.nodes(place.node)
     made = MADE_LISTS.kept(place.analysis, id(place.node), lambda: made_lists(nodes))
@@ -236,10 +241,6 @@ def measures(e: Evidence) -> bool:
     return e.kind is SiteKind.SYNCHRONIZE and waits_on_purpose(e.place.node, e.base)
 
 
-# Copies that are useful without their result: they write into something, or a module moves itself.
-WRITING = ("to", "cuda", "copy_", "index_put_")
-
-
 def _number_by_default(name: str, function: FunctionNode) -> bool:
     """True for a parameter whose default is a number: ``def f(x, dims=2)``."""
     default = literal_default(name, function)
@@ -258,9 +259,9 @@ def _declares(function: FunctionNode | None, some: frozenset[str], only: frozens
 # The parts of an annotation of text with its scores; the keys of a dict are no text.
 TEXTUAL = frozenset(("str", "list", "List", "tuple", "Tuple", "float", "int", "Optional", "typing"))
 # Sites that read one number, and the parts of an annotation of a result made of numbers.
-NUMBERS = (SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
+NUMBER_READS = (SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
 NAMED = frozenset(("dict", "Dict", "Mapping"))
-OF_NUMBERS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}
+NUMBER_ANNOTATIONS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}
 
 
 def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:

@@ -8,10 +8,10 @@ LightningModule.log; the trackers' own documentation, named beside them.
 from __future__ import annotations
 
 # Python's logging, absl's, loguru's.
-LEVELS = frozenset((
+LOG_LEVELS = frozenset((
     "debug", "info", "warning", "warn", "error", "critical", "exception", "log",
 ))  # fmt: skip
-METHODS = LEVELS | {
+LOGGING_METHODS = LOG_LEVELS | {
     # SummaryWriter
     "add_histogram", "add_scalar", "add_scalars", "add_text",
     # lightning, accelerate, mlflow, comet, wandb
@@ -21,7 +21,7 @@ METHODS = LEVELS | {
     # baselines and stable-baselines3, clearml
     "logkv", "logkv_mean", "record_mean", "report_scalar",
 }  # fmt: skip
-FUNCTIONS = frozenset((
+LOGGING_FUNCTIONS = frozenset((
     "print", "builtins.print", "pprint.pprint", "rich.print", "tqdm.write", "tqdm.tqdm.write",
     "tqdm.auto.tqdm.write", "wandb.log", "mlflow.log_metric", "mlflow.log_metrics",
 ))  # fmt: skip
@@ -33,6 +33,6 @@ NUMERIC = frozenset((
 
 def logs(qualified: str, method: str) -> bool:
     """True if a call logs. ``method`` is its name behind an owner, "" for a function by itself."""
-    if qualified in FUNCTIONS:
+    if qualified in LOGGING_FUNCTIONS:
         return True
-    return method in METHODS and qualified.partition(".")[0] not in NUMERIC
+    return method in LOGGING_METHODS and qualified.partition(".")[0] not in NUMERIC

@@ -55,7 +55,7 @@ _FITS: dict[tuple[str, str], int] = {
 
 
 # Types of which several may be given one after the other: `x.view(2, -1)` for `x.view((2, -1))`.
-SIZES = frozenset(("Z", "Tl", "x"))
+SIZE_KINDS = frozenset(("Z", "Tl", "x"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class Overload:
 
     def takes(self, count: int) -> bool:
         """True if so many arguments can be given by position."""
-        open_ended = any(p.form == "variadic" or p.type in SIZES for p in self.params)
+        open_ended = any(p.form == "variadic" or p.type in SIZE_KINDS for p in self.params)
         return open_ended or sum(p.form == "positional" for p in self.params) >= count
 
     def _bind(

@@ -13,7 +13,7 @@ from functools import lru_cache
 # A folder that changed less than this before it was listed may change again within the same tick
 # of its clock: its names are not cached.
 SETTLED = 2_000_000_000  # nanoseconds
-NONE: frozenset[str] = frozenset()
+NO_WORDS: frozenset[str] = frozenset()
 
 
 class FileIndex:
@@ -33,7 +33,7 @@ class FileIndex:
             above, name = os.path.split(folder)
             known = self._names.get(above)
             missing = known is not None and name not in known
-            names = self._names[folder] = NONE if missing else _names_in(folder)
+            names = self._names[folder] = NO_WORDS if missing else _names_in(folder)
         return names
 
 
@@ -44,7 +44,7 @@ def _names_in(folder: str) -> frozenset[str]:
             return frozenset(os.listdir(folder))
         return _kept_names_in(folder, modified)
     except (OSError, ValueError):
-        return NONE
+        return NO_WORDS
 
 
 @lru_cache(maxsize=1024)

@@ -25,7 +25,7 @@ FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
 
 # Methods that put something into a list, set or dict.
-FILLING = ("append", "add", "extend", "insert", "update", "setdefault", "appendleft")
+FILLING_METHODS = ("append", "add", "extend", "insert", "update", "setdefault", "appendleft")
 # Methods of modules that store a value under the name passed with it.
 REGISTERING = {"register_buffer", "register_parameter", "register_module", "add_module"}
 # Stands for every attribute if a method computes the name of the attribute that it writes.
@@ -426,9 +426,9 @@ def _record_call(
     func = call.func
     if isinstance(func, ast.Attribute):
         owner = func.value
-        held = _held(owner) if func.attr in FILLING else owner
+        held = _held(owner) if func.attr in FILLING_METHODS else owner
         if isinstance(held, ast.Attribute) and is_name(held.value, me):
-            if func.attr in FILLING:
+            if func.attr in FILLING_METHODS:
                 _note(writers, held.attr, method)
         elif is_name(owner, me) or (_is_super(owner) and func.attr in REGISTERING):
             attr = _text(call.args[0]) if call.args else ""

@@ -27,7 +27,7 @@ SELF_RETURNING = frozenset((
     "requires_grad_", "to_empty", "apply", "share_memory", "type",
 ))  # fmt: skip
 # Containers of modules, whose items are called.
-CONTAINERS = frozenset((
+MODULE_CONTAINERS = frozenset((
     "torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict",
     "torch.nn.modules.container.ModuleList", "torch.nn.modules.container.Sequential",
 ))  # fmt: skip
@@ -107,9 +107,9 @@ def read_scopes(module: ModuleMap) -> Scopes:
 
 
 # Leaves, which call and bind nothing.
-PLAIN = frozenset((ast.Name, ast.Constant))
+LEAF_NODES = frozenset((ast.Name, ast.Constant))
 # Nodes that open a scope, are calls or bind a name.
-TELLING = frozenset((
+SCOPE_NODES = frozenset((
     *SCOPES, ast.Call, ast.Global, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For,
     ast.comprehension, ast.withitem,
 ))  # fmt: skip
@@ -128,9 +128,9 @@ def _read(
     while waiting:
         node, place, klass = waiting.pop()
         kind = type(node)
-        if kind in PLAIN:
+        if kind in LEAF_NODES:
             continue
-        if kind not in TELLING:
+        if kind not in SCOPE_NODES:
             inherited = klass if isinstance(node, ast.stmt) else None
             waiting.extend([(x, place, inherited) for x in reversed(children(node))])
             continue
@@ -335,7 +335,7 @@ class Resolver:
             return self.member(owner, "forward", left - 1) or self.member(
                 owner, "__call__", left - 1
             )
-        if name in CONTAINERS:
+        if name in MODULE_CONTAINERS:
             return self._elements(node, scope, left - 1)
         if wraps_first(name) and node.args:
             return self.functions(node.args[0], scope, left - 1)
@@ -400,7 +400,9 @@ class Resolver:
                 return next((klass for klass in made if klass is not None), None)
             case ast.ListComp(elt=element) | ast.GeneratorExp(elt=element):
                 return self.instance(element, scope, left - 1)
-            case ast.Call(args=[first, *_]) if self._module.qualify(source.func) in CONTAINERS:
+            case ast.Call(args=[first, *_]) if (
+                self._module.qualify(source.func) in MODULE_CONTAINERS
+            ):
                 inner = first.value if isinstance(first, ast.Starred) else first
                 return self._element_class(inner, scope, left - 1) or self.instance(
                     inner, scope, left - 1

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 FIX_ALL = "source.fixAll.torchperf"
 QUICK_FIX = types.CodeActionKind.QuickFix
-KINDS = (QUICK_FIX, FIX_ALL)
+ACTION_KINDS = (QUICK_FIX, FIX_ALL)
 # What `data` of an action says it does, beside the names of fixes.
 NOQA, MARK, ALL = "noqa", "mark", "all"
 Data: TypeAlias = "dict[str, Any]"

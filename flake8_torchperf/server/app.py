@@ -16,7 +16,7 @@ from flake8_torchperf import __version__
 from flake8_torchperf.server import actions, present
 from flake8_torchperf.server.documents import Document, Documents
 from flake8_torchperf.server.model import Explain, Problem, Text
-from flake8_torchperf.server.settings import NAMES
+from flake8_torchperf.server.settings import SETTINGS_FILES
 from flake8_torchperf.server.text import Units
 
 if TYPE_CHECKING:
@@ -26,7 +26,13 @@ if TYPE_CHECKING:
 _SCHEMES = ("file", "untitled")
 # The name under which `check -` lints, for what has no file yet.
 _NO_FILE = "stdin"
-WATCHED = ("**/*.py", *(f"**/{name}" for name in NAMES), "**/*.toml", "**/*.md", "**/*.json")
+WATCHED = (
+    "**/*.py",
+    *(f"**/{name}" for name in SETTINGS_FILES),
+    "**/*.toml",
+    "**/*.md",
+    "**/*.json",
+)
 
 
 class Protocol(LanguageServerProtocol):
@@ -230,7 +236,7 @@ def _answer_hovers(server: Server) -> None:
 
 def _answer_actions(server: Server) -> None:
     """Offer actions for findings, with their edits at once or when one is chosen."""
-    options = types.CodeActionOptions(list(actions.KINDS), resolve_provider=True)
+    options = types.CodeActionOptions(list(actions.ACTION_KINDS), resolve_provider=True)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
     async def code_actions(params: types.CodeActionParams) -> list[types.CodeAction]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Where flake8 and we look for settings, in a folder and in those above it.
-NAMES = ("setup.cfg", "tox.ini", ".flake8", "pyproject.toml")
+SETTINGS_FILES = ("setup.cfg", "tox.ini", ".flake8", "pyproject.toml")
 
 
 def configuration_files(folder: str) -> tuple[str, ...]:
@@ -19,7 +19,7 @@ def configuration_files(folder: str) -> tuple[str, ...]:
     found: list[str] = []
     home = os.path.expanduser("~")
     while True:
-        found += (os.path.join(folder, name) for name in NAMES)
+        found += (os.path.join(folder, name) for name in SETTINGS_FILES)
         above = os.path.dirname(folder)
         if above == folder or folder == home:
             return tuple(found)

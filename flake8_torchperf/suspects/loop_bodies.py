@@ -9,9 +9,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.nominate import (
-    COMPREHENSIONS,
-    LOOPS,
-    MOVING,
+    LOOP_NODES,
+    MOVE_CALLS,
     PER_PARAMETER,
     called_name,
     measures,
@@ -19,7 +18,7 @@ from flake8_torchperf.suspects.nominate import (
     suspect,
 )
 from flake8_torchperf.syntax.host_expressions import surely_host
-from flake8_torchperf.syntax.traversal import Nodes, walk
+from flake8_torchperf.syntax.traversal import COMPREHENSIONS, Nodes, walk
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -32,20 +31,20 @@ REPEATING = {"map", "filter"}
 
 def repeats(nodes: Nodes) -> bool:
     """True if the nodes hold a loop or a comprehension, or name a function that repeats others."""
-    return bool(nodes.of_any(*LOOPS)) or _maps(nodes)
+    return bool(nodes.of_any(*LOOP_NODES)) or _maps(nodes)
 
 
 def suspect_in_loops(hosts: Container[str], nodes: Nodes, names: Names) -> bool:
     """True if a rule could object to something that runs in a loop."""
     if _maps(nodes) or steps_by_index(nodes):
         return True
-    if any(_head_repeats(loop, hosts) for loop in nodes.of_any(*LOOPS)):
+    if any(_head_repeats(loop, hosts) for loop in nodes.of_any(*LOOP_NODES)):
         return True
     inside = Nodes(_bodies(nodes))
     if suspect(inside, hosts, names):
         return True
     called = {called_name(node.func) for node in inside.of(ast.Call)}
-    if not called.isdisjoint(PER_PARAMETER) or not called.isdisjoint(MOVING):
+    if not called.isdisjoint(PER_PARAMETER) or not called.isdisjoint(MOVE_CALLS):
         return True
     totals = any(isinstance(node.value, ast.BinOp) for node in inside.of(ast.Assign))
     return totals or bool(inside.of(ast.AugAssign))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.knowledge import call_waits
 from flake8_torchperf.syntax.host_expressions import GOING_THROUGH, HostNames, holder, surely_host
-from flake8_torchperf.syntax.traversal import DEFINITIONS, Nodes
+from flake8_torchperf.syntax.traversal import COMPREHENSIONS, DEFINITIONS, Nodes
 from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # Methods and functions that read, copy, wait or ask for a data-dependent shape, whatever they are
 # given: torch's own, with the reads that Python calls on its own.
-READING = {
+WAITING_CALLS = {
     "item", "tolist", "cpu", "numpy", "nonzero", "unique", "unique_consecutive", "masked_select",
     "equal", "allclose", "is_nonzero", "synchronize", "barrier", "monitored_barrier",
     "empty_cache", "bincount", "repeat_interleave", "argwhere", "histogram", "histogramdd",
@@ -39,7 +39,7 @@ READING = {
     "to_sparse_bsr", "to_sparse_bsc",
 }  # fmt: skip
 # Calls that read, format or iterate a tensor where they are given one.
-ASKING = {
+ARGUMENT_READERS = {
     "float", "int", "bool", "complex", "round", "max", "min", "sum", "any", "all", "sorted",
     "print",
     "str", "repr", "format", "range", "enumerate", "zip", "map", "filter", "list", "tuple", "set",
@@ -49,7 +49,7 @@ ASKING = {
     "count", "remove", "new",
 }  # fmt: skip
 # Calls that take numbers: a tensor among their arguments is read.
-SIZED = {
+NUMBER_TAKERS = {
     "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "eye", "arange",
     "linspace", "logspace", "new_zeros", "new_ones", "new_empty", "new_full", "view", "reshape",
     "expand", "repeat", "tile", "narrow", "roll", "split", "chunk", "topk", "pad", "unflatten",
@@ -58,7 +58,7 @@ SIZED = {
     "addcmul", "addcdiv", "Size", "slice_scatter", "select_scatter", "new_tensor", "full_like",
 }  # fmt: skip
 # Calls whose last argument is a number: a tensor in its place is read.
-FILLING = {"masked_fill", "masked_fill_", "index_fill", "index_fill_"}
+FILL_CALLS = {"masked_fill", "masked_fill_", "index_fill", "index_fill_"}
 # Calls that make a tensor on the host unless they are told a device, or say that one is there.
 HOST_MADE = {
     "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "eye", "arange",
@@ -68,9 +68,9 @@ HOST_MADE = {
     "DoubleTensor", "HalfTensor", "ByteTensor",
 }  # fmt: skip
 # Calls that bring a tensor to another device.
-MOVING = {"to", "cuda", "xpu", "hpu", "npu", "mps", "type_as", "type", "copy_"}
+MOVE_CALLS = {"to", "cuda", "xpu", "hpu", "npu", "mps", "type_as", "type", "copy_"}
 # Calls that copy data of the host where they are told a device.
-COPYING = {"tensor", "as_tensor", "asarray"}
+HOST_DATA_COPIES = {"tensor", "as_tensor", "asarray"}
 # Calls that decide how training feeds the device and steps.
 TRAINING = {"DataLoader", "backward", "zero_grad", "manual_backward", "new_tensor"}
 # Operations on two tensors, where only a factor beside them is taken as a number.
@@ -81,9 +81,11 @@ PER_PARAMETER = {
     "mul_", "add_", "sub_", "div_", "addcmul_", "addcdiv_", "lerp_", "zero_", "copy_", "clamp_",
     "norm", "neg_", "abs_", "sqrt_", "pow_", "clamp_min_", "clamp_max_", "vector_norm",
 }  # fmt: skip
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
-LOOPS = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
-GROWING = {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack"}
+LOOP_NODES = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
+JOINING_CALLS = {
+    "cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack",
+    "row_stack",
+}  # fmt: skip
 NUMERIC_MODULES = {"math", "cmath", "np", "numpy", "operator"}
 
 
@@ -118,7 +120,9 @@ def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
         name for name, target in module.imports.items() if target in ("math", "cmath", "numpy")
     )
     return Names(
-        extra | READING | call_waits.load().names, ASKING | imported, NUMERIC_MODULES | modules
+        extra | WAITING_CALLS | call_waits.load().names,
+        ARGUMENT_READERS | imported,
+        NUMERIC_MODULES | modules,
     )
 
 
@@ -173,14 +177,14 @@ def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
     called = {called_name(node.func) for node in nodes.of(ast.Call)}
     if steps_by_index(nodes):
         return True
-    if nodes.of_any(*LOOPS) and (
+    if nodes.of_any(*LOOP_NODES) and (
         nodes.of(ast.AugAssign)
         or not called.isdisjoint(PER_PARAMETER)
         or any(is_weighted_sum(node.value) for node in nodes.of(ast.Assign))
     ):
         return True
     # A tensor that lies on the host, and one that is moved: it may be the same.
-    return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVING)
+    return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVE_CALLS)
 
 
 def steps_by_index(nodes: Nodes) -> bool:
@@ -340,7 +344,7 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
     if name == "sort":
         # A list's, which compares its elements: a tensor's takes a dimension, if anything.
         return not node.args and all(k.arg in ("key", "reverse") for k in node.keywords)
-    if name in COPYING and any(keyword.arg == "device" for keyword in node.keywords):
+    if name in HOST_DATA_COPIES and any(keyword.arg == "device" for keyword in node.keywords):
         return True
     if name in ("to", "cuda", "type_as") and _kept(node):
         return True
@@ -353,11 +357,11 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
         return any(_iterates_tensor(argument, hosts) for argument in given)
     if (name in PAIRING and len(given) == 1 and not node.keywords) or _asks_type(node):
         return False
-    if name in names.asking or name in SIZED or module in names.modules:
+    if name in names.asking or name in NUMBER_TAKERS or module in names.modules:
         return _any_tensor(given, hosts)
-    if name in FILLING and given:
+    if name in FILL_CALLS and given:
         return not surely_host(given[-1], hosts)
-    if name in GROWING:
+    if name in JOINING_CALLS:
         return bool(node.args) and isinstance(node.args[0], (ast.List, ast.Tuple))
     return any(
         k.arg in ("alpha", "value") and not surely_host(k.value, hosts) for k in node.keywords

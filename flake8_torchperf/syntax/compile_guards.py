@@ -1,4 +1,4 @@
-"""Tests for whether code is being compiled, and the words that compiling code must contain.
+"""Tests for the way in which code is run, and the words that compiling code must contain.
 
 Imported for every file with suspects, so it has few imports.
 """
@@ -7,21 +7,38 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from typing import Final, Literal, TypeAlias
 
-# The results that torch.compile's tracer gives for them (torch 2.13, as run).
-COMPILING = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
-OTHERWISE = frozenset((
-    "is_exporting", "is_fx_symbolic_tracing", "is_scripting", "is_tracing", "is_in_onnx_export",
-))  # fmt: skip
-GUARDS = COMPILING | OTHERWISE
+from flake8_torchperf.syntax.traversal import LEAVING
+
+RunMode: TypeAlias = Literal["compiled", "traced", "symbolic", "scripted", "exported"]
+# The functions of torch.compiler, torch.jit, torch.onnx and torch.fx that ask how code is run, each
+# with the mode for which it gives True. torch.compile's tracer gives True for "compiled" alone
+# (torch 2.13, as run).
+MODE_TESTS: Final[dict[str, RunMode]] = {
+    "is_compiling": "compiled",
+    "is_dynamo_compiling": "compiled",
+    "is_torchdynamo_compiling": "compiled",
+    "is_tracing": "traced",
+    "is_fx_symbolic_tracing": "symbolic",
+    "is_scripting": "scripted",
+    "is_exporting": "exported",
+    "is_in_onnx_export": "exported",
+}
 # A module that has none of these words compiles and transforms nothing.
-WORDS = ("compile", "vmap", "functorch", "torch.func", "_dynamo")
+COMPILE_WORDS = ("compile", "vmap", "functorch", "torch.func", "_dynamo")
+
+
+def asks_for_mode(name: str, *modes: RunMode) -> bool:
+    """True if a function of this name asks whether code is run in one of these modes, or in any."""
+    mode = MODE_TESTS.get(name)
+    return mode is not None and (not modes or mode in modes)
 
 
 def speaks_of_compiling(lines: Iterable[str]) -> bool:
     """True if a module with these lines may contain compiled code."""
     text = "".join(lines)
-    return any(word in text for word in WORDS)
+    return any(word in text for word in COMPILE_WORDS)
 
 
 def guarded(test: ast.expr, named: Callable[[str], bool | None] | None = None) -> bool | None:
@@ -34,7 +51,7 @@ def guarded(test: ast.expr, named: Callable[[str], bool | None] | None = None) -
             side = guarded(inner, named)
             return None if side is None else not side
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-            return name in COMPILING if name in GUARDS else None
+            return asks_for_mode(name, "compiled") if asks_for_mode(name) else None
         case ast.Name(id=name) if named is not None:
             return named(name)
         case ast.BoolOp(op=op, values=values):
@@ -54,6 +71,3 @@ def leaves(node: ast.If, named: Callable[[str], bool | None] | None = None) -> b
         return False
     taken = node.body if side else node.orelse
     return bool(taken) and isinstance(taken[-1], LEAVING)
-
-
-LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.syntax.compile_guards import MODE_TESTS
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.syntax.traversal import ATTRIBUTE, CALL, NAME
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.syntax.traversal import Nodes
 
-HOST_TYPES = {
+HOST_TYPE_NAMES = {
     "int", "float", "bool", "str", "bytes", "None", "dtype", "device", "Device", "Size", "Path",
     "Number", "Callable", "type", "Type", "Literal", "Generator", "memory_format", "layout",
 }  # fmt: skip
@@ -48,15 +49,15 @@ HOST_METHODS = {
     "lower", "upper", "strip", "lstrip", "rstrip", "split", "join", "replace", "format",
     "is_contiguous",
     "is_floating_point", "is_complex", "is_signed", "element_size", "data_ptr", "get_device",
-    "is_available", "get_rank", "get_world_size", "is_initialized", "is_scripting", "is_tracing",
-    "is_compiling", "is_dynamo_compiling", "is_grad_enabled", "is_autocast_enabled", "__len__",
+    "is_available", "get_rank", "get_world_size", "is_initialized", *MODE_TESTS,
+    "is_grad_enabled", "is_autocast_enabled", "__len__",
     "is_tensor", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
     "bit_length", "isdigit", "isidentifier", "get_default_dtype", "device_count", "current_device",
 }  # fmt: skip
 # Those of them that also exist as functions, called without an owner.
 HOST_FUNCTIONS = {
-    "is_available", "get_rank", "get_world_size", "is_initialized", "is_scripting", "is_tracing",
-    "is_compiling", "is_dynamo_compiling", "is_grad_enabled", "is_autocast_enabled",
+    "is_available", "get_rank", "get_world_size", "is_initialized", *MODE_TESTS,
+    "is_grad_enabled", "is_autocast_enabled",
     "is_tensor", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
     "get_default_dtype", "device_count", "current_device", "is_floating_point", "is_complex",
 }  # fmt: skip
@@ -194,13 +195,13 @@ def host_annotation(node: ast.expr) -> bool:
         case ast.Constant(value=None):
             return True
         case ast.Constant(value=str(text)):
-            return text in HOST_TYPES
+            return text in HOST_TYPE_NAMES
         case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name in HOST_TYPES
+            return name in HOST_TYPE_NAMES
         case ast.BinOp(left=left, right=right):
             return host_annotation(left) and host_annotation(right)
         case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
-            if name in HOST_TYPES:
+            if name in HOST_TYPE_NAMES:
                 return True
             parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
             return name in HOST_WRAPPERS and all(
@@ -334,10 +335,12 @@ def _called(node: ast.Call) -> str:
 
 def _is_dtype(node: ast.Attribute) -> bool:
     """True for ``torch.float32`` and other constants of torch."""
-    return isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in DTYPES
+    return (
+        isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in DTYPE_NAMES
+    )
 
 
-DTYPES = {
+DTYPE_NAMES = {
     "float", "float16", "float32", "float64", "half", "double", "bfloat16", "int", "int8", "int16",
     "int32", "int64", "long", "short", "uint8", "bool", "complex64", "complex128", "strided",
     "contiguous_format", "channels_last", "preserve_format",

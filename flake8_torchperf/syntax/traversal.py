@@ -28,6 +28,9 @@ NAME: Final = ast.Name
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 SCOPES = (*DEFINITIONS, ast.Lambda)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# Statements that end their block.
+LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 # Fields whose lists hold None too: the key of ``**other`` in a dict, a parameter without default.
 # To look for it in each list would take a comparison a node.
 HOLED = frozenset(("keys", "kw_defaults"))

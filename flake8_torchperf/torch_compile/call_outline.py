@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
 # Decorators that have a method run where its name is only read.
-PROPERTIES = ("property", "functools.cached_property", "cached_property")
+PROPERTY_DECORATORS = ("property", "functools.cached_property", "cached_property")
 
 
 class Called(NamedTuple):
@@ -96,7 +96,7 @@ def _function(info: FunctionInfo) -> FunctionOutline:
     calls = dict.fromkeys(_Reader(info).calls())
     traces = not not_traced(info.node, info.module)
     return FunctionOutline(
-        tuple(calls), traces, any(name in PROPERTIES for name in info.decorators)
+        tuple(calls), traces, any(name in PROPERTY_DECORATORS for name in info.decorators)
     )
 
 

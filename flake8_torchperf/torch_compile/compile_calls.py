@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.scopes import Scope, Scopes
     from flake8_torchperf.torch_compile.wrappers import Compiling
 
-COMPILE = frozenset(("torch.compile", "torch.compiler.compile"))
+COMPILE_FUNCTIONS = frozenset(("torch.compile", "torch.compiler.compile"))
 # The older name: takes the backend first and gives a decorator.
-OPTIMIZE = frozenset(("torch._dynamo.optimize", "torch._dynamo.eval_frame.optimize"))
+OPTIMIZE_FUNCTIONS = frozenset(("torch._dynamo.optimize", "torch._dynamo.eval_frame.optimize"))
 # The number of names and functions that are followed to find that an expression compiles.
 MAX_STEPS = 6
 
@@ -62,7 +62,7 @@ class Ways:
             if found is not None:
                 return found
         name = self._module.qualify(node)
-        if name in COMPILE:
+        if name in COMPILE_FUNCTIONS:
             return Settings(line=node.lineno)
         if isinstance(node, ast.Call):
             return self._settings_of_call(node, scope, left)
@@ -100,7 +100,7 @@ class Ways:
 
     def _settings_of_call(self, node: ast.Call, scope: Scope, left: int) -> Settings | None:
         name = self._module.qualify(node.func)
-        if name in OPTIMIZE:
+        if name in OPTIMIZE_FUNCTIONS:
             return stated(node, Settings(line=node.lineno), scope)
         if name in PARTIAL:
             if not node.args:
@@ -120,7 +120,7 @@ class Ways:
     ) -> tuple[ast.expr, Settings] | None:
         """Return the expression that ``call`` compiles, with its settings; None if none is."""
         before = self.settings(call.func, scope, left)
-        if before is None or self._module.qualify(call.func) in OPTIMIZE:
+        if before is None or self._module.qualify(call.func) in OPTIMIZE_FUNCTIONS:
             return None
         given = handed_over(call)
         settings = stated(call, before, scope)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.torch_compile.region_search import Search
 
 # Methods that make a list longer, and those that make it shorter.
-GROWING = frozenset(("append", "extend", "insert", "appendleft"))
-SHRINKING = frozenset(("clear", "pop", "popleft", "remove"))
+GROWING_METHODS = frozenset(("append", "extend", "insert", "appendleft"))
+SHRINKING_METHODS = frozenset(("clear", "pop", "popleft", "remove"))
 # Functions that call the module passed to them, with other parameters.
 FUNCTIONAL_CALLS = frozenset((
     "torch.func.functional_call", "torch.nn.utils.stateless.functional_call",
@@ -119,12 +119,14 @@ def _mutation(
     node: ast.AST, scope: Scope, search: Search, outside: set[str], shrunk: set[str]
 ) -> str:
     match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in GROWING:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (
+            attr in GROWING_METHODS
+        ):
             listed = name not in shrunk and _outer_list(name, scope, search)
             return "append" if listed else ""
         case ast.Call(
             func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=me), attr=owned), attr=attr)
-        ) if attr in GROWING and me == scope.me:
+        ) if attr in GROWING_METHODS and me == scope.me:
             listed = f"self.{owned}" not in shrunk and _own(owned, scope, search, _is_list)
             return "append" if listed else ""
         case ast.AugAssign(target=ast.Name(id=name)) if name in outside:
@@ -146,7 +148,7 @@ def _shrunk(nodes: list[ast.AST]) -> set[str]:
     found: set[str] = set()
     for node in nodes:
         match node:
-            case ast.Call(func=ast.Attribute(value=owner, attr=attr)) if attr in SHRINKING:
+            case ast.Call(func=ast.Attribute(value=owner, attr=attr)) if attr in SHRINKING_METHODS:
                 found.add(_path(owner))
             case ast.Assign(targets=targets) | ast.Delete(targets=targets):
                 for target in targets:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.project.scopes import (
     read_scopes,
 )
-from flake8_torchperf.syntax.compile_guards import WORDS
+from flake8_torchperf.syntax.compile_guards import COMPILE_WORDS
 from flake8_torchperf.torch_compile.recompilation import find_marks
 from flake8_torchperf.torch_compile.region_search import Search
 
@@ -71,7 +71,7 @@ def find_compiled(
 
 def _speaks(lines: Iterable[str], text: str) -> bool:
     """True if a line of the text may compile or transform something."""
-    said = [word for word in WORDS if word in text]
+    said = [word for word in COMPILE_WORDS if word in text]
     return any(_SPEAKS.search(line) for line in lines if any(word in line for word in said))
 
 

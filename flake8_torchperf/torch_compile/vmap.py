@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.project.scopes import (
     PARTIAL,
     Callable_,
@@ -28,10 +29,7 @@ PLAIN_ATTRIBUTES = frozenset((
     "shape", "dtype", "device", "ndim", "layout", "requires_grad", "is_cuda", "is_sparse", "names",
     "grad_fn", "itemsize", "nbytes",
 ))  # fmt: skip
-PLAIN_METHODS = frozenset((
-    "size", "dim", "numel", "stride", "is_floating_point", "is_complex", "element_size",
-    "ndimension", "nelement", "is_contiguous", "get_device", "type", "__len__",
-))  # fmt: skip
+_PLAIN_METHODS = methods_of("asks-no-values")
 PLAIN_FUNCTIONS = frozenset((
     "len", "isinstance", "type", "id", "hasattr", "callable", "torch.is_tensor", "torch.numel",
     "torch.is_floating_point", "torch.is_complex",
@@ -164,7 +162,7 @@ def named(node: ast.AST, qualify: Callable[[ast.expr], str]) -> Iterator[ast.Nam
                 continue
             case ast.Attribute(attr=attr) if attr in PLAIN_ATTRIBUTES:
                 continue
-            case ast.Call(func=ast.Attribute(attr=attr)) if attr in PLAIN_METHODS:
+            case ast.Call(func=ast.Attribute(attr=attr)) if attr in _PLAIN_METHODS:
                 continue
             case ast.Call(func=func) if qualify(func) in PLAIN_FUNCTIONS:
                 continue

@@ -34,11 +34,15 @@ def combine_device(values: list[Tensor]) -> str:
         return "host"
     if devices <= {"host", BESIDE_HOST}:
         return BESIDE_HOST
-    return BESIDE_HOST if any(v.scalar in DECIDING.get(v.device, ()) for v in values) else "unknown"
+    return (
+        BESIDE_HOST
+        if any(v.scalar in DECIDING_SIDES.get(v.device, ()) for v in values)
+        else "unknown"
+    )
 
 
 # What ``scalar`` is of tensors on or beside the host that keep the result from a device.
-DECIDING: dict[str, tuple[bool | None, ...]] = {"host": (False,), BESIDE_HOST: (False, None)}
+DECIDING_SIDES: dict[str, tuple[bool | None, ...]] = {"host": (False,), BESIDE_HOST: (False, None)}
 
 
 def combine_scalar(values: list[Tensor]) -> bool | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.rank import ranked
 from flake8_torchperf.values.values import (
@@ -81,12 +82,10 @@ def element_of(value: Value) -> Value:
 def element_of_tensor(tensor: Tensor) -> Tensor:
     """Return an element or row of a tensor, with one dimension less if their number is known."""
     # What had two dimensions to exchange has rows.
-    scalar = False if tensor.chain[-1:] and tensor.chain[-1] in EXCHANGING else None
+    exchanged = not methods_of("exchanges-dimensions").isdisjoint(tensor.chain[-1:])
+    scalar = False if exchanged else None
     row = replace(tensor, scalar=scalar, chain=(), role="element", rank=None)
     return ranked(row, tensor.rank - 1) if tensor.rank else row
-
-
-EXCHANGING = ("transpose", "transpose_", "swapaxes", "swapdims", "permute", "movedim", "moveaxis")
 
 
 def paired(value: Value) -> Value:

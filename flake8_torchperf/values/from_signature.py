@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence as SequenceOf
 
 SCALARS = {"b": "bool", "i": "int", "f": "float", "n": "number", "s": "str"}
-HOST: dict[str, Value] = {
+HOST_VALUES: dict[str, Value] = {
     "Z": SHAPE,
     "A": NDARRAY,
     "L": Opaque("numbers read from a tensor"),
@@ -70,7 +70,7 @@ def value_of_return(
         case ScalarReturn(kind=kind):
             return Scalar(SCALARS[kind])
         case HostReturn(kind=kind):
-            return HOST[kind]
+            return HOST_VALUES[kind]
         case InstanceReturn(qualified=qualified):
             return instance_of(qualified, reason)
     return UNKNOWN

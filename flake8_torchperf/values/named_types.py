@@ -102,7 +102,7 @@ FRAMES = ("pandas", "polars")
 
 # Classes and functions that give back the module or function they are given first, wrapped: calling
 # that calls the one inside. From torch's sources, 2.13.
-WRAPPERS = frozenset((
+MODULE_WRAPPERS = frozenset((
     "torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel",
     "torch.nn.parallel.distributed.DistributedDataParallel",
     "torch.nn.parallel.data_parallel.DataParallel", "torch.nn.parallel.DataParallel",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.values import (
     Device,
     DType,
@@ -28,25 +29,39 @@ if TYPE_CHECKING:
     from flake8_torchperf.values.arguments import Argument, Arguments
 
 # Calls whose result has one dimension for each size they are given, all in a row or in one list.
-SIZED = {
-    "zeros", "ones", "empty", "rand", "randn", "view", "reshape", "new_zeros", "new_ones",
-    "new_empty", "expand", "repeat", "full", "new_full", "randint",
-}  # fmt: skip
+_SIZED = methods_of("takes-a-size")
 # Of these, the sizes stand in one list.
 LISTED = {"full", "new_full"}
 # These are given the tensor first where they are called as functions.
 RESHAPING = {"view", "reshape", "expand"}
 # Calls whose result has this many dimensions, whatever they are given.
-FIXED = {
+FIXED_DIMENSIONS = {
     "arange": 1, "linspace": 1, "logspace": 1, "randperm": 1, "ravel": 1, "bincount": 1,
     "masked_select": 1, "argwhere": 2, "eye": 2, "mv": 1, "mm": 2, "bmm": 3, "outer": 2,
     "combinations": 2, "tril_indices": 2, "triu_indices": 2, "histc": 1,
 }  # fmt: skip
 # Calls whose result has so many dimensions more than what they are given.
-MORE = {"unsqueeze": 1, "stack": 1, "one_hot": 1, "select": -1, "diagonal": -1, "unbind": -1}
+MORE_DIMENSIONS = {
+    "unsqueeze": 1,
+    "stack": 1,
+    "one_hot": 1,
+    "select": -1,
+    "diagonal": -1,
+    "unbind": -1,
+}
 # Reductions over one dimension that torch's tags leave out.
 REDUCING = {"mode", "kthvalue"}
-KNOWN = {*SIZED, *FIXED, *MORE, *REDUCING, "diag", "flatten", "nonzero", "where", "unique"}
+KNOWN = {
+    *_SIZED,
+    *FIXED_DIMENSIONS,
+    *MORE_DIMENSIONS,
+    *REDUCING,
+    "diag",
+    "flatten",
+    "nonzero",
+    "where",
+    "unique",
+}
 
 
 def ranked(tensor: Tensor, rank: int | None) -> Tensor:
@@ -95,9 +110,9 @@ def _rank(
     op: Op, name: str, arguments: Arguments, first: Tensor | None, *, method: bool
 ) -> int | None:
     rest = arguments if method else arguments.rest()
-    if name in FIXED:
-        return FIXED[name]
-    if name in SIZED:
+    if name in FIXED_DIMENSIONS:
+        return FIXED_DIMENSIONS[name]
+    if name in _SIZED:
         return _of_sizes(name, rest if name in RESHAPING else arguments, first)
     if name == "unique":
         return None if rest.positional or "dim" in rest.keywords else 1
@@ -112,8 +127,10 @@ def _rank(
         return None
     if name == "diag":
         return {1: 2, 2: 1}.get(first.rank)
-    if name in MORE:
-        return first.rank + MORE[name] if first.rank + MORE[name] >= 0 else None
+    if name in MORE_DIMENSIONS:
+        return (
+            first.rank + MORE_DIMENSIONS[name] if first.rank + MORE_DIMENSIONS[name] >= 0 else None
+        )
     return _reduced(op, first.rank, arguments)
 
 

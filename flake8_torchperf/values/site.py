@@ -38,5 +38,7 @@ class SiteKind(str, Enum):
     UNSEEN_CALL = "UnseenCall"
 
 
+# Kinds of sites that need a size that only the device knows.
+SIZED_KINDS = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
 # The traits that say how a site's function comes to be run; a nested function has its own.
 OWN_TRAITS = frozenset(("compiled", "fullgraph", "vmap"))

@@ -14,7 +14,7 @@ from check_run import check, torchperf
 from documents import ROOT
 from flake8_run import flake8
 
-from flake8_torchperf.cli.report.formats import NAMES
+from flake8_torchperf.cli.report.formats import FORMAT_NAMES
 from flake8_torchperf.cli.report.github import SHOWN, annotation
 from flake8_torchperf.cli.report.reported import Reported
 from flake8_torchperf.findings.rule import SITE
@@ -73,7 +73,7 @@ def expected(folder: Path) -> list[Any]:
     return flake8("--select=TPF", ".", cwd=folder).results
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", FORMAT_NAMES)
 def test_a_second_run_from_the_cache_prints_the_same(
     folder: Path, tmp_path: Path, name: str
 ) -> None:
@@ -222,7 +222,7 @@ def test_grouped_counts_by_function(folder: Path) -> None:
 
 
 def test_nothing_found_is_a_report_too(folder: Path) -> None:
-    outputs = {name: check(f"--format={name}", "clean.py", cwd=folder) for name in NAMES}
+    outputs = {name: check(f"--format={name}", "clean.py", cwd=folder) for name in FORMAT_NAMES}
     assert {run.status for run in outputs.values()} == {0}
     assert json.loads(outputs["gitlab"].output) == []
     assert json.loads(outputs["json"].output)["findings"] == []

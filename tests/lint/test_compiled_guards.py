@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import ast
+from pathlib import Path
+
 import pytest
 from linting import ALL, check, findings, program, table
+
+from flake8_torchperf.syntax import compile_guards
+from flake8_torchperf.syntax.compile_guards import MODE_TESTS, RunMode, asks_for_mode
+from flake8_torchperf.syntax.host_expressions import surely_host
 
 GRAPH_BREAKS = frozenset(f"TPF60{digit}" for digit in range(1, 9))
 
@@ -135,8 +142,6 @@ def test_what_python_runs_under_a_guard_stays_what_it_is() -> None:
 
 def test_the_tracer_answers_as_the_linter_says() -> None:
     torch = pytest.importorskip("torch")
-    from flake8_torchperf.syntax.compile_guards import COMPILING, OTHERWISE
-
     asked = {
         "is_compiling": torch.compiler.is_compiling,
         "is_dynamo_compiling": torch.compiler.is_dynamo_compiling,
@@ -152,5 +157,36 @@ def test_the_tracer_answers_as_the_linter_says() -> None:
 
         torch._dynamo.reset()
         compiled = torch.compile(answer, backend="eager", fullgraph=True)
-        assert bool(compiled(torch.zeros(1))) is (name in COMPILING), name
-        assert name in COMPILING | OTHERWISE
+        assert bool(compiled(torch.zeros(1))) is (MODE_TESTS[name] == "compiled"), name
+
+
+def test_each_test_of_the_mode_gives_a_bool_on_the_host() -> None:
+    for name in MODE_TESTS:
+        called = ast.parse(f"torch.compiler.{name}()", mode="eval").body
+        assert surely_host(called, frozenset()), name
+
+
+@pytest.mark.parametrize(
+    ("name", "modes", "asks"),
+    [
+        ("is_compiling", (), True),
+        ("is_compiling", ("compiled",), True),
+        ("is_compiling", ("traced", "exported"), False),
+        ("is_in_onnx_export", ("traced", "exported"), True),
+        ("is_fx_symbolic_tracing", ("traced",), False),
+        ("is_available", (), False),
+    ],
+)
+def test_a_name_asks_for_its_mode(name: str, modes: tuple[RunMode, ...], asks: bool) -> None:
+    assert asks_for_mode(name, *modes) is asks
+
+
+def test_no_other_module_lists_the_functions_that_ask_for_the_mode() -> None:
+    package = Path(compile_guards.__file__).parents[1]
+    naming = {
+        file.relative_to(package).as_posix()
+        for file in package.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and node.value in MODE_TESTS
+    }
+    assert naming == {"syntax/compile_guards.py"}

@@ -349,7 +349,12 @@ def test_a_bug_of_ours_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
         ("x = 1\n", ["flake8_torchperf.linter", "flake8_torchperf.findings", "torch"]),
         (
             "import torch\n\n\ndef f(x):\n    return x\n",
-            ["flake8_torchperf.interpreter.engine", "flake8_torchperf.values.values", "torch"],
+            [
+                "flake8_torchperf.interpreter.engine",
+                "flake8_torchperf.knowledge.methods",
+                "flake8_torchperf.values.values",
+                "torch",
+            ],
         ),
         (READS_IN_A_LOOP, ["libcst", "torch"]),
     ],

@@ -7,7 +7,7 @@ import pytest
 from flake8_torchperf.runtime.confirm.child.search import Dimension, Search
 from flake8_torchperf.runtime.confirm.scaling import fit
 from flake8_torchperf.runtime.confirm.specs.input_specs import (
-    SHAPES,
+    INPUT_SHAPES,
     describe,
     listing,
     tensor,
@@ -54,7 +54,7 @@ def test_no_counts_are_no_law():
 
 
 def test_a_search_combines_what_no_single_change_improves():
-    options = [tensor(shape) for shape in SHAPES]
+    options = [tensor(shape) for shape in INPUT_SHAPES]
 
     def evaluate(assignment):
         done = assignment[0] == assignment[1] == 5

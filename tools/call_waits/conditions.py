@@ -22,7 +22,7 @@ from call_waits.model import (
 )
 from call_waits.paths import Guard
 from call_waits.sources import Callee, named
-from flake8_torchperf.syntax.compile_guards import GUARDS
+from flake8_torchperf.syntax.compile_guards import MODE_TESTS
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
 from flake8_torchperf.values.values import Tensor
 
@@ -31,7 +31,7 @@ _STAND_INS = frozenset(
     ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 )
 # torch/_jit_internal.py, torch/jit/__init__.py and torch/__init__.py: false in a plain program.
-_ELSEWHERE = GUARDS | _STAND_INS
+_ELSEWHERE = _STAND_INS | MODE_TESTS.keys()
 # Names that lead to one another before the next counts as unknown.
 _MAX_STEPS = 5
 

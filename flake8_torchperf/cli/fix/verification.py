@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.rounds import Outcome
     from flake8_torchperf.runtime.verify.session import Limits, Tried, Verifier
 
-STATUSES = ("verified", "withdrawn", "unverified")
+VERIFICATION_STATUSES = ("verified", "withdrawn", "unverified")
 # As for `confirm`: a day, and more memory than machines have.
 _BOUNDS = {"timeout": (1.0, 86_400.0), "memory": (64, 2**24)}
 _MISSING_TORCH = "--verify runs code and needs torch: pip install flake8-torchperf[confirm]"
@@ -129,4 +129,4 @@ def line_of_text(filename: str, one: Verified, verb: str = "fixed") -> str:
 def summary(all_verified: Sequence[Verified]) -> str:
     """Return the number of verdicts of each status, as text."""
     counts = Counter(one.status for one in all_verified)
-    return ", ".join(f"{counts[status]} {status}" for status in STATUSES)
+    return ", ".join(f"{counts[status]} {status}" for status in VERIFICATION_STATUSES)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flake8.violation import Violation
 
 # A file that was not analysed, and a comment that is to be removed.
-NEVER = (INTERNAL_ERROR, UNUSED_NOQA)
+NEVER_SILENCED = (INTERNAL_ERROR, UNUSED_NOQA)
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def add_noqa(found: Iterable[Violation], reason: str) -> Added:
     """Write a comment for each finding, beside those that its line has; each file in one step."""
     wanted: dict[str, dict[int, list[str]]] = {}
     for one in found:
-        if one.code not in NEVER:
+        if one.code not in NEVER_SILENCED:
             wanted.setdefault(one.filename, {}).setdefault(one.line_number, []).append(one.code)
     lines = files = 0
     problems: list[str] = []

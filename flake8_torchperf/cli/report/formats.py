@@ -23,7 +23,7 @@ _MODULES = {
     "gitlab": "gitlab",
     "junit": "junit",
 }
-NAMES = (TEXT, *_MODULES)
+FORMAT_NAMES = (TEXT, *_MODULES)
 # What flake8 would print between or behind the lines of a report.
 _MIXED = ("count", "statistics", "benchmark", "show_source")
 FOR_PEOPLE = ("grouped", "github")
@@ -44,7 +44,7 @@ def settle_format(options: argparse.Namespace, installed: Iterable[str]) -> None
             raise ValueError(f"--{option} cannot be mixed with --format={name}; leave one out")
     elif name not in installed and "%(" not in name:
         theirs = sorted(one for one in installed if not one.startswith("quiet-"))
-        known = [*NAMES, *(one for one in theirs if one not in NAMES)]
+        known = [*FORMAT_NAMES, *(one for one in theirs if one not in FORMAT_NAMES)]
         raise ValueError(
             f"--format: {name!r} is not one of {', '.join(known)}, nor a template with %(code)s"
             f"{near(name, known)}"

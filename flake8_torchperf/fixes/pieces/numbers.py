@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.pieces.code import exits
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 _GIVE_INTS = frozenset(("builtins.len", "builtins.int"))
 _CHOOSE = frozenset(("builtins.max", "builtins.min", "builtins.abs"))
-_COUNTS = frozenset(("numel", "dim", "nelement", "ndimension"))
+_COUNTS = methods_of("counts-elements", "counts-dimensions")
 # Arithmetic with larger literals may overflow int64, with a different error in each function.
 _LARGEST = 2**31
 _BLOCKS = ("body", "orelse", "finalbody")

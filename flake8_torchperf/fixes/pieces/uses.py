@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.table import load
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import Op
 
 _FACTS = frozenset(("shape", "device", "dtype", "ndim", "is_cuda"))
-_COUNTS = frozenset(("item", "tolist", "size", "dim", "numel"))
+_COUNTS = methods_of("reads") | {"size", "dim", "numel"}
 _VIEWS = frozenset(("T", "mT"))
 # Methods whose result may be the tensor itself, or share its memory.
 _MAY_SHARE = frozenset(("to", "type", "type_as", "float", "double", "half", "bfloat16", "long",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.pieces.brackets import needs_brackets
-from flake8_torchperf.fixes.shared.factories import PLAIN, Made, Sameness, is_dtype
+from flake8_torchperf.fixes.shared.factories import PLAIN_FACTORIES, Made, Sameness, is_dtype
 from flake8_torchperf.fixes.shared.held_names import Held
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _takes_dtype(made: Made, around: Surroundings) -> bool:
         return False
     (call,) = made.calls
     name = around.qualified(call.func).removeprefix("torch.")
-    return name in PLAIN and not any(one.arg == "dtype" for one in call.keywords)
+    return name in PLAIN_FACTORIES and not any(one.arg == "dtype" for one in call.keywords)
 
 
 def _cast_behind(call: ast.Call, around: Surroundings) -> ast.Call | None:

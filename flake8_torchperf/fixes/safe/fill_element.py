@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.numbers import is_whole
-from flake8_torchperf.fixes.safe.fill_on_device import CONSTANTS
+from flake8_torchperf.fixes.safe.fill_on_device import NUMBER_CONSTANTS
 from flake8_torchperf.fixes.shared.tensors import bindings
 from flake8_torchperf.values.values import Strength, Tensor
 
@@ -77,7 +77,7 @@ def is_number(node: ast.expr, around: Surroundings) -> bool:
             return bool(bound) and all(
                 isinstance(one, ast.Constant) and _is_small(one.value) for one in bound
             )
-    return around.qualified(node) in CONSTANTS
+    return around.qualified(node) in NUMBER_CONSTANTS
 
 
 def _is_small(value: object) -> bool:

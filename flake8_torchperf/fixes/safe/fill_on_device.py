@@ -26,8 +26,10 @@ _OF_FAKES = ("torch._subclasses", "torch._dynamo", "torch._inductor", "torch._fu
              "torch.fx", "torch.export", "torch._export")  # fmt: skip
 _MAKERS = {"torch.tensor": "full", "torch.as_tensor": "full"}
 _ALLOWED = frozenset(("dtype", "device", "requires_grad"))
-CONSTANTS = {"math.inf", "math.nan", "math.pi", "math.e", "torch.inf", "torch.nan", "torch.pi",
-              "numpy.inf", "numpy.nan", "numpy.pi", "math.tau"}  # fmt: skip
+NUMBER_CONSTANTS = {
+    "math.inf", "math.nan", "math.pi", "math.e", "torch.inf", "torch.nan", "torch.pi",
+    "numpy.inf", "numpy.nan", "numpy.pi", "math.tau",
+}  # fmt: skip
 # `torch.full` raises for a larger number of float32, where `torch.tensor` makes it infinite.
 LARGEST = 3.4e38
 # Whole numbers up to here are exact in every dtype of floats, so that rounding twice rounds never.
@@ -192,7 +194,7 @@ def _number(node: ast.expr, place: Place) -> float | None:
             return None if inner is None else -inner
         case ast.Attribute(value=ast.Call(func=func), attr=name) if name in _SMALL:
             return 0.5 if place.around.qualified(func) == "torch.finfo" else None
-        case ast.Attribute() | ast.Name() if place.around.qualified(node) in CONSTANTS:
+        case ast.Attribute() | ast.Name() if place.around.qualified(node) in NUMBER_CONSTANTS:
             return math.nan
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))]):
             known = place.around.qualified(node.func) == "builtins.float"

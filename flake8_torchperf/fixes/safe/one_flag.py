@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.pieces.evaluation import is_condition
+from flake8_torchperf.knowledge.methods import methods_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,9 +22,8 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
-_TESTS = frozenset(("isnan", "isinf", "isfinite"))
-# Reductions that raise for a tensor without elements, and for complex numbers.
-_EXTREMES = frozenset(("max", "min", "amax", "amin"))
+_TESTS = methods_of("tests-finite-values")
+_EXTREMES = methods_of("finds-extremes")
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _EQUAL = (ast.Eq, ast.NotEq)
 

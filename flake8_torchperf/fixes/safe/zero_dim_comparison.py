@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place
 
-_EXTREMES = frozenset(("max", "min", "amax", "amin", "median"))
+_EXTREMES = methods_of("finds-extremes") | {"median"}
 _COMPARED = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 

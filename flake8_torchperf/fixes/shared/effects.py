@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.tensors import RANDOM
+from flake8_torchperf.fixes.shared.tensors import RANDOM_NAMES
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.table import load
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _BUILTINS = frozenset(("float", "int", "bool", "len", "str", "abs", "round", "isinstance", "dict",
                        "list", "tuple"))  # fmt: skip
-_READS = frozenset(("item", "tolist"))
+_READS = methods_of("reads")
 _EFFECTS = (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 
 
@@ -65,7 +66,7 @@ def _computes(call: ast.Call, around: Surroundings) -> bool:
     if known.startswith("builtins."):
         return known.removeprefix("builtins.") in _BUILTINS
     last = call.func.attr if isinstance(call.func, ast.Attribute) else known.rpartition(".")[2]
-    if last.startswith(RANDOM):
+    if last.startswith(RANDOM_NAMES):
         return False
     if known.startswith("torch."):
         op = load().function(known)

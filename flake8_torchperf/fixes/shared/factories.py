@@ -13,32 +13,39 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.fixes.pieces.numbers import is_real, is_whole
 from flake8_torchperf.fixes.shared.held_names import Held
 from flake8_torchperf.fixes.shared.masks import is_number
+from flake8_torchperf.knowledge.methods import casts_to, methods_of
 from flake8_torchperf.knowledge.table import load
 
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
 # Zeros and ones are the same in every dtype; whole numbers are in their own.
-PLAIN = frozenset(("zeros", "ones", "empty", "eye", "zeros_like", "ones_like", "empty_like"))
-WHOLE = frozenset(("tril_indices", "triu_indices"))
-RANDOM = frozenset(("rand", "randn", "randint", "randperm", "rand_like", "randn_like",
-                    "randint_like"))  # fmt: skip
-ROUNDED = frozenset(("linspace", "logspace", "hann_window", "hamming_window", "blackman_window",
-                     "bartlett_window", "kaiser_window"))  # fmt: skip
-FACTORIES = PLAIN | WHOLE | RANDOM | ROUNDED | {"arange", "full"}
+PLAIN_FACTORIES = frozenset(
+    ("zeros", "ones", "empty", "eye", "zeros_like", "ones_like", "empty_like")
+)
+WHOLE_FACTORIES = frozenset(("tril_indices", "triu_indices"))
+RANDOM_FACTORIES = frozenset((
+    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
+))  # fmt: skip
+ROUNDED_FACTORIES = frozenset((
+    "linspace", "logspace", "hann_window", "hamming_window", "blackman_window", "bartlett_window",
+    "kaiser_window",
+))  # fmt: skip
+FACTORIES = (
+    PLAIN_FACTORIES | WHOLE_FACTORIES | RANDOM_FACTORIES | ROUNDED_FACTORIES | {"arange", "full"}
+)
 # Arguments that make another tensor of the result: a leaf, one in pinned memory, an existing one.
-CHOSEN = frozenset(("device", "generator", "out", "requires_grad", "pin_memory", "names"))
+MEMORY_ARGUMENTS = frozenset(("device", "generator", "out", "requires_grad", "pin_memory", "names"))
 # Methods that rearrange or copy the same numbers, alike on every device.
-_VIEWS = frozenset(("unsqueeze", "view", "squeeze", "t", "transpose", "permute", "repeat",
-                    "reshape", "flatten", "contiguous", "clone"))  # fmt: skip
+_VIEWS = methods_of("rearranges") | {"repeat"}
 # These views skip or repeat elements. A move copies them to new memory, and so does arithmetic.
 _LOOSE = frozenset(("expand", "narrow", "expand_as"))
-_TO_FLOATS = frozenset(("float", "double", "half", "bfloat16"))
+_TO_FLOATS = casts_to("float")
 _TO_INTS = frozenset(("int", "long", "short", "bool"))
 _HOLD_COUNTS = frozenset(("long", "bool", "torch.long", "torch.int64", "torch.bool"))
 # Copies of the same bits to other places, or zeros.
 _PLACING = frozenset(("tril", "triu", "flip", "roll", "diag", "fliplr", "flipud"))
-_JOINING = frozenset(("cat", "concat", "stack", "hstack", "vstack"))
+_JOINING = methods_of("joins")
 _INTS = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "torch.int",
                    "torch.int64", "torch.long", "torch.bool"))  # fmt: skip
 _FLOATS = frozenset(("torch.float", "torch.float32", "torch.double", "torch.float64", "torch.half",
@@ -170,18 +177,18 @@ class Made:
         return self._rounded(node.args)
 
     def _factory(self, call: ast.Call, name: str) -> Sameness | None:
-        if any(one.arg is None or one.arg in CHOSEN for one in call.keywords):
+        if any(one.arg is None or one.arg in MEMORY_ARGUMENTS for one in call.keywords):
             return None
-        if any(isinstance(one, ast.Starred) for one in call.args) and name not in PLAIN:
+        if any(isinstance(one, ast.Starred) for one in call.args) and name not in PLAIN_FACTORIES:
             return None
         self.calls.append(call)
         dtypes = [one.value for one in call.keywords if one.arg == "dtype"]
         ints = any(self._around.qualified(one) in _INTS for one in dtypes)
         doubles = any(self._around.qualified(one) in _DOUBLES for one in dtypes)
         self.doubles = self.doubles or doubles
-        if name in PLAIN:
+        if name in PLAIN_FACTORIES:
             return Sameness.WHOLE if ints else Sameness.PLAIN
-        if name in WHOLE:
+        if name in WHOLE_FACTORIES:
             return Sameness.WHOLE
         if name == "full":
             self._filled = True

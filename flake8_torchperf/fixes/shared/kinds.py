@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.tensors import has_one_value, is_int64, is_tensor, only_value
+from flake8_torchperf.knowledge.methods import casts_to, kinds_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 _MPS = re.compile(r"\bmps\b")
 # Methods refused for ints, and methods that keep the dtype, as `sum` of a mask does not.
 _FLOATS = frozenset(("mean", "nanmean", "logsumexp", "norm", "std", "var"))
-_CASTS = frozenset(("float", "double", "half", "bfloat16", "long", "int", "bool"))
-_TO_FLOAT = frozenset(("float", "double", "half", "bfloat16"))
+_CASTS = kinds_of("casts")
+_TO_FLOAT = casts_to("float")
 _SAME = frozenset(("max", "min", "amax", "amin", "median", "nanmedian", "squeeze", "detach",
                    "clone", "contiguous", "view", "reshape", "flatten", "cpu"))  # fmt: skip
 

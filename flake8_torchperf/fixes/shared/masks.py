@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.shared.tensors import bindings
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.table import Op, load
 from flake8_torchperf.syntax.reaching_definitions import seen_by
 
@@ -14,8 +15,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
 # Functions whose mask has the shape of their first tensor.
-_SAME_SHAPE = frozenset(("isnan", "isinf", "isfinite", "isneginf", "isposinf", "logical_not",
-                         "bool", "abs", "gt", "lt", "ge", "le", "eq", "ne"))  # fmt: skip
+_SAME_SHAPE = methods_of("tests-finite-reals") | {
+    "logical_not", "bool", "abs", "gt", "lt", "ge", "le", "eq", "ne",
+}  # fmt: skip
 
 
 def may_repeat(mask: ast.expr) -> bool:

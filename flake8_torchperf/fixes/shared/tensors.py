@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.table import Op, TensorReturn, load
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 TENSORS = frozenset(("torch.Tensor", "torch.nn.Parameter", "torch.FloatTensor", "torch.LongTensor"))
 _VIEWS = frozenset(("T", "mT", "H", "data", "real", "imag"))
 # Functions that draw numbers: called once more or once less, they change all that follow.
-RANDOM = ("rand", "normal", "bernoulli", "multinomial", "poisson", "dropout", "exponential",
-          "cauchy", "geometric", "log_normal", "rrelu", "alpha_dropout")  # fmt: skip
+RANDOM_NAMES = (
+    "rand", "normal", "bernoulli", "multinomial", "poisson", "dropout", "exponential", "cauchy",
+    "geometric", "log_normal", "rrelu", "alpha_dropout",
+)  # fmt: skip
 
 
 # What numpy's arrays have as well.
@@ -93,8 +96,7 @@ def _unpacked(function: ast.AST, name: str) -> ast.expr | None:
 
 # What gives positions and counts, which are int64; and what keeps the dtype of its tensor.
 _INT64 = frozenset(("argmax", "argmin", "argsort", "nonzero", "count_nonzero"))
-_SAME_DTYPE = frozenset(("squeeze", "unsqueeze", "view", "reshape", "flatten", "t", "unbind",
-                         "contiguous", "clone", "detach", "permute", "transpose"))  # fmt: skip
+_SAME_DTYPE = methods_of("rearranges") | {"unbind", "detach"}
 
 
 def is_int64(node: ast.expr, around: Surroundings, depth: int = 4) -> bool:
@@ -327,7 +329,7 @@ def _is_light(op: Op) -> bool:
     if not op.flags.isdisjoint("dhsym") and last not in ("where",):
         return False
     light = op.pointwise or op.reduction or op.view or op.factory or op.like
-    return light and not last.startswith(RANDOM)
+    return light and not last.startswith(RANDOM_NAMES)
 
 
 def bindings(function: ast.AST, name: str) -> list[ast.expr | ast.arg | None]:

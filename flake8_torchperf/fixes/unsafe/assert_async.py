@@ -15,6 +15,7 @@ from flake8_torchperf.fixes.pieces.numbers import is_real
 from flake8_torchperf.fixes.shared.tensors import is_tensor
 from flake8_torchperf.fixes.shared.texts import can_be_made_before, is_number_parameter
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 from flake8_torchperf.values.values import Strength, Tensor
 
@@ -30,7 +31,7 @@ ERRORS = frozenset(("ValueError", "RuntimeError", "AssertionError", "ArithmeticE
                     "FloatingPointError", "OverflowError", "ZeroDivisionError", "IndexError",
                     "TypeError"))  # fmt: skip
 # Methods that arrays and numbers lack.
-_OF_TENSORS = frozenset(("isnan", "isinf", "isfinite", "isposinf", "isneginf"))
+_OF_TENSORS = methods_of("tests-finite-reals")
 _NUMBERS = frozenset(("builtins.int", "builtins.float", "builtins.bool"))
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
 
-NOTHING: frozenset[str] = frozenset()
+NO_WRITES: frozenset[str] = frozenset()
 
 
 def asked_in(info: FunctionInfo, klass: ClassInfo, name: str, analysis: Analysis) -> frozenset[str]:
@@ -28,7 +28,7 @@ def asked_in(info: FunctionInfo, klass: ClassInfo, name: str, analysis: Analysis
     then gives all the attributes that only it writes.
     """
     shared = _of(_by_calls(info, klass, analysis), _by_itself(info))
-    return shared if name in shared else NOTHING
+    return shared if name in shared else NO_WRITES
 
 
 def touched(function: Function, node: ast.Call, ctx: Context) -> frozenset[str]:
@@ -37,11 +37,11 @@ def touched(function: Function, node: ast.Call, ctx: Context) -> frozenset[str]:
     The set is empty for a call on another object.
     """
     if not ctx.self_name or not _on_own_object(node, ctx.self_name):
-        return NOTHING
+        return NO_WRITES
     info, owner = function.info, function.bound
     klass = owner.info if isinstance(owner, Instance) else info.owner
     if klass is None:
-        return NOTHING
+        return NO_WRITES
     return _by_itself(info) | _by_calls(info, klass, ctx.analysis)
 
 
@@ -68,7 +68,7 @@ def _of(written: frozenset[str], asked: frozenset[str]) -> frozenset[str]:
 
 def _by_itself(info: FunctionInfo) -> frozenset[str]:
     """Return the attributes of its first parameter that a method writes without any call."""
-    return NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
+    return NO_WRITES if info.owner is None else info.owner.written.get(info.key, NO_WRITES)
 
 
 # Both by a method and the class of the object that it is called on.

@@ -21,7 +21,6 @@ from flake8_torchperf.interpreter.events.guards import LATER
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.inference.tensor_api import (
     MODULE_METHODS,
-    READS,
     knows_arrays,
     of_a_size,
     told_by_call,
@@ -41,6 +40,7 @@ from flake8_torchperf.interpreter.models import (
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.interpreter.transfer import attributes
 from flake8_torchperf.interpreter.transfer.call_arguments import evaluate_arguments
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import changes_in
 from flake8_torchperf.values import host_data
 from flake8_torchperf.values.arguments import Arguments
@@ -331,7 +331,7 @@ def _told_by_place(node: ast.Call, func: ast.Attribute, ctx: Context) -> Reason 
     name = func.attr
     if name in ("to", "cpu") and _kept_in_new(node, func.value, ctx):
         return Reason(f"what `.{name}` gives is kept beside it", node, None, Strength.INFERRED)
-    if name in READS and not (node.args or node.keywords):
+    if name in methods_of("reads") and not (node.args or node.keywords):
         # An array has it as well: only convention says that it is none.
         return Reason(f"`.{name}()` is called", node, None, Strength.ASSUMED)
     return None
@@ -388,7 +388,7 @@ def _named_call(callee: Value, node: ast.Call, ctx: Context) -> None:
         emit(ctx, SiteKind.CALL, name, node, None)
 
 
-CALLABLES: dict[type[Any], Callable[[Any, Arguments, Env, Context], Value]] = {
+CALL_HANDLERS: dict[type[Any], Callable[[Any, Arguments, Env, Context], Value]] = {
     External: _external,
     BoundMethod: _method,
     Function: summaries.call_function,

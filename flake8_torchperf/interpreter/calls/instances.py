@@ -30,7 +30,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
 from flake8_torchperf.interpreter.stated_types.docstrings import documented
 from flake8_torchperf.project.module_index import REGISTERING
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
-from flake8_torchperf.values.named_types import TENSOR_CLASSES, WRAPPERS
+from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
     UNKNOWN,
@@ -69,7 +69,7 @@ def record_attribute(owner: Sequence, name: str, ctx: Context) -> Value | None:
 def _bound(method: Function, owner: Value, ctx: Context) -> Value:
     """Return a method bound to an object, or the value of the property that it is."""
     bound = Function(method.info, method.key, owner)
-    if any(d.rpartition(".")[2] in PROPERTIES for d in method.info.decorators):
+    if any(d.rpartition(".")[2] in PROPERTY_NAMES for d in method.info.decorators):
         return summaries.call_bound(bound, ctx)
     return bound
 
@@ -106,7 +106,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
     return BoundMethod(Instance("torch.nn.Module"), name) if name in REGISTERING else UNKNOWN
 
 
-PROPERTIES = ("property", "cached_property", "lazy_property", "lazyproperty")
+PROPERTY_NAMES = ("property", "cached_property", "lazy_property", "lazyproperty")
 
 
 # A class, an attribute, and the methods under way that write it.
@@ -295,14 +295,14 @@ def super_instance(ctx: Context) -> Value:
 
 
 # What runs where an object is made.
-MAKING = ("__init__", "__post_init__")
+CONSTRUCTORS = ("__init__", "__post_init__")
 
 
 def construct(callee: ClassValue, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """Return the object that ``Class(...)`` makes; a named tuple holds its arguments."""
     info = callee.info
     if ctx.analysis.log is not None:
-        for name in MAKING:
+        for name in CONSTRUCTORS:
             method = find_method(info, name, ctx.analysis)
             if method is not None:
                 bound = Instance(info.key, info)
@@ -346,7 +346,9 @@ def _keeps(info: ClassInfo, analysis: Analysis) -> list[tuple[str, int, str]]:
     """``self.model = model`` in ``__init__``, of the class or the nearest base that has one."""
     init = find_method(info, "__init__", analysis)
     if init is None:
-        wraps = any(base in WRAPPERS for base in lineage(info, analysis) if isinstance(base, str))
+        wraps = any(
+            base in MODULE_WRAPPERS for base in lineage(info, analysis) if isinstance(base, str)
+        )
         return [("module", 0, "module")] if wraps else []
     me, *names = [a.arg for a in (*init.info.node.args.posonlyargs, *init.info.node.args.args)]
     found: list[tuple[str, int, str]] = []

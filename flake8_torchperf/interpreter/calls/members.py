@@ -9,6 +9,7 @@ from flake8_torchperf.interpreter.calls import instances
 from flake8_torchperf.interpreter.engine.dispatch import attribute_of
 from flake8_torchperf.interpreter.events.transfers import EMPTY
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values import host_data
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.host_data import MOVES, host_batch_item
@@ -205,7 +206,7 @@ def _of_union(owner: Union, name: str, node: ast.Attribute | None, ctx: Context)
         others = [
             o
             for o in options
-            if isinstance(o, (Sequence, Mapping_, Instance, NDArray)) and name not in TENSOR_ONLY
+            if isinstance(o, (Sequence, Mapping_, Instance, NDArray)) and name not in _TENSOR_ONLY
         ]
         if tensors and not others:
             return tensor_attribute(tensors[0], name, node, ctx)
@@ -215,86 +216,10 @@ def _of_union(owner: Union, name: str, node: ast.Attribute | None, ctx: Context)
     return join_all(attribute_of(o, name, node, ctx) for o in kept)
 
 
-# Methods and attributes that, of all common types, only tensors have.
-TENSOR_ONLY = frozenset(
-    (
-        "backward",
-        "detach",
-        "detach_",
-        "requires_grad",
-        "grad_fn",
-        "item",
-        "numel",
-        "unsqueeze",
-        "unsqueeze_",
-        "masked_fill",
-        "masked_fill_",
-        "contiguous",
-        "is_cuda",
-        "numpy",
-        "is_sparse",
-        "permute",
-        "expand_as",
-        "view_as",
-        "index_select",
-        "scatter_",
-        "gather",
-        "is_leaf",
-        "retain_grad",
-        "new_zeros",
-        "new_ones",
-        "new_full",
-        "new_empty",
-        "new_tensor",
-        "softmax",
-        "log_softmax",
-        "sigmoid",
-        "bmm",
-        "matmul",
-        "narrow",
-        "element_size",
-        "storage",
-        "untyped_storage",
-        "data_ptr",
-        "is_floating_point",
-        "is_complex",
-        "is_contiguous",
-        "to_dense",
-        "to_sparse",
-        "masked_select",
-        "nonzero",
-        "argmax",
-        "topk",
-        "cumsum_",
-        "mul_",
-        "add_",
-        "sub_",
-        "div_",
-        "copy_",
-        "fill_",
-        "zero_",
-        "clamp_",
-        "addcmul_",
-        "addcdiv_",
-        "lerp_",
-        "sqrt_",
-        "exp_",
-        "uniform_",
-        "normal_",
-        "bernoulli_",
-        "logsumexp",
-        "norm",
-        "isnan",
-        "isinf",
-        "isfinite",
-        "tolist",
-        "size",
-        "dim",
-    )
-)
+_TENSOR_ONLY = methods_of("of-tensors-alone")
 
 
-MEMBERS: dict[type[Any], Callable[[Any, str, ast.Attribute | None, Context], Value]] = {
+MEMBER_HANDLERS: dict[type[Any], Callable[[Any, str, ast.Attribute | None, Context], Value]] = {
     Tensor: _of_tensor,
     External: _of_external,
     Instance: _of_instance,

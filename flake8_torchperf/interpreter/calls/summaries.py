@@ -9,7 +9,12 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.calls.attribute_writes import NOTHING, asked_in, asked_of, touched
+from flake8_torchperf.interpreter.calls.attribute_writes import (
+    NO_WRITES,
+    asked_in,
+    asked_of,
+    touched,
+)
 from flake8_torchperf.interpreter.calls.call_log import note
 from flake8_torchperf.interpreter.calls.return_values import (
     documented,
@@ -126,9 +131,9 @@ def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> d
         part = binding_statements(info.node, self_name(info), name)
         if not part or out_of_reach(info, ctx):
             return {}
-        return _interpret(info, part, entry(info, owner, None, ctx), NOTHING, ctx).writes
+        return _interpret(info, part, entry(info, owner, None, ctx), NO_WRITES, ctx).writes
     klass = owner.info or info.owner
-    asked = NOTHING if klass is None else asked_in(info, klass, name, ctx.analysis)
+    asked = NO_WRITES if klass is None else asked_in(info, klass, name, ctx.analysis)
     return summarise(Function(info, info.key, owner), None, asked, ctx).writes
 
 

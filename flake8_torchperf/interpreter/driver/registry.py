@@ -20,7 +20,7 @@ from flake8_torchperf.values.values import Instance
 
 def fill_tables() -> None:
     """Fill the tables; nothing can be evaluated before that."""
-    dispatch.EXPRESSIONS.update(expressions.EXPRESSIONS)
+    dispatch.EXPRESSIONS.update(expressions.EXPRESSION_HANDLERS)
     dispatch.EXPRESSIONS.update(
         {
             ast.Attribute: attributes.attribute,
@@ -33,11 +33,11 @@ def fill_tables() -> None:
             ast.DictComp: comprehensions.dict_comprehension,
         }
     )
-    dispatch.SIMPLE.update(statements.SIMPLE)
-    dispatch.COMPOUND.update(statements.COMPOUND)
-    dispatch.COMPOUND.update(statements.LEAVING)
+    dispatch.SIMPLE.update(statements.SIMPLE_HANDLERS)
+    dispatch.COMPOUND.update(statements.COMPOUND_HANDLERS)
+    dispatch.COMPOUND.update(statements.LEAVING_HANDLERS)
     dispatch.FOLLOWING[ast.If] = after_leaving
-    dispatch.CALLABLES.update(call_dispatch.CALLABLES)
-    dispatch.MEMBERS.update(members.MEMBERS)
+    dispatch.CALLABLES.update(call_dispatch.CALL_HANDLERS)
+    dispatch.MEMBERS.update(members.MEMBER_HANDLERS)
     dispatch.MEMBERS[object] = members.of_any
     dispatch.ITEMS[Instance] = instances.container_item

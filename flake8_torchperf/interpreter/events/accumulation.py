@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.loop_kinds import plain_names
 from flake8_torchperf.interpreter.events.guards import NO_GRADIENTS, gradients_off
-from flake8_torchperf.interpreter.events.handed_losses import KEEPING, PASSES, handed
+from flake8_torchperf.interpreter.events.handed_losses import BACKWARD_CALLS, GRAPH_KEEPING, handed
 from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import changes_in, children, once, walk
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.store import path_of
@@ -140,7 +141,7 @@ def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> 
     if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
         return False
     whole = ctx.node if ctx.node is not None else loop
-    if PASSES.isdisjoint(ctx.module.nodes(whole).words()) or not _backward_calls(whole):
+    if BACKWARD_CALLS.isdisjoint(ctx.module.nodes(whole).words()) or not _backward_calls(whole):
         made = _made_in_each_round(added_path, kept, loop, reassigning)
         return made and handed(added_path, loop, ctx)
     updates = _updates(loop)
@@ -270,12 +271,12 @@ def _backward_calls(node: ast.AST) -> list[ast.Call]:
         for inner in walk([node])
         if isinstance(inner, ast.Call)
         and isinstance(inner.func, ast.Attribute)
-        and inner.func.attr in PASSES
+        and inner.func.attr in BACKWARD_CALLS
     ]
 
 
 def _keeps_graph(node: ast.Call) -> bool:
-    return any(keyword.arg in KEEPING for keyword in node.keywords)
+    return any(keyword.arg in GRAPH_KEEPING for keyword in node.keywords)
 
 
 def _without_graph(value: ast.expr) -> set[str | None]:
@@ -283,7 +284,7 @@ def _without_graph(value: ast.expr) -> set[str | None]:
     return {
         path_of(part.value)
         for part in ast.walk(value)
-        if isinstance(part, ast.Attribute) and part.attr in ("detach", "item", "data")
+        if isinstance(part, ast.Attribute) and part.attr in methods_of("cuts-gradients")
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Tensor
@@ -18,7 +19,7 @@ PER_ELEMENT = (
     SiteKind.HOST_ACCUMULATION,
 )  # fmt: skip
 # Checks that TPF203 reports in loops.
-NON_FINITE = frozenset(("isinf", "isnan", "isfinite", "isposinf", "isneginf"))
+_NON_FINITE = methods_of("tests-finite-reals")
 # Iterating that makes no loop: what is taken apart is taken apart at once.
 AT_ONCE = ("unpack", "tuple", "list", "star")
 
@@ -47,4 +48,4 @@ def costs_without_device(ctx: Context, kind: SiteKind, operation: str, tensor: T
     """
     if ctx.demoted is not Cause.NO_DEVICE or not over_elements(ctx, kind, operation):
         return False
-    return kind in PER_ELEMENT or not NON_FINITE.isdisjoint(tensor.chain)
+    return kind in PER_ELEMENT or not _NON_FINITE.isdisjoint(tensor.chain)

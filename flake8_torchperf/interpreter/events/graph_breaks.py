@@ -45,7 +45,7 @@ SWITCHED_OFF = {
 # Operations that seldom run if they are alone in a branch; for print that is less certain.
 ADVICE = frozenset(("warn", "logger"))
 RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
-FACTORIES = frozenset((
+TENSOR_FACTORIES = frozenset((
     "torch.ones", "torch.zeros", "torch.empty", "torch.full", "torch.rand", "torch.randn",
     "torch.tensor", "torch.ones_like", "torch.zeros_like", "torch.empty_like", "torch.full_like",
     "torch.rand_like", "torch.randn_like",
@@ -55,10 +55,10 @@ FACTORIES = frozenset((
 SKIPPED = frozenset((
     "networkx", "onnxruntime", "pandas", "scipy", "sklearn", "tabulate", "tqdm", "tree", "xarray",
 ))  # fmt: skip
-TRACED = frozenset(
+TRACED_FUNCTIONS = frozenset(
     ("scipy.special.softmax", "scipy.special.log_softmax", "scipy.special.logsumexp")
 )
-COPYING = frozenset(("copy.copy", "copy.deepcopy"))
+COPY_FUNCTIONS = frozenset(("copy.copy", "copy.deepcopy"))
 # Methods that a batched tensor cannot answer, and those that only stop a compiled vmap
 # (torch 2.13, as run: tests/lint/test_compiled_transforms.py).
 UNANSWERED = frozenset((
@@ -195,16 +195,16 @@ def _by_text_key(owner: Value, node: ast.expr) -> Value:
 
 
 def _function(name: str, arguments: Arguments) -> str:
-    if name in COPYING:
+    if name in COPY_FUNCTIONS:
         copied = arguments.value(0)
         return "copy" if tensor_of(copied) is not None else ""
-    if name in FACTORIES:
+    if name in TENSOR_FACTORIES:
         asked = arguments.keywords.get("requires_grad")
         on = asked is not None and isinstance(asked.node, ast.Constant) and asked.node.value is True
         return "requires_grad" if on else ""
     if name.startswith("numpy.") and _no_number(arguments.keywords.get("dtype")):
         return "numpy object"
-    if name.partition(".")[0] in SKIPPED and name not in TRACED:
+    if name.partition(".")[0] in SKIPPED and name not in TRACED_FUNCTIONS:
         return "library"
     return breaking_calls().get(name, "")
 

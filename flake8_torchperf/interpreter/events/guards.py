@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
 from flake8_torchperf.interpreter.inference.parameters import literal_default
-from flake8_torchperf.syntax.compile_guards import guarded, leaves
+from flake8_torchperf.syntax.compile_guards import RunMode, asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
 from flake8_torchperf.syntax.traversal import round_counters, walk
@@ -40,11 +40,8 @@ class Guard(NamedTuple):
         return Guard(self.cause, not self.holds, self.row)
 
 
-# torch.compiler, torch.jit and torch.onnx ask whether Python runs at all
-TRACING = {
-    "is_compiling", "is_dynamo_compiling", "is_exporting", "is_scripting", "is_tracing",
-    "is_in_onnx_export", "is_torchdynamo_compiling",
-}  # fmt: skip
+# The modes whose branch no run on a device takes. A symbolic trace is not among them.
+TRACING_MODES: tuple[RunMode, ...] = ("compiled", "traced", "scripted", "exported")
 # The trait of sites in an except block: text made there is about an error.
 EXCEPT = "except-block"
 # The trait of sites in a lambda: a message given as one is built only when it is asked for.
@@ -97,7 +94,7 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
             return _joint_guard(operator, [guard_of(value, env, ctx) for value in values])
         case ast.Call(func=func):
             asked = dotted_name(func).rpartition(".")[2].lstrip("_")
-            if asked in TRACING:
+            if asks_for_mode(asked, *TRACING_MODES):
                 return Guard(Cause.TRACING, True)
             found = _by_convention(asked, ctx)
             if found is not None:
@@ -148,7 +145,7 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
 def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> Guard | None:
     """Return the guard that the name of a flag or an option implies."""
     last = dotted_name(flag).rpartition(".")[2].lstrip("_")
-    if last in TRACING:
+    if asks_for_mode(last, *TRACING_MODES):
         return Guard(Cause.TRACING, True)
     return _by_convention(last, ctx)
 
@@ -336,11 +333,11 @@ def after_test(ctx: Context, before: int) -> Context:
     ``before`` is the number of sites recorded before the test.
     """
     found = () if ctx.sink is None else ctx.sink[before:]
-    return ctx.mark(WAITED_FOR) if any(site.kind in DECIDING for site in found) else ctx
+    return ctx.mark(WAITED_FOR) if any(site.kind in DECIDING_KINDS for site in found) else ctx
 
 
 # Sites in a test that make Python wait before either branch begins.
-DECIDING = (SiteKind.BRANCH, SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
+DECIDING_KINDS = (SiteKind.BRANCH, SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
 
 
 def _leaving(ctx: Context, last: ast.stmt) -> Context:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.guards import gradients_off
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.store import path_of
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # The methods that run backward.
-PASSES = frozenset(("backward", "manual_backward"))
+BACKWARD_CALLS = methods_of("runs-backward")
 # Options of backward that say: the graph is wanted once more.
-KEEPING = ("retain_graph", "create_graph")
+GRAPH_KEEPING = ("retain_graph", "create_graph")
 # By the key of a function: the paths in what it returns, "" for the result itself.
 RETURNED: Cache[str, frozenset[str]] = Cache("losses that functions hand back")
 
@@ -38,7 +39,7 @@ def handed(path: str, loop: ast.AST, ctx: Context) -> bool:
         if not any(isinstance(name, ast.Name) and name.id == root for name in names):
             continue
         info = _called(node.value.func, ctx)
-        if info is None or PASSES.isdisjoint(info.nodes.words()):
+        if info is None or BACKWARD_CALLS.isdisjoint(info.nodes.words()):
             continue
         if any(path in _assigned(target, suffix) for suffix in _losses(info, ctx)):
             return True
@@ -90,14 +91,16 @@ def _returned(info: FunctionInfo, ctx: Context) -> Iterator[str]:
 def _is_made(value: ast.expr) -> bool:
     """True if the value keeps its graph: it contains no ``detach()``, ``item()`` or ``data``."""
     parts = (part for part in ast.walk(value) if isinstance(part, ast.Attribute))
-    return all(part.attr not in ("detach", "item", "data") for part in parts)
+    return all(part.attr not in methods_of("cuts-gradients") for part in parts)
 
 
 def _used_up(statement: ast.stmt) -> Iterator[str]:
     """Yield the paths that a backward call starts from: ``scaler.scale(loss).backward()``."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name)) as call):
-            if name not in PASSES or any(keyword.arg in KEEPING for keyword in call.keywords):
+            if name not in BACKWARD_CALLS or any(
+                keyword.arg in GRAPH_KEEPING for keyword in call.keywords
+            ):
                 return
             for root in (owner, *call.args):
                 given = root.args[0] if isinstance(root, ast.Call) and root.args else root

@@ -32,7 +32,7 @@ LOADER = "torch.utils.data.DataLoader"
 TRANSIENT = "transient"
 # Data that is a tensor already: a batch is a slice, and workers would only copy it.
 IN_MEMORY = ("torch.utils.data.TensorDataset",)
-ACCELERATORS = ("cuda", "xpu", "mps", "hpu", "npu")
+PINNING_DEVICES = ("cuda", "xpu", "mps", "hpu", "npu")
 
 
 def loader(made: Instance, arguments: Arguments, ctx: Context, data_kind: str) -> Instance:
@@ -145,10 +145,10 @@ def uses_accelerator(module: ModuleMap, ctx: Context) -> bool:
 
 def _brings_to_device(node: ast.AST) -> bool:
     match node:
-        case ast.Call(func=ast.Attribute(attr=name)) if name in ACCELERATORS:
+        case ast.Call(func=ast.Attribute(attr=name)) if name in PINNING_DEVICES:
             return True
         case ast.Constant(value=str(text)):
-            return text.partition(":")[0] in ACCELERATORS
+            return text.partition(":")[0] in PINNING_DEVICES
     return False
 
 

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import children
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionNode
 
 # Attributes and methods of a tensor whose result needs no gradients.
-CUTTING = frozenset(("detach", "item", "tolist", "size", "shape", "numel", "dtype", "device"))
+_CUTTING = methods_of("cuts-gradients", "reads", "describes")
 
 
 def ends_graph(call: ast.Call, ctx: Context) -> bool:
@@ -59,6 +60,6 @@ def _leaks(call: ast.Call, asked: ast.expr, function: FunctionNode) -> bool:
 def _depends(node: ast.AST, names: set[str], call: ast.Call) -> bool:
     if node is call or (isinstance(node, ast.Name) and node.id in names):
         return True
-    if isinstance(node, ast.Attribute) and node.attr in CUTTING:
+    if isinstance(node, ast.Attribute) and node.attr in _CUTTING:
         return False
     return any(_depends(child, names, call) for child in children(node))

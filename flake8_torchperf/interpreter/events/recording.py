@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.place import Site
 from flake8_torchperf.interpreter.events.element_loops import costs_without_device
 from flake8_torchperf.syntax.traversal import once
-from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
 from flake8_torchperf.values.values import NDArray, Tensor, Value, tensor_of
 
 if TYPE_CHECKING:
@@ -16,12 +16,10 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.place import Context
 
-# Sites that need a size that only the device knows.
-SIZED = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
 # Sites that end a graph if they read an array.
-OF_ARRAYS = (SiteKind.HOST_READ, SiteKind.NUMBER_USE, SiteKind.TRANSFER)
+ARRAY_KINDS = (SiteKind.HOST_READ, SiteKind.NUMBER_USE, SiteKind.TRANSFER)
 # Sites at which the host waits, whatever the operand holds.
-WAITING = (SiteKind.SYNCHRONIZE, SiteKind.TORCH_CALL, *SIZED)
+WAITING_KINDS = (SiteKind.SYNCHRONIZE, SiteKind.TORCH_CALL, *SIZED_KINDS)
 
 
 def emit(
@@ -36,7 +34,7 @@ def emit(
     covers: tuple[ast.AST, ...] = (),
 ) -> None:
     """Record a site, unless the context is silent."""
-    if kind in WAITING:
+    if kind in WAITING_KINDS:
         ctx.budget.waits += 1
         ctx.budget.decided += 1
     if ctx.sink is not None:
@@ -104,7 +102,7 @@ def _array_ends_graph(operand: Value, kind: SiteKind, ctx: Context) -> bool:
     """
     if not ctx.compiled or not isinstance(operand, NDArray):
         return False
-    return kind is SiteKind.BRANCH or (kind in OF_ARRAYS and not operand.of_numbers)
+    return kind is SiteKind.BRANCH or (kind in ARRAY_KINDS and not operand.of_numbers)
 
 
 def early(

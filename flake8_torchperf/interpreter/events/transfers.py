@@ -13,6 +13,7 @@ from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.guards import WAITED_FOR
 from flake8_torchperf.interpreter.events.recording import early, emit
 from flake8_torchperf.interpreter.inference.argument_writes import may_fill
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import changes_in, once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import MADE, SOMETIMES
@@ -409,10 +410,6 @@ def written(node: ast.expr, env: Env) -> None:
         env[path] = replace(value, origin="")
 
 
-# Methods after which a tensor has another shape.
-RESHAPED_IN_PLACE = {"squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_"}
-
-
 def _reshaped(node: ast.expr, env: Env) -> None:
     """Clear the rank of a tensor that is reshaped in place: ``x.squeeze_(1)``."""
     path = path_of(node)
@@ -426,7 +423,7 @@ def written_by(node: ast.Call, value: Value, callee: Value | None, env: Env, ctx
     late = isinstance(value, Tensor) and value.arrives
     func = node.func
     if isinstance(func, ast.Attribute) and func.attr[-1] == "_" != func.attr[0]:
-        if func.attr in RESHAPED_IN_PLACE:
+        if func.attr in methods_of("reshapes-in-place"):
             _reshaped(func.value, env)
         if func.attr == "copy_" and late:
             path = path_of(func.value)

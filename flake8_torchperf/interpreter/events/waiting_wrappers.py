@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # The trait of a wait that a helper does for its caller.
 IN_HELPER = "in-helper"
-READS = {
+WRAPPED_READS = {
     "item": SiteKind.HOST_READ, "tolist": SiteKind.TRANSFER, "float": SiteKind.HOST_READ,
     "int": SiteKind.HOST_READ, "bool": SiteKind.HOST_READ, "numpy": SiteKind.TRANSFER,
 }  # fmt: skip
@@ -136,6 +136,6 @@ def _returned(statement: ast.stmt, info: FunctionInfo) -> Wrapped | None:
     ):
         read = read.func.value
     parameters = {one.arg for one in named_parameters(info.node.args)}
-    if name not in READS or not isinstance(read, ast.Name) or read.id not in parameters:
+    if name not in WRAPPED_READS or not isinstance(read, ast.Name) or read.id not in parameters:
         return None
-    return Wrapped(READS[name], name, read.id)
+    return Wrapped(WRAPPED_READS[name], name, read.id)

@@ -6,6 +6,7 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.methods import casts_to, methods_of
 from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.syntax.names import called_a_device
 
@@ -14,42 +15,15 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
     from flake8_torchperf.syntax.traversal import Nodes
 
-# Attributes that of all objects met beside torch only tensors have, or that only a tensor is asked
-# for: torch/_C/__init__.pyi lists them; no class of Python, numpy, pandas or torch.nn has them.
-TELLING = {
-    "requires_grad", "grad_fn", "is_cuda", "is_sparse", "retain_grad", "detach", "detach_",
-    "numel", "unsqueeze", "unsqueeze_", "masked_fill", "masked_fill_", "contiguous", "expand_as",
-    "view_as", "index_select", "scatter_", "scatter_add", "scatter_add_", "new_zeros", "new_ones",
-    "new_full", "new_empty", "new_tensor", "softmax", "log_softmax", "bmm", "data_ptr",
-    "masked_select", "logsumexp", "addcmul_", "addcdiv_", "index_add", "index_add_", "index_copy_",
-    "index_fill_", "mul_", "add_", "sub_", "div_", "pow_", "zero_", "fill_", "clamp_", "permute",
-    "is_contiguous", "element_size", "untyped_storage", "bernoulli_", "lerp_", "sqrt_", "type_as",
-    "masked_scatter", "masked_scatter_", "scatter_reduce", "scatter_reduce_", "grad",
-    "fill_diagonal_", "clamp_min", "clamp_max", "repeat_interleave", "logdet", "expm1", "log1p",
-    "lgamma", "digamma", "erf", "erfinv", "rsqrt", "amax", "amin", "count_nonzero", "argwhere",
-    "isnan", "isinf", "isfinite", "is_floating_point", "is_complex", "diag_embed", "new_empty_like",
-    "nan_to_num", "logical_not", "cholesky_solve", "baddbmm", "addmm", "kthvalue", "reshape_as",
-}  # fmt: skip
-# Methods that, called without arguments, tell as well: with arguments, others have them too
-# (`logger.log(...)`, `layer.relu(x)`), and a module's `float()` is a module.
-BARE = {
-    "exp", "log", "log2", "log10", "sqrt", "sigmoid", "tanh", "relu", "neg", "reciprocal", "cos",
-    "sin", "tan", "cosh", "sinh", "atan", "acos", "asin", "ceil", "floor", "frac", "sign", "long",
-    "int", "short", "byte", "char", "bool", "square", "backward", "dim",
-}  # fmt: skip
-# Methods that arrays and data frames have too. Where neither is spoken of, they tell.
-OF_ARRAYS = {
-    "any", "all", "min", "max", "argmin", "argmax", "eq", "ne", "lt", "le", "gt", "ge", "pow",
-    "dot", "mul", "div", "sum", "norm", "std", "var", "squeeze", "t",
-}  # fmt: skip
+_TELLING = methods_of("tells-a-tensor")
+_BARE = methods_of("tells-a-tensor-if-bare")
+# Where neither arrays nor data frames are spoken of, they tell.
+_OF_ARRAYS = methods_of("of-arrays-too")
+_OF_ARRAYS_BARE = methods_of("of-arrays-too-if-bare")
 # What gives arrays and tensors to Python: called without arguments, and in a module that imports a
 # library of arrays only in functions that speak of torch and not of that library.
-READS = frozenset(("item", "tolist"))
-# Methods that work along the axis they are given: `x.sum(-1)`.
-ALONG = frozenset((
-    "sum", "mean", "prod", "std", "var", "argmax", "argmin", "any", "all", "cumsum",
-    "cumprod", "median", "squeeze",
-))  # fmt: skip
+_READS = methods_of("reads")
+_ALONG = methods_of("works-along-an-axis")
 ARRAYS = {
     "numpy", "pandas", "polars", "cupy", "jax", "scipy", "xarray", "sympy", "sqlalchemy", "cudf",
     "dask", "pyarrow", "mlx", "tensorflow", "paddle", "datasets", "PIL", "sklearn", "numba",
@@ -61,13 +35,10 @@ OF_FRAMES = frozenset((
     "df", "iterrows", "itertuples", "iter_rows", "to_numpy", "isna", "notna", "dropna", "fillna",
     "iloc", "groupby", "group_by", "value_counts", "to_pandas", "reset_index", "sort_values",
 ))  # fmt: skip
-CASTS = {"float", "double", "half", "bfloat16", "cpu", "cuda"}
-MODULE_METHODS = {
-    "to", "cpu", "cuda", "type", "apply", "requires_grad_", "eval", "train", "float", "double",
-    "half", "bfloat16", "parameters", "state_dict", "forward",
-}  # fmt: skip
+_CASTS = casts_to("float") | {"cpu", "cuda"}
+MODULE_METHODS = methods_of("of-modules-too")
 # Methods whose call with an integer only tensors answer (an array's `size` is no method).
-SIZED = {"size", "stride"}
+SIZE_METHODS = {"size", "stride"}
 # Methods that take sizes as separate numbers, and from how many of them on they tell: a
 # distribution's `expand` takes one shape, numpy's `repeat` and `view` two other things.
 BY_SIZES = {"expand": 2, "repeat": 3, "view": 3}
@@ -76,18 +47,18 @@ DIMS = ("dim", "keepdim", "dims")
 
 
 # Attributes that arrays have too.
-SHAPES = {"shape", "ndim"}
+SHAPE_ATTRIBUTES = {"shape", "ndim"}
 # Without one of these words, or a call of torch's, nothing in a function tells.
-WORDS = frozenset((
-    *TELLING, *BARE, *OF_ARRAYS, *READS, *ALONG, *CASTS, *SIZED, *BY_SIZES, *DIMS, *SHAPES,
-    "memory_format", "device",
+TELLING_WORDS = frozenset((
+    *_TELLING, *_BARE, *_OF_ARRAYS, *_READS, *_ALONG, *_CASTS, *SIZE_METHODS, *BY_SIZES, *DIMS,
+    *SHAPE_ATTRIBUTES, "memory_format", "device",
 ))  # fmt: skip
 
 
 def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
     """True if anything in a function may show a name's type. Over-approximate, and cheap."""
     words = nodes.words()
-    return not (WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
+    return not (TELLING_WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
         isinstance(index.slice, (ast.UnaryOp, ast.Tuple)) for index in nodes.of(ast.Subscript)
     )
 
@@ -126,10 +97,10 @@ def told_by_call(
     name = func.attr
     if of_no_tensor(call, table) or of_a_size(func):
         return ""
-    if name in TELLING:
+    if name in _TELLING:
         return f"`.{name}` is asked for"
     bare = not call.args and not call.keywords
-    if (bare and name in BARE) or (name in SIZED and call.args):
+    if (bare and name in _BARE) or (name in SIZE_METHODS and call.args):
         return f"`.{name}(...)` is called"
     if name in BY_SIZES and _takes_sizes(call, BY_SIZES[name]):
         return f"`.{name}(...)` is called with sizes"
@@ -138,9 +109,9 @@ def told_by_call(
             return f"`.{name}({keyword.arg}=...)` is called"
         if keyword.arg == "memory_format" and name in ("clone", "contiguous"):
             return f"`.{name}({keyword.arg}=...)` is called"
-    shown = name in OF_ARRAYS and bare == (name in BARE_ARRAYS)
-    read = bare and name in READS and not _as_others_ask(func.value)
-    if not (shown or read or (name in ALONG and _axis_alone(call))):
+    shown = name in _OF_ARRAYS and bare == (name in _OF_ARRAYS_BARE)
+    read = bare and name in _READS and not _as_others_ask(func.value)
+    if not (shown or read or (name in _ALONG and _axis_alone(call))):
         return ""
     if knows_arrays(module, function) or (read and not _speaks_of_torch(module, function)):
         return ""
@@ -164,13 +135,6 @@ def _speaks_of_torch(module: ModuleMap, function: FunctionNode | None) -> bool:
     if not knows_arrays(module):
         return True
     return function is not None and not _of_torch(module).isdisjoint(module.nodes(function).words())
-
-
-# Those of them that tell when they are called without arguments; the others only with some.
-BARE_ARRAYS = {
-    "any", "all", "min", "max", "argmin", "argmax", "sum", "norm", "std", "var", "squeeze",
-    "t",
-}  # fmt: skip
 
 
 def _axis_alone(call: ast.Call) -> bool:
@@ -248,14 +212,14 @@ def sliced(node: ast.expr) -> bool:
 
 def told_by_attribute(name: str, module: ModuleMap) -> bool:
     """True if only tensors have this attribute, among the types that the module uses."""
-    return name in TELLING or (name in SHAPES and not knows_arrays(module))
+    return name in _TELLING or (name in SHAPE_ATTRIBUTES and not knows_arrays(module))
 
 
 def told_by_cast(func: ast.Attribute, table: TorchTable) -> tuple[ast.expr, str] | None:
     """``x.float().mean()``: a module's ``.float()`` is a module, which has no ``.mean``."""
     match func.value:
         case ast.Call(func=ast.Attribute(value=base, attr=cast), args=[], keywords=[]) if (
-            cast in CASTS and func.attr not in MODULE_METHODS and _has(table, func.attr)
+            cast in _CASTS and func.attr not in MODULE_METHODS and _has(table, func.attr)
         ):
             return base, f"`.{cast}().{func.attr}` is asked for"
     return None
@@ -354,7 +318,7 @@ def _names_one(annotation: ast.expr, names: frozenset[str]) -> bool:
 TYPE_TESTS = {
     "isinstance", "issubclass", "hasattr", "type", "callable", "is_tensor", "is_tensor_like",
 }  # fmt: skip
-NAMES = {"__name__", "__qualname__", "__module__"}
+NAME_ATTRIBUTES = {"__name__", "__qualname__", "__module__"}
 
 
 def asked_for_type(nodes: list[ast.AST]) -> set[str]:
@@ -367,7 +331,9 @@ def asked_for_type(nodes: list[ast.AST]) -> set[str]:
     ]
     if not tests:
         return found
-    named = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in NAMES}
+    named = {
+        id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in NAME_ATTRIBUTES
+    }
     for test in tests:
         if id(test) in named:
             continue  # `type(x).__name__` asks nothing

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.inference.tensor_api import (
     MODULE_METHODS,
-    SHAPES,
+    SHAPE_ATTRIBUTES,
     SLICED,
     asked_for_type,
     brought,
@@ -161,7 +161,7 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
 
 def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowledge) -> None:
     """Return the blocks inside a statement; after it a name may have the value of any of them."""
-    if isinstance(statement, SIMPLE):
+    if isinstance(statement, PLAIN_STATEMENTS):
         return
     blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
     handlers = getattr(statement, "handlers", [])
@@ -182,7 +182,9 @@ def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowl
 
 
 # Statements without blocks, which most are.
-SIMPLE = (ast.Expr, ast.Assign, ast.Return, ast.AugAssign, ast.AnnAssign, ast.Raise, ast.Assert)
+PLAIN_STATEMENTS = (
+    ast.Expr, ast.Assign, ast.Return, ast.AugAssign, ast.AnnAssign, ast.Raise, ast.Assert,
+)  # fmt: skip
 # A name with more assignments than this that may have been last tells of the first ones only.
 MAX_ALIASES = 8
 
@@ -223,7 +225,7 @@ def _expressions(statement: ast.stmt) -> list[ast.AST]:
     while waiting:
         node = waiting.pop()
         kind = type(node)
-        if kind in ASKED:
+        if kind in EVIDENCE_NODES:
             found.append(node)
         if kind not in PLAIN and kind is not ast.Lambda:
             put_children(node, waiting)
@@ -231,7 +233,7 @@ def _expressions(statement: ast.stmt) -> list[ast.AST]:
 
 
 # The expressions that anything is asked of.
-ASKED = frozenset((ast.Call, ast.Attribute, ast.Subscript, ast.Starred, ast.comprehension))
+EVIDENCE_NODES = frozenset((ast.Call, ast.Attribute, ast.Subscript, ast.Starred, ast.comprehension))
 
 
 def _bind(statement: ast.stmt, aliases: Aliases, known: Knowledge) -> None:
@@ -397,7 +399,7 @@ def _look_at_attribute(node: ast.Attribute, aliases: Aliases, known: Knowledge) 
             _tell((use,), f"`.{attr}` is asked for")
         elif attr in HINTING:
             use.hints.add(attr)
-            if attr in SHAPES:
+            if attr in SHAPE_ATTRIBUTES:
                 _take_part((use,), f"`.{attr}` is asked for")
         elif not use.method and attr not in OF_CONTAINERS and known.table.method(attr) is not None:
             use.method = attr
@@ -439,7 +441,7 @@ def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) 
             continue
         types = _types(op, position)
         _given(uses, types, name)
-        if "T" in types <= NUMBERS:
+        if "T" in types <= NUMBER_LETTERS:
             _tell(part, f"a part of it is passed to `{name}`")
     for keyword in call.keywords:
         uses = _use_of(keyword.value, aliases) if keyword.arg in REQUIRED else ()
@@ -449,7 +451,7 @@ def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) 
 
 
 # Kinds of parameters that take a tensor or a number, which no part of anything is.
-NUMBERS = {"T", "n", "i", "f", "b"}
+NUMBER_LETTERS = {"T", "n", "i", "f", "b"}
 
 
 def _takes_a_part(node: ast.expr) -> TypeGuard[ast.Subscript]:

@@ -13,7 +13,7 @@ from flake8_torchperf.interpreter.models import builtin_reductions, containers, 
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
 from flake8_torchperf.interpreter.transfer.iteration import BESIDE_LIST, added_up, unpack_reads
 from flake8_torchperf.interpreter.transfer.operators import binary, formatted
-from flake8_torchperf.knowledge.logging_calls import LEVELS
+from flake8_torchperf.knowledge.logging_calls import LOG_LEVELS
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.elements import element_of, paired
@@ -69,10 +69,10 @@ def call_builtin(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
         return _number(name, arguments, ctx)
     if name in builtin_reductions.REDUCTIONS:
         return builtin_reductions.reduction(name, arguments, env, ctx)
-    handler = BUILTINS.get(name)
+    handler = BUILTIN_MODELS.get(name)
     if handler is not None:
         return handler(arguments, env, ctx)
-    return RESULTS.get(name, UNKNOWN)
+    return BUILTIN_RESULTS.get(name, UNKNOWN)
 
 
 def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
@@ -249,7 +249,7 @@ def _abs(arguments: Arguments, env: Env, ctx: Context) -> Value:
     return tensor_of(value) or (value if isinstance(value, Scalar) else UNKNOWN)
 
 
-BUILTINS: dict[str, Callable[[Arguments, Env, Context], Value]] = {
+BUILTIN_MODELS: dict[str, Callable[[Arguments, Env, Context], Value]] = {
     "print": _text("print"),
     "str": _text("str"),
     "repr": _text("repr"),
@@ -274,7 +274,7 @@ BUILTINS: dict[str, Callable[[Arguments, Env, Context], Value]] = {
     "abs": _abs,
     "pow": _abs,
 }
-RESULTS: dict[str, Value] = {
+BUILTIN_RESULTS: dict[str, Value] = {
     "isinstance": BOOL, "issubclass": BOOL, "hasattr": BOOL, "callable": BOOL, "id": INT,
     "hash": INT, "ord": INT, "chr": STR, "hex": STR, "bin": STR, "oct": STR, "input": STR,
     "type": Opaque("class"), "open": Opaque("file"), "slice": Opaque("slice"),
@@ -436,7 +436,7 @@ def _is_number(value: Value) -> bool:
 def _logging(rest: str, arguments: Arguments, ctx: Context) -> Value:
     if rest == "getLogger":
         return External("logging.Logger")
-    if rest.rpartition(".")[2] in LEVELS:
+    if rest.rpartition(".")[2] in LOG_LEVELS:
         for argument in arguments.positional:
             formatted(argument.value, "logging", argument.node, ctx)
         return NONE

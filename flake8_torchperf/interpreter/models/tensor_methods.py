@@ -21,6 +21,7 @@ from flake8_torchperf.interpreter.models.torch_signatures import (
     with_dtype,
 )
 from flake8_torchperf.interpreter.models.torch_waits import parameter_operation, sites_of
+from flake8_torchperf.knowledge.methods import kinds_of, methods_of
 from flake8_torchperf.syntax.names import called_a_device
 from flake8_torchperf.values.devices import SOMETIMES
 from flake8_torchperf.values.from_signature import value_of_return
@@ -52,15 +53,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.values.arguments import Argument, Arguments
 
-READS = {
-    "item": "number", "__bool__": "bool", "__int__": "int", "__float__": "float",
-    "__index__": "int", "__complex__": "complex", "is_nonzero": "bool",
-}  # fmt: skip
-COPIES = {"tolist", "numpy", "cpu"}
-CASTS = {
-    "float": "float", "double": "float", "half": "float", "bfloat16": "float", "int": "int",
-    "long": "int", "short": "int", "char": "int", "byte": "int", "bool": "bool",
-}  # fmt: skip
+_READS = kinds_of("reads-a-number")
+_COPIES = methods_of("copies-to-host")
+_CASTS = kinds_of("casts")
 # Methods after which it is still the same parameter or gradient that is worked on.
 KEEP_ROLE = {"detach", "float", "view", "data", "to", "flatten", "double", "half"}
 
@@ -73,9 +68,9 @@ def call_method(
     ctx: Context,
 ) -> Value:
     """``tensor.name(arguments)``; ``owner`` is the tensor's expression."""
-    if name in READS:
+    if name in _READS:
         return _read(tensor, owner, name, arguments, ctx)
-    if name in COPIES:
+    if name in _COPIES:
         return _copy(tensor, owner, name, arguments, ctx)
     match name:
         case "to":
@@ -105,9 +100,9 @@ def call_method(
             return STR
         case "item_" | "backward":
             return NONE
-    if name in CASTS:
+    if name in _CASTS:
         early(ctx, name, arguments.node, tensor, owner)
-        return transfers.cast(replace(tensor, dtype=CASTS[name], arrives=0))
+        return transfers.cast(replace(tensor, dtype=_CASTS[name], arrives=0))
     return _by_table(tensor, owner, name, arguments, ctx)
 
 
@@ -116,7 +111,7 @@ def _read(
 ) -> Value:
     kind = SiteKind.HOST_COMPARISON if name == "is_nonzero" else SiteKind.HOST_READ
     read = emit_read(ctx, kind, name, arguments.node, tensor, operand_node=owner)
-    return Scalar(READS[name], read=None if read is None else arguments.node, tensor=read)
+    return Scalar(_READS[name], read=None if read is None else arguments.node, tensor=read)
 
 
 def _copy(
@@ -289,7 +284,7 @@ def _compare(
 
 
 # Methods that write what they are given, wherever it lies, with the argument that they write.
-WRITING = {"copy_": (0, "src"), "index_put_": (1, "values"), "index_put": (1, "values")}
+WRITTEN_ARGUMENT = {"copy_": (0, "src"), "index_put_": (1, "values"), "index_put": (1, "values")}
 
 
 def _copied_into(
@@ -299,7 +294,7 @@ def _copied_into(
 
     What is copied into a tensor that is known to be on the host is read there.
     """
-    given = arguments.get(*WRITING[name])
+    given = arguments.get(*WRITTEN_ARGUMENT[name])
     source = None if given is None else tensor_of(given.value)
     if source is None or transfers.not_waiting(arguments) is not False:
         return
@@ -326,7 +321,7 @@ def _by_table(
     others = arguments.tensors()
     tensors = [tensor, *others]
     sites_of(op, name, arguments, tensors, ctx, owner=owner)
-    if name in WRITING:
+    if name in WRITTEN_ARGUMENT:
         _copied_into(tensor, owner, name, arguments, ctx)
     if name == "where":
         transfers.chosen_on_host(arguments, tensors, ctx)
@@ -350,7 +345,7 @@ def _by_table(
     if op.in_place:
         parameter_operation(tensor, name, arguments, owner, ctx)
         same = replace(value, role=tensor.role, scalar=tensor.scalar, dtype=tensor.dtype)
-        if name in transfers.RESHAPED_IN_PLACE:
+        if name in methods_of("reshapes-in-place"):
             return replace(same, scalar=None)
         return replace(same, rank=tensor.rank)
     if name == "norm":

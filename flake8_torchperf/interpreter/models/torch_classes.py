@@ -17,7 +17,7 @@ from flake8_torchperf.project.module_index import REGISTERING
 from flake8_torchperf.values.arguments import Arguments, kinds
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.from_signature import value_of_return
-from flake8_torchperf.values.named_types import WRAPPERS, instance_of
+from flake8_torchperf.values.named_types import MODULE_WRAPPERS, instance_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
@@ -51,14 +51,14 @@ def attribute_of_class(torch_class: str, name: str, ctx: Context) -> Value:
         return optimizer_groups(None)
     if kind == "module" and name in wrappers.INSIDE:
         return Instance("torch.nn.Module")
-    layer = kind == "module" and torch_class not in CONTAINERS
+    layer = kind == "module" and torch_class not in MODULES_WITHOUT_LAYERS
     returned = None if found is None else found.attribute(name)
     flag = returned is not None and not isinstance(returned, TensorReturn)  # `bias` of a GRU
     if (layer and name in ("weight", "bias") and not flag) or kind == "parameter":
         return Tensor(Reason(f"`{name}` of a {torch_class}"), "float", role="parameter")
     if found is None:
         return UNKNOWN
-    if (torch_class.rpartition(".")[2], name) in ON_HOST:
+    if (torch_class.rpartition(".")[2], name) in HOST_MEMBERS:
         return Tensor(Reason(f"`{name}` of a {torch_class}"), "int", "host", False)
     if returned is not None:
         return value_of_return(returned, Reason(f"`{name}` of a {torch_class}"), [])
@@ -68,7 +68,7 @@ def attribute_of_class(torch_class: str, name: str, ctx: Context) -> Value:
 
 
 # torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]; device_mesh.py, `__init__`
-ON_HOST = {("PackedSequence", "batch_sizes"), ("DeviceMesh", "mesh")}
+HOST_MEMBERS = {("PackedSequence", "batch_sizes"), ("DeviceMesh", "mesh")}
 
 
 def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
@@ -123,11 +123,11 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
         # What modules in a row make of one tensor is in practice one tensor.
         inferred = Reason("a Sequential returns it", arguments.node, None, Strength.INFERRED)
         return Tensor(inferred)
-    if callee.name == "torch.nn.Module" or callee.name in WRAPPERS:
+    if callee.name == "torch.nn.Module" or callee.name in MODULE_WRAPPERS:
         # Any module: most give a tensor, some a tuple, a dict or an object of their own.
         source = Source.MODULE_OUTPUT
         return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED, source))
-    if op is None or callee.name in CONTAINERS:
+    if op is None or callee.name in MODULES_WITHOUT_LAYERS:
         return UNKNOWN
     if "return_indices" in callee.facts:  # torch/nn/modules/pooling.py: and where they were
         pair = (Tensor(reason, "float"), Tensor(reason, "int"))
@@ -149,7 +149,7 @@ def is_layer(module: Instance) -> bool:
             isinstance(p, Instance) and is_layer(p) for p in module.parts.items or (UNKNOWN,)
         )
     name = module.name  # mypyc takes no starred names in `in (...)`
-    known = name in CONTAINERS or name in WRAPPERS or name == SEQUENTIAL
+    known = name in MODULES_WITHOUT_LAYERS or name in MODULE_WRAPPERS or name == SEQUENTIAL
     return module.info is None and not known
 
 
@@ -158,7 +158,7 @@ SEQUENTIAL = "torch.nn.Sequential"
 OUTPUT = "output of a module"
 
 
-CONTAINERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
+MODULES_WITHOUT_LAYERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
 
 
 MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}

@@ -21,11 +21,12 @@ from flake8_torchperf.interpreter.models.torch_waits import (
     parameter_operation,
     sites_of,
 )
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.suspects.nominate import PER_PARAMETER
 from flake8_torchperf.values.arguments import Arguments, kind_of
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.named_types import LEGACY_TENSORS
-from flake8_torchperf.values.rank import FIXED, with_rank
+from flake8_torchperf.values.rank import FIXED_DIMENSIONS, with_rank
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
@@ -98,16 +99,14 @@ def _counted(arguments: Arguments) -> str:
 
 
 # Factories of what has one dimension or more, whatever they are given, beside those of `rank`.
-ROWS = frozenset((
+ROW_FACTORIES = frozenset((
     "range", "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
 ))  # fmt: skip
-# Factories that take sizes as separate numbers (torch/_C/_VariableFunctions.pyi: `*size: _int`).
-SIZED_BY_NUMBERS = frozenset(("zeros", "ones", "empty", "rand", "randn"))
 
 
 def _made_without_size(short: str, arguments: Arguments) -> bool | None:
     """True if a factory makes a tensor without dimensions; None if its size is unknown."""
-    if short in FIXED or short in ROWS:
+    if short in FIXED_DIMENSIONS or short in ROW_FACTORIES:
         return False
     size = arguments.keywords.get("size")
     given = arguments.positional if size is None else (size,)
@@ -117,7 +116,7 @@ def _made_without_size(short: str, arguments: Arguments) -> bool | None:
             return None if items is None else not items
     # `zeros(n, m)`; the numbers of others, as of `randint(low, high, size)`, are no sizes.
     numbers = bool(given) and all(isinstance(a.value, Scalar) for a in given)
-    return False if numbers and short in SIZED_BY_NUMBERS else None
+    return False if numbers and short in methods_of("fills-a-size") else None
 
 
 def _source_is_linted(name: str, ctx: Context) -> bool:

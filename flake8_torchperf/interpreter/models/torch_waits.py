@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.events.guards import offers_foreach
 from flake8_torchperf.interpreter.events.recording import emit, emit_read, tells
 from flake8_torchperf.interpreter.models.torch_signatures import shown_tensor, slots_at, types_at
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.overloads import best_fitting
 from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
 from flake8_torchperf.suspects.nominate import PER_PARAMETER
@@ -40,14 +41,14 @@ COSTLY = frozenset("hys")
 
 # Operations that wait only where they copy between host and device, or by a mask among their
 # indices: their sites are made where devices and indices are known.
-COPYING = {"copy_", "to", "cuda", "xpu", "cpu", "new_tensor"}
+_COPYING = methods_of("copies-between-devices")
 
 
 NUMBER_TYPES = {"i", "f", "n", "Z", "b"}
 
 
 # Types of parameters for which no tensor is ever given: dtypes, devices, strings.
-NO_TENSOR = {"Y", "D", "s"}
+NO_TENSOR_KINDS = {"Y", "D", "s"}
 
 
 def must_be_tensors(op: Op, name: str, arguments: Arguments) -> list[Tensor]:
@@ -97,7 +98,7 @@ def sites_of(
         emit(ctx, SiteKind.MASK_INDEX, "read", arguments.node, operand, operand_node=node)
     elif name in ("index_put", "index_put_"):
         _masked_put(name, arguments, ctx)
-    elif name in COPYING:
+    elif name in _COPYING:
         return
     elif "y" in flags or ("s" in flags and not _gives_python_values(op)):
         traits = () if "y" in flags else ("syncs",)
@@ -206,7 +207,7 @@ def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
         held, node = _held(argument)
         if held is not None:
             slots = slots_at(op, position)
-            types = {"Z" if slot.name in UNTYPED else slot.type for slot in slots} - NO_TENSOR
+            types = {"Z" if slot.name in UNTYPED else slot.type for slot in slots} - NO_TENSOR_KINDS
             if types and types <= NUMBER_TYPES:
                 names = {slot.name for slot in slots}
                 operation = FILLING if names == {FILLING} else "size"

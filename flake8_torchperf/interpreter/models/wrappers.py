@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
-from flake8_torchperf.values.named_types import KEEPERS, WRAPPERS
+from flake8_torchperf.values.named_types import KEEPERS, MODULE_WRAPPERS
 from flake8_torchperf.values.values import (
     UNKNOWN,
     BoundMethod,
@@ -47,7 +47,7 @@ def wrap(name: str, arguments: Arguments) -> Value | None:
     ``torch.compile(mode=...)`` returns the wrapper, which is given the function later. None for a
     function that is no wrapper, and if the wrapped object is unknown.
     """
-    if name not in WRAPPERS:
+    if name not in MODULE_WRAPPERS:
         return None
     given = wrapped(arguments)
     later = given is None and not (arguments.positional or arguments.open)

@@ -46,7 +46,7 @@ MAPPINGS = {
     "dict", "Dict", "Mapping", "MutableMapping", "OrderedDict", "defaultdict", "DefaultDict",
     "Counter", "ChainMap",
 }  # fmt: skip
-WRAPPERS = {
+TYPE_WRAPPERS = {
     "Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "Awaitable",
     "Coroutine", "InitVar", "Unpack",
 }  # fmt: skip
@@ -263,7 +263,7 @@ def _generic(
         return Sequence(SEQUENCES[short], value(arguments[0]))
     if short in MAPPINGS and len(arguments) == 2:
         return Mapping_(value(arguments[0]), value(arguments[1]))
-    if short in WRAPPERS and arguments:
+    if short in TYPE_WRAPPERS and arguments:
         return value(arguments[-1] if short == "Coroutine" else arguments[0])
     if isinstance(base, (ast.Name, ast.Attribute)):
         return _named(base, module, analysis, reason, depth)

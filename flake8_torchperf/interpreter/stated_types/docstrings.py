@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 # Google: "x (torch.Tensor): ..."; NumPy: "x : torch.Tensor", "x, y : Tensor"; Sphinx:
 # ":type x: torch.Tensor" and ":param torch.Tensor x: ..."; in brackets: "x [torch.Tensor] - ...".
 _NAMES = r"(?P<names>[*`]{0,4}\w+`{0,2}(?:,[ \t]*[*`]{0,4}\w+`{0,2})*)"
-PARAMETERS = (
+PARAMETER_PATTERNS = (
     re.compile(rf"^[ \t]*{_NAMES}[ \t]*\((?P<type>[^\n]+?)\)[ \t]*(?::|--|-)", re.M),
     re.compile(
         rf"^[ \t]*(?:-[ \t]+)?{_NAMES}:?[ \t]+\[(?P<type>[^\n]+?)\][ \t]+-(?:[ \t]|$)", re.M
@@ -38,7 +38,7 @@ PARAMETERS = (
 )
 # Google: the line after "Returns:", up to its colon; NumPy: the line after "Returns" and its rule,
 # a name before a colon left out; Sphinx: ":rtype: torch.Tensor".
-RESULTS = (
+RESULT_PATTERNS = (
     re.compile(r"^[ \t]*Returns?:[ \t]*\n[ \t]+(?P<type>[^\n]+?)(?:[ \t]*:(?:[ \t]|$)|$)", re.M),
     re.compile(r"^[ \t]*Returns?[ \t]*\n[ \t]*-{3,}[ \t]*\n[ \t]*(?:\w+[ \t]*:[ \t]+)?"
                r"(?P<type>[^\n]+)$", re.M),
@@ -116,7 +116,7 @@ def documented(docstring: str, name: str, reason: Reason, analysis: Analysis) ->
 def _types(docstring: str) -> tuple[dict[str, str], ...]:
     """Return, for each style of entry, the type in the first entry of each name."""
     found: list[dict[str, str]] = []
-    for pattern in PARAMETERS:
+    for pattern in PARAMETER_PATTERNS:
         types: dict[str, str] = {}
         for entry in pattern.finditer(docstring):
             for name in WORD.findall(entry["names"]):
@@ -132,7 +132,7 @@ def documented_result(docstring: str, reason: Reason, analysis: Analysis) -> Val
         entries = re.findall(rf"^{several['indent']}\w+[ \t]*:[ \t]+(.+)$", several["text"], re.M)
         items = tuple(_stated(text, reason, analysis) for text in entries)
         return Sequence("tuple", UNKNOWN, items)
-    for pattern in RESULTS:
+    for pattern in RESULT_PATTERNS:
         found = pattern.search(docstring)
         if found:
             return _stated(found["type"], reason, analysis)

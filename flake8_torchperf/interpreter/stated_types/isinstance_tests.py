@@ -24,7 +24,7 @@ from flake8_torchperf.values.values import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NUMBERS = {"builtins.int", "builtins.float", "builtins.bool", "builtins.complex"}
+NUMBER_CLASSES = {"builtins.int", "builtins.float", "builtins.bool", "builtins.complex"}
 
 
 def number_but(value: Value, classes: list[Value]) -> Value:
@@ -63,7 +63,7 @@ def _is_instance(value: Value, kind: Value) -> bool | None:
         case Scalar(kind=scalar):
             if name.startswith("builtins.") and last == scalar:
                 return True
-            if last in NUMBER_NAMES or last in GENERAL or name in NUMBERS:
+            if last in NUMBER_NAMES or last in GENERAL or name in NUMBER_CLASSES:
                 return None if scalar not in ("str", "bytes") else False
             return None if scalar in ("object", "number") else False
         case NoneValue():
@@ -75,11 +75,11 @@ def _is_instance(value: Value, kind: Value) -> bool | None:
         case Sequence(kind=found):
             if last in ("list", "tuple", "set"):
                 return found == last if found in ("list", "tuple", "set") else None
-            return False if name in TENSOR_CLASSES or name in NUMBERS else None
+            return False if name in TENSOR_CLASSES or name in NUMBER_CLASSES else None
         case Mapping_():
             if last in ("dict", "Mapping", "MutableMapping"):
                 return True
-            return False if name in TENSOR_CLASSES or name in NUMBERS else None
+            return False if name in TENSOR_CLASSES or name in NUMBER_CLASSES else None
     return None
 
 

@@ -151,7 +151,7 @@ def _unpack(target: ast.Tuple | ast.List, value: Value, env: Env, ctx: Context) 
 
 
 # The roles of what going through a tensor gives.
-ROWS = ("iterated", "element")
+ROW_ROLES = ("iterated", "element")
 
 
 def _may_be_tuple(tensor: Tensor) -> bool:
@@ -161,7 +161,7 @@ def _may_be_tuple(tensor: Tensor) -> bool:
     rows of an argument, the evidence is that of the callers.
     """
     why = tensor.reason
-    if why.source is Source.CALL and why.because is not None and tensor.role in ROWS:
+    if why.source is Source.CALL and why.because is not None and tensor.role in ROW_ROLES:
         why = why.because
     source, strength = why.source, why.strength
     if strength < Strength.STATED and not tensor.chain and source is not Source.LOADER_BATCH:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.values.store import Env
 
-KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "iterator"}
+COMPREHENSION_KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "iterator"}
 
 
 def comprehension(
@@ -32,7 +32,7 @@ def comprehension(
     element = evaluate(node.elt, inner, place)
     _iterated(place, inner, before, ctx)
     _keep_walrus(node.generators, inner, env)
-    return Sequence(KINDS[type(node)], element)
+    return Sequence(COMPREHENSION_KINDS[type(node)], element)
 
 
 def dict_comprehension(node: ast.DictComp, env: Env, ctx: Context) -> Value:

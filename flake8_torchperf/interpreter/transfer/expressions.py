@@ -118,7 +118,7 @@ def _keep_walrus(inner: Env, env: Env) -> None:
 def name(node: ast.Name, env: Env, ctx: Context) -> Value:
     """Return the value of a name: local, then enclosing, then the module's, then Python's own."""
     own = node.id
-    found = env.get(own) or CONSTANTS.get(own)
+    found = env.get(own) or CONSTANT_VALUES.get(own)
     if isinstance(found, Imported):
         return ctx.analysis.external(found.name)
     if found is None:
@@ -169,7 +169,7 @@ def _display(node: ast.Tuple | ast.List | ast.Set, env: Env, ctx: Context) -> Va
     if of_tensors and isinstance(found, Union):
         # `(*t.unbind(), n > 1)`: which are tensors, their places tell.
         found = replace(found, met=False)
-    return Sequence(DISPLAYS[type(node)], found, tuple(items) if exact else None)
+    return Sequence(DISPLAY_KINDS[type(node)], found, tuple(items) if exact else None)
 
 
 def _dict(node: ast.Dict, env: Env, ctx: Context) -> Value:
@@ -261,13 +261,15 @@ def _truth_of(*values: Value) -> tuple[str, ...]:
 
 def _kind(value: Value) -> str:
     if isinstance(value, Tensor):
-        counted = value.dtype == "unknown" and bool(value.chain) and value.chain[-1] in COUNTED
+        counted = (
+            value.dtype == "unknown" and bool(value.chain) and value.chain[-1] in NUMERIC_OPERATIONS
+        )
         return "number" if counted else value.dtype
     return value.kind if isinstance(value, Scalar) else "unknown"
 
 
 # Operations that give no bools, whatever they are given.
-COUNTED = frozenset((
+NUMERIC_OPERATIONS = frozenset((
     "sum", "mean", "prod", "norm", "std", "var", "argmax", "argmin", "abs", "count_nonzero",
 ))  # fmt: skip
 
@@ -361,21 +363,21 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
 # Classes of others that code asks for by name.
 CLASSES = {*TENSOR_CLASSES, "numpy.ndarray", "builtins.list", "builtins.tuple", "builtins.dict"}
 
-DISPLAYS = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}
+DISPLAY_KINDS = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}
 LITERALS: dict[type[Any], str] = {str: "str", int: "int", float: "float", bool: "bool"}
 OTHER_LITERALS: dict[type[Any], Value] = {
     type(None): NONE,
     bytes: Scalar("bytes"),
     complex: Scalar("complex"),
 }
-CONSTANTS: dict[str, Value] = {
+CONSTANT_VALUES: dict[str, Value] = {
     "NotImplemented": UNKNOWN,
     "__debug__": BOOL,
     "Ellipsis": External("builtins.Ellipsis"),
 }
 
 
-EXPRESSIONS: dict[type[ast.AST], Callable[[Any, Env, Context], Value]] = {
+EXPRESSION_HANDLERS: dict[type[ast.AST], Callable[[Any, Env, Context], Value]] = {
     ast.Name: name,
     ast.Constant: _constant,
     ast.JoinedStr: _formatted,

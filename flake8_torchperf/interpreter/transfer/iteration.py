@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.events.element_loops import AT_ONCE
 from flake8_torchperf.interpreter.events.recording import emit_read
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
@@ -21,10 +22,6 @@ from flake8_torchperf.values.values import (
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
-
-
-# Ways to take all of something apart at once.
-WHOLE = ("unpack", "star", "list", "tuple")
 
 
 def _never_tested(value: Value) -> bool:
@@ -78,7 +75,7 @@ def unpack_reads(
     """Record that a tensor is iterated by Python."""
     kind = SiteKind.TENSOR_ITERATION
     declared = _never_tested(value) or _left_out(value, ctx) or _only_declared(value, ctx)
-    if operation in WHOLE and declared:
+    if operation in AT_ONCE and declared:
         return
     if operation == "unpack" or (operation == "list" and not ctx.loops and not _row_of(value)):
         # torch/_tensor.py, `__iter__`: one `unbind`, whatever the number of names.

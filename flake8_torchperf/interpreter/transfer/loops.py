@@ -15,6 +15,7 @@ from flake8_torchperf.interpreter.events.recording import emit, emit_read
 from flake8_torchperf.interpreter.transfer import assignment, expressions, index_loops
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.interpreter.transfer.narrowing import narrow
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.suspects.nominate import PER_PARAMETER
 from flake8_torchperf.syntax.traversal import changes_in
 from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 
 # Passes over a loop body before what still changes is taken as it is.
 MAX_PASSES = 3
-GROWING = {"torch.cat", "torch.concat", "torch.concatenate", "torch.stack", "torch.hstack",
-           "torch.vstack", "torch.dstack", "torch.column_stack", "torch.row_stack"}  # fmt: skip
+_GROWING = frozenset(f"torch.{name}" for name in methods_of("joins"))
+_DESCRIBING = methods_of("describes")
 AUGMENTED: dict[type[ast.operator], str] = {
     ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_", ast.Pow: "pow_",
 }  # fmt: skip
@@ -181,7 +182,7 @@ def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
     if path is None or not any(path_of(piece) == path for piece in pieces):
         return
     callee = evaluate(value.func, env, ctx.silent())
-    if not isinstance(callee, External) or callee.name not in GROWING:
+    if not isinstance(callee, External) or callee.name not in _GROWING:
         return
     if not _carried(path, value, ctx.loops[-1].node) or _looked_at(path, value, ctx.loops[-1].node):
         return
@@ -199,7 +200,7 @@ def _looked_at(path: str, grown: ast.Call, loop: ast.AST) -> bool:
     aside = {id(inner) for inner in ast.walk(grown)}
     for node in ast.walk(loop):
         match node:
-            case ast.Attribute(value=inner, attr=name) if name in OF_SHAPE:
+            case ast.Attribute(value=inner, attr=name) if name in _DESCRIBING:
                 aside.add(id(inner))
             case ast.Call(func=ast.Name(id="len"), args=[inner]) | ast.Return(value=inner):
                 aside.add(id(inner))
@@ -210,9 +211,6 @@ def _looked_at(path: str, grown: ast.Call, loop: ast.AST) -> bool:
         for node in ast.walk(loop)
         if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
     )
-
-
-OF_SHAPE = frozenset(("shape", "size", "numel", "ndim", "dim", "dtype", "device"))
 
 
 def _pieces(call: ast.Call) -> list[ast.expr]:

@@ -16,10 +16,10 @@ from flake8_torchperf.interpreter.stated_types.isinstance_tests import (
     number_but,
     undeclared,
 )
-from flake8_torchperf.syntax.compile_guards import GUARDS
+from flake8_torchperf.syntax.compile_guards import asks_for_mode
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, is_none
-from flake8_torchperf.values.named_types import TENSOR_CLASSES, WRAPPERS, instance_of
+from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES, instance_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.rank import ranked
 from flake8_torchperf.values.store import Env, merge, outcome, path_of
@@ -61,7 +61,7 @@ IS_TENSOR = {
 
 
 # The last names of what tells of a type.
-ASKING = frozenset(
+TYPE_TEST_NAMES = frozenset(
     name.rpartition(".")[2] for name in (*IS_TENSOR, "builtins.isinstance", "builtins.issubclass")
 )
 
@@ -142,7 +142,7 @@ def _tells(test: ast.expr) -> bool:
     match test:
         case ast.Call(func=func):
             asked = dotted_name(func).rpartition(".")[2]
-            return asked in ("isinstance", "is_tensor") or asked in GUARDS
+            return asked in ("isinstance", "is_tensor") or asks_for_mode(asked)
         case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
             return True
         case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant(value=str())]):
@@ -310,7 +310,7 @@ def _truthiness(node: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | No
 
 def _call(test: ast.Call, env: Env, ctx: Context, holds: bool) -> Env | None:
     args = [*test.args, *(keyword.value for keyword in test.keywords)]
-    if isinstance(test.func, ast.Attribute) and test.func.attr not in ASKING:
+    if isinstance(test.func, ast.Attribute) and test.func.attr not in TYPE_TEST_NAMES:
         return dict(env)  # what it leads to, and by that its cost, makes no difference
     callee = evaluate(test.func, env, ctx.silent()) if args else UNKNOWN
     if not isinstance(callee, External):
@@ -418,7 +418,7 @@ def _narrow_to(
     reason = Reason(f"isinstance test of `{path}`", node, source=Source.TYPE_TEST)
     options = value.options if isinstance(value, Union) else (value,)
     if isinstance(options[0], Instance) and all(
-        isinstance(c, External) and c.name in WRAPPERS for c in classes
+        isinstance(c, External) and c.name in MODULE_WRAPPERS for c in classes
     ):
         return dict(env)  # a wrapper counts for what it wraps
     verdicts = [is_one_of(option, classes) for option in options]
@@ -481,10 +481,10 @@ def _is_tensor_class(kind: Value) -> bool:
 
 
 def _is_container_class(kind: Value) -> bool:
-    return isinstance(kind, External) and kind.name.rpartition(".")[2] in CONTAINERS
+    return isinstance(kind, External) and kind.name.rpartition(".")[2] in CONTAINER_TYPES
 
 
-CONTAINERS = ("list", "tuple", "set", "dict", "Sequence", "Iterable", "Mapping", "Collection")
+CONTAINER_TYPES = ("list", "tuple", "set", "dict", "Sequence", "Iterable", "Mapping", "Collection")
 
 
 HANDLERS: dict[type[ast.expr], Callable[[Any, Env, Context, bool], Env | None]] = {

@@ -300,7 +300,7 @@ def _listed(operator: ast.cmpop, left: Value, right: Value) -> bool:
     """``t == [1, 2]``, ``t.shape != t``: False and True, whatever the elements (torch.Tensor.__eq__
     gives NotImplemented for what it cannot compare, and Python then compares identities).
     """
-    lists = any(isinstance(side, Sequence) and side.kind in LISTS for side in (left, right))
+    lists = any(isinstance(side, Sequence) and side.kind in LIST_KINDS for side in (left, right))
     return lists and isinstance(operator, (ast.Eq, ast.NotEq))
 
 
@@ -311,7 +311,7 @@ def _array_of(left: Value, right: Value) -> NDArray:
     return NDArray(of_numbers=True) if numbers else NDARRAY
 
 
-LISTS = ("list", "tuple")
+LIST_KINDS = ("list", "tuple")
 
 
 def _membership(

@@ -41,6 +41,7 @@ from flake8_torchperf.interpreter.transfer import (
 )
 from flake8_torchperf.interpreter.transfer.narrowing import narrow, note_outcome
 from flake8_torchperf.interpreter.transfer.operators import binary
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.project import local_imports
 from flake8_torchperf.project.module_index import ClassInfo, local_class
 from flake8_torchperf.syntax.traversal import DEFINITIONS
@@ -167,8 +168,9 @@ def _place_of_value(node: ast.Assign, env: Env, ctx: Context) -> Context:
     if isinstance(value, ast.IfExp):
         value = value.orelse if isinstance(value.body, ast.Constant) else value.body
     match target, value:
-        case ast.Name(id=name), ast.Call(func=ast.Attribute(attr="numpy" | "cpu" | "tolist")):
-            if not ctx.loops and host_consumers.handed_on(name, env, ctx):
+        case ast.Name(id=name), ast.Call(func=ast.Attribute(attr=method)):
+            copies = method in methods_of("copies-to-host")
+            if copies and not ctx.loops and host_consumers.handed_on(name, env, ctx):
                 return ctx.mark(GIVEN_AWAY)
     return ctx
 
@@ -284,7 +286,7 @@ def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
 
 
 def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
-    if ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND:
+    if ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND_HANDLERS:
         operation = "if-raise"
     elif ctx.loops and isinstance(node.body[-1], ast.Break):
         operation = "if-break"  # there is no other branch to choose
@@ -448,7 +450,7 @@ def _match(node: ast.Match, env: Env, ctx: Context) -> Flow:
     return _meet(*flows)
 
 
-SIMPLE: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
+SIMPLE_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
     ast.Expr: _expression,
     ast.Assign: _assign,
     ast.AnnAssign: _ann_assign,
@@ -460,7 +462,7 @@ SIMPLE: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
     ast.Global: _global,
     ast.Nonlocal: _global,
 }
-COMPOUND: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
+COMPOUND_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
     ast.If: _if,
     ast.For: loops.run_for,
     ast.AsyncFor: loops.run_for,
@@ -474,7 +476,7 @@ COMPOUND: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
     ast.ClassDef: _class,
     ast.Match: _match,
 }
-LEAVING: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
+LEAVING_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
     ast.Return: _return,
     ast.Raise: _raise,
     ast.Break: _break,

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
 # Nodes with a part that runs more or less often than the whole.
-TELLING = (
+FREQUENCY_NODES = (
     ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp,
     ast.If, ast.ExceptHandler, ast.Raise,
 )  # fmt: skip
-ASKED = frozenset((ast.Call, *FUNCTIONS, *TELLING))
+GRAPH_NODES = frozenset((ast.Call, *FUNCTIONS, *FREQUENCY_NODES))
 # None of a node's children.
-NONE: frozenset[int] = frozenset()
+NO_NODES: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True, eq=False)  # frozen, each would take twice as long to make
@@ -152,7 +152,7 @@ def calls_in(module: ModuleMap) -> Calls:
             continue
         elif isinstance(node, _Place):
             place = node
-        elif kind not in ASKED:
+        elif kind not in GRAPH_NODES:
             put_children(node, waiting)
         elif isinstance(node, CALL):
             _record(node, place, module, classes, calls)
@@ -191,30 +191,30 @@ def _put_parts(node: ast.AST, place: _Place, classes: _Classes, waiting: _Waitin
 def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
     """Return the children of a node that run in each round, and those that seldom run."""
     if isinstance(node, ast.If):
-        return NONE, _seldom_branch(node)
+        return NO_NODES, _seldom_branch(node)
     match node:
         case ast.For() if is_written_out(node):
-            return NONE, NONE
+            return NO_NODES, NO_NODES
         case ast.For(body=body) | ast.AsyncFor(body=body):
-            return set(map(id, body)), NONE
+            return set(map(id, body)), NO_NODES
         case ast.While(test=test, body=body):
-            return {id(test), *map(id, body)}, NONE
+            return {id(test), *map(id, body)}, NO_NODES
         case ast.ListComp(elt=elt) | ast.SetComp(elt=elt) | ast.GeneratorExp(elt=elt):
-            return {id(elt)}, NONE
+            return {id(elt)}, NO_NODES
         case ast.DictComp(key=key, value=value):
-            return {id(key), id(value)}, NONE
+            return {id(key), id(value)}, NO_NODES
         case ast.ExceptHandler(body=body):
-            return NONE, set(map(id, body))
+            return NO_NODES, set(map(id, body))
         case ast.Raise():
-            return NONE, set(map(id, children(node)))
-    return NONE, NONE
+            return NO_NODES, set(map(id, children(node)))
+    return NO_NODES, NO_NODES
 
 
 def _seldom_branch(node: ast.If) -> AbstractSet[int]:
     """Return the statements of a branch that most rounds skip, or that only the first call runs."""
     if _every_so_often(node.test) or made_once(node):
         return set(map(id, node.body))
-    return NONE
+    return NO_NODES
 
 
 def _on_first_call(node: ast.If, place: _Place, classes: _Classes) -> bool:

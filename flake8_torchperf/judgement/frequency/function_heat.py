@@ -17,7 +17,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
 )
 from flake8_torchperf.judgement.frequency.call_graph import calls_in
 from flake8_torchperf.judgement.frequency.own_heat import own_heat
-from flake8_torchperf.judgement.frequency.propagation import SETTLED, CalledHeats
+from flake8_torchperf.judgement.frequency.propagation import SETTLED_CAUSES, CalledHeats
 from flake8_torchperf.judgement.frequency.roots import Lineage
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.project.module_index import FunctionInfo
@@ -104,7 +104,7 @@ class FunctionHeats:
         if warmed is not None:
             return warmed
         own = self.own(info)
-        if own.level >= Level.STEP or own.cause in SETTLED:
+        if own.level >= Level.STEP or own.cause in SETTLED_CAUSES:
             return own  # the calls need not be known
         return self.of_module(info.module).of(info)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MODULE_HEAT = Heat(Level.COLD, Cause.MODULE_LEVEL)
 # Calls that compile the function they decorate.
-COMPILING = ("torch.compile", "torch.jit.script")
+COMPILING_DECORATORS = ("torch.compile", "torch.jit.script")
 # Causes that the callers of a function do not change, and that make its loops cold too.
 SET_UP = frozenset((
     Cause.SET_UP_ROOT, Cause.TEST, Cause.DATA_WORKER, Cause.CONVERSION, Cause.REGISTERED,
@@ -85,7 +85,7 @@ def own_heat(
         return Heat(Level.STEP, Cause.NAMED_HOT, info.name, around=Level.STEP)
     if named_in(info, names.cold):
         return Heat(Level.COLD, Cause.NAMED_COLD, info.name, loops=False)
-    if any(one in COMPILING for one in info.decorators):
+    if any(one in COMPILING_DECORATORS for one in info.decorators):
         return Heat(Level.STEP, Cause.COMPILED, info.name, around=Level.STEP)
     root = root_of(info, lineage)
     root = None if root in names.ignored else root

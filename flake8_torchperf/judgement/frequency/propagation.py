@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 # Causes that no call changes: the user's word, a test, a tracer's function, a cached result.
-SETTLED = frozenset((
+SETTLED_CAUSES = frozenset((
     Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT,
 ))  # fmt: skip
 # With these, a caller is no evidence for the functions that it calls.
@@ -63,7 +63,7 @@ class CalledHeats:
     def of(self, info: FunctionInfo) -> Heat:
         """Return how often a function runs, with the cause."""
         heat = self._own(info)
-        if heat.cause in SETTLED or heat.level >= Level.STEP:
+        if heat.cause in SETTLED_CAUSES or heat.level >= Level.STEP:
             return heat
         hot = self._made_hot(info, heat)
         if hot is not None:

@@ -29,7 +29,9 @@ CAUSES = {
     "conversion": Cause.CONVERSION,
 }
 # Decorators of functools that run a function once and store its result.
-KEEPING = frozenset(("functools.lru_cache", "functools.cache", "functools.cached_property"))
+CACHING_DECORATORS = frozenset(
+    ("functools.lru_cache", "functools.cache", "functools.cached_property")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ def root_of(info: FunctionInfo, lineage: Callable[[ClassInfo], Lineage]) -> Caus
     """
     if is_test(info):
         return Cause.TEST
-    if any(one in KEEPING for one in info.decorators):
+    if any(one in CACHING_DECORATORS for one in info.decorators):
         return Cause.RESULT_KEPT
     if any(hands_to_tracer(one) for one in info.decorators):
         return Cause.REGISTERED

@@ -216,10 +216,13 @@ class CallerReview:
 
 def _wants_step(site: JudgedSite) -> bool:
     """True if the site is a copy that counts in a step, but not in just any helper."""
-    return site.kind in COPIES and site.heat.hidden_by in (Cause.COPY_ASKED, Cause.GIVEN_TENSORS)
+    return site.kind in COPY_KINDS and site.heat.hidden_by in (
+        Cause.COPY_ASKED,
+        Cause.GIVEN_TENSORS,
+    )
 
 
-COPIES = (SiteKind.TRANSFER, SiteKind.SYNCHRONIZE)
+COPY_KINDS = (SiteKind.TRANSFER, SiteKind.SYNCHRONIZE)
 
 
 def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:

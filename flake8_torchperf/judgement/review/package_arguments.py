@@ -15,6 +15,7 @@ from flake8_torchperf.interpreter.inference.parameters import declared_parameter
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_heat
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.values import UNKNOWN, Reason, Strength, Tensor, tensor_of
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo
 
 CONVERTING = frozenset(("float", "int", "bool"))
-READING = frozenset(("item", "tolist", "cpu", "numpy"))
+_READING = methods_of("reads", "copies-to-host")
 # Functions asked about for one linted file, and callers of one that are interpreted.
 MAX_ASKED = 12
 MAX_CALLERS = 3
@@ -98,7 +99,7 @@ def _read_parameters(info: FunctionInfo, analysis: Analysis) -> list[str]:
                 if function in CONVERTING:
                     read[name] = None
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
-                if method in READING:
+                if method in _READING:
                     read[name] = None
     if not read:
         return []

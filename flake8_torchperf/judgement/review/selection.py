@@ -17,7 +17,7 @@ from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.project.module_index import nested_info
 from flake8_torchperf.suspects.loop_bodies import repeats, suspect_in_loops
 from flake8_torchperf.suspects.nominate import (
-    READING,
+    WAITING_CALLS,
     called_name,
     for_training,
     module_level,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
 
 # Words without one of which a function has no site of that kind; of other kinds nothing is known.
-WORDS: dict[SiteKind, frozenset[str]] = {
+KIND_WORDS: dict[SiteKind, frozenset[str]] = {
     SiteKind.DATA_LOADER: frozenset(("DataLoader", "num_workers", "persistent_workers")),
     # Beside these, the calls that `for_training` tells.
     SiteKind.OPTIMIZER_OPTION: frozenset(("set_to_none",)),
@@ -46,9 +46,9 @@ WORDS: dict[SiteKind, frozenset[str]] = {
     SiteKind.RECOMPILE: frozenset(),
 }
 # The words of a loader: iterated in a loop, it need not be made where it is iterated.
-LOADING = WORDS[SiteKind.DATA_LOADER]
+LOADING = KIND_WORDS[SiteKind.DATA_LOADER]
 # Options of optimizers, which may also stand in a dict.
-OPTIONS = ("foreach", "fused")
+OPTIMIZER_OPTIONS = ("foreach", "fused")
 # Methods that are called without being named.
 UNNAMED = {"forward", "__call__", "__getitem__"}
 
@@ -70,7 +70,7 @@ class Selection:
         self._analysis = analysis
         self._heats = heats
         self._spoken = spoken
-        self._words = frozenset(word for kind in self._spoken for word in WORDS.get(kind, ()))
+        self._words = frozenset(word for kind in self._spoken for word in KIND_WORDS.get(kind, ()))
         self._nominating = names_that_nominate(module, analysis.called)
 
     def chosen(self, suspects: Sequence[FunctionInfo], scope: Level) -> list[FunctionInfo]:
@@ -89,7 +89,7 @@ class Selection:
         return [
             info
             for info in suspects
-            if not READING.isdisjoint(info.nodes.words())
+            if not WAITING_CALLS.isdisjoint(info.nodes.words())
             and self._heats.own(info).level is Level.COLD
             and self._heats.called(info).level is Level.COLD
         ]
@@ -107,7 +107,7 @@ class Selection:
         )
 
     def _all_count(self, scope: Level) -> bool:
-        return scope is Level.COLD or not self._spoken <= WORDS.keys()
+        return scope is Level.COLD or not self._spoken <= KIND_WORDS.keys()
 
     def _is_compiled(self, nodes: Nodes) -> bool:
         code = self._analysis.compiled
@@ -152,8 +152,8 @@ class Selection:
     def _holds(self, nodes: Nodes) -> bool:
         """True if the nodes may hold a site that a rule objects to wherever it stands.
 
-        That is shown by a word of `WORDS`, by a loop in a loop that may go over a loader, or by the
-        training of a model.
+        That is shown by a word of `KIND_WORDS`, by a loop in a loop that may go over a loader, or
+        by the training of a model.
         """
         words = self._words
         loaded = len(nodes.of_any(ast.For, ast.While)) > 1 and not words.isdisjoint(LOADING)
@@ -170,7 +170,7 @@ def _trains(nodes: Nodes) -> bool:
     return any(
         for_training(call) or (call.args and called_name(call.func) == "zero_grad")
         for call in nodes.of(ast.Call)
-    ) or any(constant.value in OPTIONS for constant in nodes.of(ast.Constant))
+    ) or any(constant.value in OPTIMIZER_OPTIONS for constant in nodes.of(ast.Constant))
 
 
 def _with_tellers(

@@ -23,7 +23,7 @@ R = TypeVar("R")
 # Waits that CUDA reports, and explicit synchronisations, which it does not report.
 WITNESSED = ("device_syncs", "synchronisations")
 # Events that would wait, where no device reports waits.
-INFERRED = ("host_reads", "transfers", "synchronisations", "dynamic_shapes")
+INFERRED_COUNTS = ("host_reads", "transfers", "synchronisations", "dynamic_shapes")
 
 
 class _NoWaits(dispatch_budget):
@@ -32,7 +32,7 @@ class _NoWaits(dispatch_budget):
     def __init__(self, owner: Owner, host_as_device: bool | None) -> None:
         super().__init__(max_dispatches=0, owner=owner, host_as_device=host_as_device)
         # Sizes that depend on data are counted only at the level that counts dispatches.
-        self.limits = dict.fromkeys(WITNESSED if torch.cuda.is_available() else INFERRED, 0)
+        self.limits = dict.fromkeys(WITNESSED if torch.cuda.is_available() else INFERRED_COUNTS, 0)
 
 
 @overload

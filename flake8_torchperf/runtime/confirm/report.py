@@ -10,7 +10,7 @@ from typing import Any
 from flake8_torchperf import __version__
 from flake8_torchperf.runtime.confirm.plan import Group, Target
 from flake8_torchperf.runtime.confirm.scaling import Law
-from flake8_torchperf.runtime.confirm.verdict import SHOWN, Verdict
+from flake8_torchperf.runtime.confirm.verdict import SHOWN_COUNTS, Verdict
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +91,10 @@ def _finding(judged: Judged, size: int) -> dict[str, Any]:
             "last_line": group.last_line,
         },
         "probes": list(verdict.probes),
-        "per_call": {name: _float(laws[name].per_call) for name in SHOWN if name in laws},
-        "per_element": {name: _float(laws[name].per_element) for name in SHOWN if name in laws},
+        "per_call": {name: _float(laws[name].per_call) for name in SHOWN_COUNTS if name in laws},
+        "per_element": {
+            name: _float(laws[name].per_element) for name in SHOWN_COUNTS if name in laws
+        },
         "projected": _projected(laws, size),
     }
 
@@ -100,7 +102,7 @@ def _finding(judged: Judged, size: int) -> dict[str, Any]:
 def _projected(laws: Mapping[str, Law], size: int) -> dict[str, int]:
     if not laws:
         return {}
-    return {"size": size, **{name: laws[name].at(size) for name in SHOWN}}
+    return {"size": size, **{name: laws[name].at(size) for name in SHOWN_COUNTS}}
 
 
 def _float(value: Any) -> float:

@@ -22,9 +22,9 @@ from flake8_torchperf.runtime.counting.evidence import Counts, counted, in_words
 # The trait of operations that wait without any dispatch or read that a CPU could show.
 IN_KERNELS = "syncs"
 Status = Literal["confirmed", "refuted", "inconclusive"]
-COUNTED = frozenset(Counts().to_dict())
+COUNTED_NAMES = frozenset(Counts().to_dict())
 ELSEWHERE = "its cost falls where what this line makes is used, which this function does not show"
-SHOWN = ("dispatches", "host_reads", "dynamic_shapes", "transfers")
+SHOWN_COUNTS = ("dispatches", "host_reads", "dynamic_shapes", "transfers")
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def _judge(group: Group, target: Target, result: dict[str, Any], size: int, devi
     ran = [one for one in probes if _number(one["executions"][target.id]) > 0]
     if not ran:
         return Verdict("inconclusive", _no_probe(entry, result), inputs=inputs)
-    laws = {name: _law(ran, name) for name in SHOWN}
+    laws = {name: _law(ran, name) for name in SHOWN_COUNTS}
     on_host = device == "cuda" and inputs.get(PLACE) == HOST
     status, words = _decide(target, ran, device, on_host)
     reason = f"{words}; {_whole(laws, size)}" if status == "confirmed" else words
@@ -152,7 +152,7 @@ def _decide(
     spec = target.evidence
     if spec is None:
         return "inconclusive", "its page declares no evidence that a run could show"
-    if spec.counter not in COUNTED:
+    if spec.counter not in COUNTED_NAMES:
         return "inconclusive", f"{in_words(spec.counter)} are not counted by line"
     if spec.needs == "cuda" and device != "cuda":
         return "inconclusive", "only a CUDA device can show it: run with --device cuda"
@@ -245,7 +245,7 @@ def _plain(probe: dict[str, Any]) -> dict[str, Any]:
     """Return a probe as reports show it, with every number checked."""
     return {
         "size": _number(probe["size"]),
-        **{name: _number(probe["totals"][name]) for name in SHOWN},
+        **{name: _number(probe["totals"][name]) for name in SHOWN_COUNTS},
         "seconds": _seconds(probe["seconds"]),
         "lines": {
             str(int(line)): {str(name): _number(count) for name, count in counts.items()}

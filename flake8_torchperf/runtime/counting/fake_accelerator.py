@@ -15,7 +15,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 # Device types of tensors without any accelerator.
-HOST_TYPES = ("cpu", "meta")
+HOST_DEVICE_TYPES = ("cpu", "meta")
 _HOST = torch.device("cpu")
 # Methods that move a tensor and name the device by their own name.
 _MOVES = ("cuda", "xpu", "hpu", "ipu", "mtia")
@@ -52,7 +52,7 @@ def _host_for(device: Any) -> Any:
     """Return the host for an accelerator; anything else, such as a dtype, unchanged."""
     if isinstance(device, int) and not isinstance(device, bool):
         return _HOST
-    if isinstance(device, (str, torch.device)) and _kind(device) not in HOST_TYPES:
+    if isinstance(device, (str, torch.device)) and _kind(device) not in HOST_DEVICE_TYPES:
         return _HOST
     return device
 

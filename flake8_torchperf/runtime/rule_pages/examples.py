@@ -22,7 +22,7 @@ from flake8_torchperf.runtime.counting.graph_breaks import explain
 
 Which = Literal["bad", "good"]
 # Two sizes give a slope; both are small, because they are for per-element loops.
-SIZES = (4, 12)
+EXAMPLE_SIZES = (4, 12)
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ def measure(page: Documentation, which: Which) -> float:
     if counter == "graph_breaks":
         return float(graph_breaks(page, which))
     if page.evidence.law == "call":
-        return float(probe(page, which, SIZES[0]).of(counter))
-    small, large = (float(probe(page, which, n).of(counter)) for n in SIZES)
-    return (large - small) / (SIZES[1] - SIZES[0])
+        return float(probe(page, which, EXAMPLE_SIZES[0]).of(counter))
+    small, large = (float(probe(page, which, n).of(counter)) for n in EXAMPLE_SIZES)
+    return (large - small) / (EXAMPLE_SIZES[1] - EXAMPLE_SIZES[0])
 
 
 def graph_breaks(page: Documentation, which: Which) -> int:
@@ -79,7 +79,7 @@ def graph_breaks(page: Documentation, which: Which) -> int:
     if page.example is None:
         raise ValueError(f"{page.rule.code} has no examples to run")
     snippet = page.example.bad if which == "bad" else page.example.good
-    with made(page, which, SIZES[0]) as (call, inputs), redirect_stdout(io.StringIO()):
+    with made(page, which, EXAMPLE_SIZES[0]) as (call, inputs), redirect_stdout(io.StringIO()):
         found = explain(call, (), inputs)
     filename = _filename(page, which)
     marked = {line for line, _ in expected_findings(snippet)}

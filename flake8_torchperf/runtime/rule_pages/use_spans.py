@@ -9,11 +9,12 @@ import ast
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.syntax.traversal import FUNCTIONS
+
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Finding
 
 Span: TypeAlias = "tuple[int, int]"
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # The methods of an optimizer whose cost depends on its options.
 STEPS = frozenset({"step", "zero_grad"})
 

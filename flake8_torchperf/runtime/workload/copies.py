@@ -132,5 +132,5 @@ _LOOKS: dict[str, Callable[[Any, Any, Any, IsHost], str]] = {
     "copy_": _copied_into,
     "where": _chosen,
 }
-COPYING = frozenset(_LOOKS)
+COPY_CALLS = frozenset(_LOOKS)
 """The calls that may copy to the device."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flake8_torchperf.findings.measured import WAITING
+from flake8_torchperf.findings.measured import WAITING_COUNTS
 from flake8_torchperf.runtime.counting.evidence import Counts
 from flake8_torchperf.runtime.workload.plan import Observed
 
@@ -35,7 +35,7 @@ def was_silenced(observed: Observed) -> bool:
 
 def decides(counter: str, causes: Mapping[str, int]) -> bool:
     """True if the waits that CUDA reports decide on a finding with this evidence."""
-    return counter in WAITING and UNREPORTED.isdisjoint(causes)
+    return counter in WAITING_COUNTS and UNREPORTED.isdisjoint(causes)
 
 
 def waits(spent: Counts) -> int:

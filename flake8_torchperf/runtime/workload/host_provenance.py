@@ -19,7 +19,7 @@ from typing import Any
 import torch
 from torch.utils._device import _device_constructors
 
-FACTORIES: frozenset[str] = frozenset(one.__name__ for one in _device_constructors()) | {
+DEVICE_FACTORIES: frozenset[str] = frozenset(one.__name__ for one in _device_constructors()) | {
     "from_numpy",
     "frombuffer",
     "from_file",
@@ -101,7 +101,7 @@ class Origins:
 
     def follow(self, name: str, args: Any, kwargs: Any, out: Any, by: Maker | None) -> None:
         """Mark a call's result by its arguments; ``by`` says whose line called a factory."""
-        if name in FACTORIES and next(tensors_in(args), None) is None:
+        if name in DEVICE_FACTORIES and next(tensors_in(args), None) is None:
             device = kwargs.get("device", "cpu")
             if by is not None and device == "cpu":
                 self.mark_host(out, by)

@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flake8_torchperf.findings.measured import WAITING
+from flake8_torchperf.findings.measured import WAITING_COUNTS
 from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.history.profile import SHOWN, Entry, Profile, keyed
 from flake8_torchperf.runtime.counting.evidence import Counts, total
@@ -148,7 +148,7 @@ def _worked(spent: Counts) -> bool:
 
     If it did not, the device's silence concerns this run alone: an option was off.
     """
-    return any(getattr(spent, counter) for counter in WAITING)
+    return any(getattr(spent, counter) for counter in WAITING_COUNTS)
 
 
 def _waits_on_device(row: SyncRow) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from flake8_torchperf.findings.measured import WAITING
+from flake8_torchperf.findings.measured import WAITING_COUNTS
 from flake8_torchperf.judgement.site import JudgedSite
 from flake8_torchperf.runtime.counting.evidence import Counts
 from flake8_torchperf.runtime.workload.plan import SyncRow
@@ -49,7 +49,7 @@ def was_executed(
     if getattr(spent, counter, 0):
         return True
     names = {name.removeprefix("aten::") for name in dispatched}
-    if counter not in WAITING:
+    if counter not in WAITING_COUNTS:
         return bool(names or spent.dispatches)
     if site.kind not in _CALLS:
         own = _NAMES.get(site.operation)

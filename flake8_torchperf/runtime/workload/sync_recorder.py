@@ -20,9 +20,9 @@ from flake8_torchperf.runtime.counting import dispatch_modes
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
 from flake8_torchperf.runtime.counting.recorder import ITERATION, Recorder
-from flake8_torchperf.runtime.workload.copies import COPYING, copied
+from flake8_torchperf.runtime.workload.copies import COPY_CALLS, copied
 from flake8_torchperf.runtime.workload.host_provenance import (
-    FACTORIES,
+    DEVICE_FACTORIES,
     Maker,
     Origins,
     tensors_in,
@@ -152,8 +152,8 @@ class Witness(TorchFunctionMode):
         kind = waiting_kind(name, args, kwargs)
         if name == "unbind" and sys._getframe(1).f_code is ITERATION:
             kind = "iter"
-        copy = copied(name, args, kwargs, out, self._origins.is_host) if name in COPYING else ""
-        if kind or copy or self.scalars or name in FACTORIES:
+        copy = copied(name, args, kwargs, out, self._origins.is_host) if name in COPY_CALLS else ""
+        if kind or copy or self.scalars or name in DEVICE_FACTORIES:
             frame = self._frame(sys._getframe(1))
             if frame is not None:
                 self._note(frame, name, kind, args)
@@ -185,7 +185,7 @@ class Witness(TorchFunctionMode):
 
     def _torchs(self, frame: FrameType, name: str) -> Maker | None:
         """Return `Maker.TORCH` if torch's own code calls this factory for itself, else None."""
-        if name not in FACTORIES:
+        if name not in DEVICE_FACTORIES:
             return None
         caller = self._caller(frame)
         return Maker.TORCH if caller and caller.f_code.co_filename.startswith(_TORCH) else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import argument_text, bound_by, fresh_name, invariant
 from flake8_torchperf.fixes.pieces.code import names_in as names
+from flake8_torchperf.knowledge.methods import methods_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place
 
-_JOINING = ("torch.cat", "torch.concat", "torch.concatenate")
+_JOINING = frozenset(f"torch.{name}" for name in methods_of("concatenates"))
 
 
 def plan(place: Place) -> Edit | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import names_in, used_outside
 from flake8_torchperf.fixes.pieces.evaluation import is_condition
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def _is_plain(tensor: ast.expr) -> bool:
 def _is_item(place: Place, node: ast.AST | None) -> bool:
     """True for the function of ``i.item()`` or ``i.tolist()``."""
     match node:
-        case ast.Attribute(attr="item" | "tolist"):
+        case ast.Attribute(attr=name) if name in methods_of("reads"):
             call = place.around.parent(node)
             return isinstance(call, ast.Call) and call.func is node and not call.args
     return False

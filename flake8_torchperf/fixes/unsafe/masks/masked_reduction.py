@@ -9,6 +9,7 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.pieces.brackets import needs_brackets
 from flake8_torchperf.fixes.shared.masks import has_shape_of, may_repeat, selection
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _NEUTRAL = {"sum": "0", "mean": "0", "any": "0", "all": "1"}
 # The quotient that replaces a mean.
 _QUOTIENT = ast.BinOp(ast.Name("total"), ast.Div(), ast.Name("count"))
-_COUNTS = ("numel", "nelement")
+_COUNTS = methods_of("counts-elements")
 
 
 def plan(place: Place) -> Edit | None:

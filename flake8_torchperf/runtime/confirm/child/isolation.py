@@ -22,7 +22,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 MORE_PROCESSES = 64
 LARGEST_FILE = 64 * 2**20
 # Address space that threads and the allocator set aside without using it.
-RESERVED = 256 * 2**20
+RESERVED_BYTES = 256 * 2**20
 
 
 def die_with_parent() -> None:
@@ -48,7 +48,7 @@ def limit(memory_mb: int, cpu_seconds: int, device: str) -> None:
     _lower(resource.RLIMIT_DATA, _mapped_bytes("VmData:") + allowed)
     mapped = _mapped_bytes("VmSize:")
     if mapped and device != "cuda":
-        _lower(resource.RLIMIT_AS, mapped + allowed + RESERVED)
+        _lower(resource.RLIMIT_AS, mapped + allowed + RESERVED_BYTES)
     _lower(resource.RLIMIT_CPU, cpu_seconds)
     _lower(resource.RLIMIT_FSIZE, LARGEST_FILE)
     _lower(resource.RLIMIT_CORE, 0)

@@ -27,8 +27,8 @@ LARGEST_FOLDER = b"size=256m,nr_inodes=20000,mode=700"
 # Shared memory is how data loader workers hand over tensors; this one is empty and small.
 SHARED_MEMORY = b"size=64m"
 # The devices that programs need; a terminal's and a disk's could be written to past all mounts.
-DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "dxg")
-ACCELERATORS = ("nvidia", "nvhost", "nvmap")
+DEVICE_FILES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "dxg")
+ACCELERATOR_FILES = ("nvidia", "nvhost", "nvmap")
 # Sockets in these folders lead to services that act for whoever connects: a desktop's, Docker's.
 SERVICES = ("/run", "/var/run", "/tmp/.X11-unix", "/tmp/.ICE-unix")
 # Files in /proc that change the whole machine. They obey any process with root's user id, with or
@@ -166,7 +166,7 @@ def _set_attributes(place: str, flags: int, attributes: _MountAttributes) -> Non
 
 def _few_devices() -> None:
     """Mount a /dev without disks, terminals or access to another process's memory."""
-    names = [n for n in os.listdir("/dev") if n in DEVICES or n.startswith(ACCELERATORS)]
+    names = [n for n in os.listdir("/dev") if n in DEVICE_FILES or n.startswith(ACCELERATOR_FILES)]
     kept = {name: os.open(f"/dev/{name}", os.O_PATH | os.O_CLOEXEC) for name in names}
     _mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, b"size=64k,mode=755")
     for name, descriptor in kept.items():

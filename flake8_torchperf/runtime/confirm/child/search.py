@@ -20,7 +20,7 @@ Assignment: TypeAlias = "tuple[int, ...]"
 Score: TypeAlias = "tuple[int, bool, int, int]"
 
 MAX_ATTEMPTS = 400
-NOTHING: InputSpec = {"kind": "value", "value": None}
+NULL_SPEC: InputSpec = {"kind": "value", "value": None}
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class Search:
         Guards often object to two options at once, and operations on several tensors need shapes
         that agree: no single change shows an improvement there.
         """
-        best = self._move(best, end, lambda spec: spec == NOTHING, _given)
+        best = self._move(best, end, lambda spec: spec == NULL_SPEC, _given)
         for shape in _shapes(self.dimensions):
             if self._over(end) or self.enough(self.seen[best]):
                 return best

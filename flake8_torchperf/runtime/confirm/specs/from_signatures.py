@@ -19,7 +19,7 @@ from flake8_torchperf.runtime.confirm.specs import input_specs
 from flake8_torchperf.runtime.confirm.specs.from_names import by_name, pool
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, listing, simple, tensor
 
-LISTS = (list, collections.abc.Sequence, collections.abc.MutableSequence)
+LIST_TYPES = (list, collections.abc.Sequence, collections.abc.MutableSequence)
 ITERABLES = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
 
 
@@ -91,7 +91,7 @@ def of_annotation(hint: Any) -> list[InputSpec]:
         return [one for part in arguments for one in of_annotation(part)]
     if origin is typing.Annotated:
         return of_annotation(arguments[0])
-    if origin in LISTS or origin in ITERABLES:
+    if origin in LIST_TYPES or origin in ITERABLES:
         inner = of_annotation(arguments[0]) if arguments else []
         return (
             [listing(one) for one in (inner or [tensor((4,)), input_specs.value(2)])[:4]]

@@ -17,7 +17,7 @@ PLACE, HOST = "(inputs)", "on the host"
 # Shapes of tensors without further hints, likeliest first. 4 is the width that modules and
 # sizes get too, so that a guessed layer fits a guessed batch.
 WIDTH = 4
-SHAPES: tuple[Shape, ...] = (
+INPUT_SHAPES: tuple[Shape, ...] = (
     ("n",),
     ("n", 4),
     (1,),
@@ -93,7 +93,7 @@ def tensors(
     parameter: bool = False,
 ) -> list[InputSpec]:
     """Return candidates for a tensor: shapes of the hinted ranks first, floats before integers."""
-    shapes = list(SHAPES)
+    shapes = list(INPUT_SHAPES)
     if scalar:
         shapes.sort(key=lambda shape: shape not in ((), (1,)))
     if ranks:

@@ -36,7 +36,12 @@ from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
 from flake8_torchperf.runtime.verify.child.callers import OTHER_CALLS, other_calls, with_choice
 from flake8_torchperf.runtime.verify.child.calls import CALL_SHARE, counts_of, snapshot_of, varied
 from flake8_torchperf.runtime.verify.child.differences import Rules, difference
-from flake8_torchperf.runtime.verify.child.variations import COUNTED_TOO, FULL, SHORT, Variation
+from flake8_torchperf.runtime.verify.child.variations import (
+    ALL_VARIATIONS,
+    COUNTED_TOO,
+    SHORT,
+    Variation,
+)
 from flake8_torchperf.runtime.verify.child.versions import put
 
 # Shares of a trial's time: the text before (which includes the search), then the text after. The
@@ -272,7 +277,7 @@ def _calls(
 def _order(found: dict[str, Any]) -> list[tuple[dict[str, InputSpec], Variation]]:
     """Return the inputs and variations of the calls, the same for both texts."""
     specs: list[dict[str, InputSpec]] = found["specs"]
-    calls = [(specs[0], how) for how in FULL]
+    calls = [(specs[0], how) for how in ALL_VARIATIONS]
     calls += [(with_choice(specs[0], one), OTHER_CALLS[one[2]]) for one in found["others"]]
     return calls + [(one, how) for one in specs[1:] for how in SHORT]
 

@@ -46,7 +46,7 @@ class Variation:
 
 
 # Variations of the first inputs found; the size of the search comes first.
-FULL = (
+ALL_VARIATIONS = (
     Variation(),
     Variation("another seed", seed=1),
     Variation("", n=5, seed=2),
@@ -67,11 +67,11 @@ FULL = (
     Variation("that require gradients", gradients=True, n=5, seed=5),
 )
 # Variations that are counted besides the sizes: other numbers take other, and more, branches.
-COUNTED_TOO = tuple(FULL[index] for index in (1, 6, 7, 9, 10, 11))
+COUNTED_TOO = tuple(ALL_VARIATIONS[index] for index in (1, 6, 7, 9, 10, 11))
 # Variations of further inputs, which differ in shapes or options.
-SHORT = tuple(FULL[index] for index in (0, 4, 6, 10, 12, 13, 16))
+SHORT = tuple(ALL_VARIATIONS[index] for index in (0, 4, 6, 10, 12, 13, 16))
 # The dtypes of the floating tensors of a mixed call, in turn.
-DTYPES = (torch.float32, torch.float64, torch.float16)
+VARIED_DTYPES = (torch.float32, torch.float64, torch.float16)
 
 
 @dataclass
@@ -122,7 +122,9 @@ class VariedBuilder(Builder):
             return _strided(made) if how.strided else made
         made = _numbers(made, how.data)
         if made.dtype is torch.float32:
-            made = made.to(DTYPES[len(self.mixed) % len(DTYPES)] if how.mixed else how.dtype)
+            made = made.to(
+                VARIED_DTYPES[len(self.mixed) % len(VARIED_DTYPES)] if how.mixed else how.dtype
+            )
             self.mixed.append(made.dtype)
         if how.strided:
             made = _strided(made)
