@@ -25,6 +25,6 @@ def rewrite(nodes: Sequence[libcst.CSTNode], edit: Edit) -> Sequence[libcst.CSTN
     """Rewrite the statement of an assignment, or the call that reduces a selection."""
     import libcst as cst
 
-    assigns = isinstance(nodes[0], cst.SimpleStatementLine)
-    fix = masked_assignment if assigns else masked_reduction
-    return fix.rewrite(nodes, edit)
+    if isinstance(nodes[0], cst.SimpleStatementLine):
+        return masked_assignment.rewrite(nodes, edit)
+    return masked_reduction.rewrite(nodes, edit)
