@@ -1,4 +1,6 @@
-"""What setup.cfg cannot say: a wheel's interpreter is compiled with mypyc, where that is asked for.
+"""What setup.cfg cannot say: the packages, and that a wheel is compiled where that is asked for.
+
+The packages are those below flake8_torchperf, and the rule pages. mypyc compiles the interpreter:
 
     pip wheel .                                  plain Python
     FLAKE8_TORCHPERF_COMPILE=1 pip wheel .       compiled, or no wheel and one line that says why
@@ -14,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from setuptools import Extension, setup
+from setuptools import Extension, find_packages, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CompileError, LinkError
 
@@ -117,4 +119,11 @@ class CompileAtOnce(build_ext):
         super().build_extensions()
 
 
-setup(ext_modules=extensions(), cmdclass={"build_ext": CompileAtOnce})
+setup(
+    packages=[
+        *find_packages(str(ROOT), include=("flake8_torchperf", "flake8_torchperf.*")),
+        "flake8_torchperf.rules",
+    ],
+    ext_modules=extensions(),
+    cmdclass={"build_ext": CompileAtOnce},
+)

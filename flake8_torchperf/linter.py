@@ -16,13 +16,13 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.digest import promises
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.answers import noting
 from flake8_torchperf.project.call_order import callers_first
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.suspects.nominate import nominate, with_compiled
 from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
+from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

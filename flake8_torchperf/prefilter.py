@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.project.file_index import MAX_PACKAGE_DEPTH
 from flake8_torchperf.syntax.contract_comments import SAYS
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ _ELSEWHERE = re.compile(
     r"^[ \t]*(?:import|from)[ \t]+(?:paddle|tensorflow|mindspore|jittor|mxnet|oneflow|jax)\b",
     re.MULTILINE,
 )
-# How far above a file its packages are looked for.
-MAX_PACKAGE_DEPTH = 12
 
 
 def concerns(lines: Iterable[str], filename: str) -> bool:
@@ -119,7 +118,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 @lru_cache(maxsize=4096)
 def _says(path: str, modified: int, size: int) -> bool:
     """True if the file says one of the words, or, for a package, a file that it imports from."""
-    from flake8_torchperf.digest import read_file
+    from flake8_torchperf.project.files import read_file
 
     data, _ = read_file(path)
     text = "" if data is None else data.decode("utf-8", "replace")

@@ -5,22 +5,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.digest import (
-    MAX_NAMED,
-    PROMISES,
-    WHOLE,
-    digest_of,
-    digest_of_files,
-    modules_below,
-    promises,
-    read_bytes,
-    read_file,
-    stamp,
-)
-from flake8_torchperf.project.answers import ALL, PART, Parts
+from flake8_torchperf.digest import digest_of, digest_of_files
+from flake8_torchperf.project.answers import ALL, PART, PROMISES, WHOLE, Parts
+from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
+from flake8_torchperf.project.files import read_bytes, read_file, stamp
 from flake8_torchperf.project.lazy_index import parts_of
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
 from flake8_torchperf.project.text_search import read_texts
+from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

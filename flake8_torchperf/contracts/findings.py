@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.contracts.reach import BASE, Contracts, Reached, Way, interpreted
-from flake8_torchperf.digest import read_bytes, stamp
 from flake8_torchperf.findings import report
 from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
 from flake8_torchperf.judgement.heat import FREE_CAUSES, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.site import JudgedSite
 from flake8_torchperf.project.answers import PART, noting
+from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.module_index import ModuleMap
 from flake8_torchperf.project.resolver import NO_PYTHON, Project, decoded
 from flake8_torchperf.values.cause import Cause

@@ -13,13 +13,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.digest import PROMISING, read_bytes, stamp
 from flake8_torchperf.interpreter.calls.call_log import COMPILE, RECORDING_MODE
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.judgement.frequency.own_heat import named_in
+from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
-from flake8_torchperf.syntax.contract_comments import contract_comments
+from flake8_torchperf.syntax.contract_comments import RECORDING, contract_comments
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 from flake8_torchperf.values.values import Closure, Function, Instance
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis, SeenCall
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
-# Words of a module that has torch record a CUDA graph, or makes a compiled function do it.
-RECORDING = tuple(word.decode() for word in PROMISING if b"sync-free" not in word)
 GRAPH = "torch.cuda.graph"
 # One of which a function has to name for that.
 RECORDERS = frozenset(("graph", "make_graphed_callables", "compile"))

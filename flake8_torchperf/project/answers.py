@@ -24,6 +24,11 @@ PART = "\0"
 ALL, REST, NAMED, SAYS = "*", "-", "def ", "says "
 # The parts of a folder: the modules that hold a word, those in which it may be called.
 THAT_SAY, THAT_CALL = "say ", "call "
+# Ends the path of a folder where what counts is the modules below it that may hold a function that
+# must not wait.
+PROMISES = "*promises"
+# Ends the path of a folder where all modules below it count, even if they hold up to `MAX_NAMED`.
+WHOLE = "*whole"
 
 _QUOTES = re.compile(r"\"\"\"|'''")
 # A line without code.

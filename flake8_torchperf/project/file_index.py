@@ -14,6 +14,13 @@ from functools import lru_cache
 # of its clock: its names are not cached.
 SETTLED = 2_000_000_000  # nanoseconds
 NO_WORDS: frozenset[str] = frozenset()
+# How far above a file its packages are looked for.
+MAX_PACKAGE_DEPTH = 12
+# A package is not asked who calls a function if its modules hold more bytes than this: reading them
+# takes longer than the rest of a lint.
+MAX_TREE = 32_000_000
+# A person who names functions that must not wait has them found in a package of this size.
+MAX_NAMED = 128_000_000
 
 
 class FileIndex:
@@ -51,3 +58,29 @@ def _names_in(folder: str) -> frozenset[str]:
 def _kept_names_in(folder: str, modified: int) -> frozenset[str]:
     """Return the names in a folder, cached until its time of change differs."""
     return frozenset(os.listdir(folder))
+
+
+def modules_below(folder: str, most: int = MAX_TREE) -> list[str]:
+    """Return the paths of all modules in and below a folder, in order; links are not followed.
+
+    The list is empty if they hold more than ``most`` bytes.
+    """
+    found: list[str] = []
+    total = 0
+    for above, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name.isidentifier())
+        for name in sorted(names):
+            if name.endswith(".py"):
+                path = os.path.join(above, name)
+                total += _size(path)
+                if total > most:
+                    return []
+                found.append(path)
+    return found
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0

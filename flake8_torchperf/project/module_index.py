@@ -9,8 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.prefilter import MAX_PACKAGE_DEPTH
 from flake8_torchperf.project.answers import ALL, SAYS
+from flake8_torchperf.project.file_index import MAX_PACKAGE_DEPTH
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.record_types import empty_class, made_record

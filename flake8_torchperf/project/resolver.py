@@ -9,18 +9,20 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf import digest
-from flake8_torchperf.digest import stamp
+from flake8_torchperf.project import files
 from flake8_torchperf.project.answers import (
     ALL,
     PART,
+    PROMISES,
     REST,
     THAT_CALL,
     THAT_SAY,
+    WHOLE,
     answer_of_search,
     noting,
 )
 from flake8_torchperf.project.file_index import FileIndex
+from flake8_torchperf.project.files import NO_FILE, stamp
 from flake8_torchperf.project.lazy_index import read_outline
 from flake8_torchperf.project.text_search import (
     TextSearch,
@@ -62,7 +64,7 @@ class Project:
                 self._read += 1
                 self._modules[name] = self._opened(path)
                 break
-            self._note(path, digest.NO_FILE)
+            self._note(path, NO_FILE)
         return self._modules[name]
 
     def _opened(self, path: str) -> ModuleMap | None:
@@ -125,7 +127,7 @@ class Project:
         if texts is None:
             return ()
         if self._reads is not None:
-            self._reads[f"{self._searched()}{digest.PROMISES}"] = texts.promises
+            self._reads[f"{self._searched()}{PROMISES}"] = texts.promises
         return texts.that_promise
 
     def modules_that_match(self, pattern: str) -> tuple[str, ...]:
@@ -135,7 +137,7 @@ class Project:
             return ()
         found = that_match(folder, pattern)
         if self._reads is not None:
-            self._reads[f"{folder}{digest.WHOLE}"] = found.content
+            self._reads[f"{folder}{WHOLE}"] = found.content
         return found.paths
 
     @property
@@ -206,7 +208,7 @@ def read_file(path: str) -> tuple[ModuleMap | None, str]:
 
 @lru_cache(maxsize=512)
 def _read_file(path: str, changed: tuple[int, int]) -> tuple[ModuleMap | None, str]:
-    data, content = digest.read_file(path)
+    data, content = files.read_file(path)
     if data is None:
         return None, content
     try:
@@ -218,7 +220,7 @@ def _read_file(path: str, changed: tuple[int, int]) -> tuple[ModuleMap | None, s
 @lru_cache(maxsize=512)
 def _content(path: str, changed: tuple[int, int]) -> str:
     """Return the digest of a file, kept from one linted file to the next."""
-    return digest.read_file(path)[1]
+    return files.read_file(path)[1]
 
 
 # The errors of decoding or parsing a text that is not Python.

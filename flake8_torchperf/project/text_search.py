@@ -7,16 +7,11 @@ import time
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from flake8_torchperf.digest import (
-    MAX_NAMED,
-    digest,
-    digest_of_files,
-    modules_below,
-    promises,
-    read_bytes,
-    stamp,
-)
+from flake8_torchperf.digest import digest, digest_of_files
 from flake8_torchperf.project.answers import THAT_CALL, THAT_SAY, answer_of_search
+from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
+from flake8_torchperf.project.files import read_bytes, stamp
+from flake8_torchperf.syntax.contract_comments import promises
 
 # A word that more modules hold is too common: each of them would have to be parsed.
 MOST_MODULES = 24

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.digest import stamp
+from flake8_torchperf.project.files import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""The comments that state contracts, ``# torchperf: sync-free``, and misspelt ones."""
+"""The words and comments that state contracts, ``# torchperf: sync-free``, and misspelt ones."""
 
 from __future__ import annotations
 
@@ -16,10 +16,19 @@ if TYPE_CHECKING:
 # The text of a comment that states a contract, rightly or not.
 SAYS = "torchperf:"
 CONTRACT = "torchperf: sync-free"
+# Words of a module that has torch record a CUDA graph, or makes a compiled function do it.
+RECORDING = ("cuda.graph", "make_graphed_callables", "reduce-overhead")
+# A text without any of these holds no function that must not wait.
+PROMISING = tuple(word.encode() for word in (CONTRACT, *RECORDING))
 _STATED = re.compile(r"#\s*torchperf:\s*(?P<word>[\w-]*)")
 _WELL_SPELT = re.compile(rf"#\s*{CONTRACT}(?![\w-])")
 # A word less alike than this, by difflib's ratio, is another word and no slip.
 _ALIKE = 0.6
+
+
+def promises(data: bytes | str) -> bool:
+    """True if a module may hold a function that must not wait."""
+    return isinstance(data, bytes) and any(word in data for word in PROMISING)
 
 
 class Comment(NamedTuple):

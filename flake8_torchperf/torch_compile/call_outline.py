@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.digest import read_bytes
+from flake8_torchperf.project.files import read_bytes
 from flake8_torchperf.project.module_index import read_module, record_import
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
 from flake8_torchperf.syntax.names import named_parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.digest import stamp
+from flake8_torchperf.project.files import stamp
 from flake8_torchperf.torch_compile.call_outline import outline
 from flake8_torchperf.torch_compile.compile_calls import Settings
 from flake8_torchperf.torch_compile.compiled_code import Compilation

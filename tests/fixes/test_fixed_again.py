@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from flake8_torchperf.cli.fix.work import Fixed, as_read, concerned
-from flake8_torchperf.digest import expect
 from flake8_torchperf.linter import lint_tree
 from flake8_torchperf.options import Options
+from flake8_torchperf.project.files import expect
 from flake8_torchperf.project.text_search import forget
 
 HELPER = """\

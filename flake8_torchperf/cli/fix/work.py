@@ -19,12 +19,12 @@ from flake8.processor import FileProcessor
 from flake8_torchperf.cache.current import Current
 from flake8_torchperf.cli.check_files import FileChecker, Work, cannot_have_findings
 from flake8_torchperf.cli.fix.verification import Verified, verdicts
-from flake8_torchperf.digest import expect
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
 from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, decoded, read_source
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed, followed
 from flake8_torchperf.history.finding_record import rows_of
 from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
+from flake8_torchperf.project.files import expect
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 from flake8_torchperf.suppression import Suppression
 from flake8_torchperf.syntax.parsing import require_python

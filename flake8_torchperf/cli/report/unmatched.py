@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.cli.check_files import content_of
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.parser import near
-from flake8_torchperf.digest import modules_below
+from flake8_torchperf.project.file_index import modules_below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.pieces.brackets import needs_brackets
+from flake8_torchperf.fixes.shared.brackets import needs_brackets
 from flake8_torchperf.fixes.shared.factories import PLAIN_FACTORIES, Made, Sameness, is_dtype
 from flake8_torchperf.fixes.shared.held_names import Held
 
@@ -190,7 +190,7 @@ def rewrite(
     """Pass the device to the factories, and remove the move."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared import given_arguments as given
+    from flake8_torchperf.fixes.shared.nodes import given_arguments as given
 
     first, *before = nodes
     new: list[cst.CSTNode | cst.RemovalSentinel] = []

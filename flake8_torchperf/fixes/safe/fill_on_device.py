@@ -11,8 +11,8 @@ import math
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.numbers import is_real, is_whole
 from flake8_torchperf.fixes.safe.device_argument import where_to
+from flake8_torchperf.fixes.shared.numbers import is_real, is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

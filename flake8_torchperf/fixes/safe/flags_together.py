@@ -10,8 +10,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import names_in, text_of
-from flake8_torchperf.fixes.pieces.evaluation import is_condition
+from flake8_torchperf.fixes.shared.code import names_in, text_of
+from flake8_torchperf.fixes.shared.evaluation import is_condition
 from flake8_torchperf.fixes.shared.tensors import is_tensor
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 from flake8_torchperf.values.site import SiteKind

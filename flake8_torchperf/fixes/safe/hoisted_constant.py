@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import names_bound
-from flake8_torchperf.fixes.pieces.code import fresh_name, names_in
-from flake8_torchperf.fixes.pieces.evaluation import is_lazy
-from flake8_torchperf.fixes.pieces.host_data import (
+from flake8_torchperf.fixes.safe.fill_on_device import plan as filled
+from flake8_torchperf.fixes.shared.code import fresh_name, names_in
+from flake8_torchperf.fixes.shared.evaluation import is_lazy
+from flake8_torchperf.fixes.shared.host_data import (
     HostData,
     cannot_fail,
     host_data,
     keeps_default_dtype,
 )
-from flake8_torchperf.fixes.pieces.siblings import block_of, statements_before
-from flake8_torchperf.fixes.pieces.uses import Uses
-from flake8_torchperf.fixes.safe.fill_on_device import plan as filled
+from flake8_torchperf.fixes.shared.siblings import block_of, statements_before
 from flake8_torchperf.fixes.shared.tensors import (
     has_one_value,
     is_tensor,
     is_tensor_for_all,
     only_value,
 )
+from flake8_torchperf.fixes.shared.uses import Uses
 from flake8_torchperf.knowledge.table import load
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 
@@ -333,7 +333,7 @@ def rewrite(
     nodes: Sequence[cst.CSTNode], edit: Edit
 ) -> Sequence[cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]]:
     """Put the statement before the loop, and take it out of there."""
-    from flake8_torchperf.fixes.pieces.before_loop import moved_out
+    from flake8_torchperf.fixes.shared.nodes.before_loop import moved_out
 
     loop, node = nodes
     return [moved_out(loop, node, edit.facts["name"]), node]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.pieces.numbers import is_position
+from flake8_torchperf.fixes.shared.numbers import is_position
 from flake8_torchperf.fixes.shared.tensors import has_one_value, only_value
 
 if TYPE_CHECKING:

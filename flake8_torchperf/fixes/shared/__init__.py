@@ -1,1 +1,1 @@
-"""Helpers of several fixes: facts about expressions, and the text that they write."""
+"""Facts about code that several fixes ask for, on the ast, and in `nodes` what they write."""

@@ -10,9 +10,9 @@ import ast
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.pieces.numbers import is_real, is_whole
 from flake8_torchperf.fixes.shared.held_names import Held
 from flake8_torchperf.fixes.shared.masks import is_number
+from flake8_torchperf.fixes.shared.numbers import is_real, is_whole
 from flake8_torchperf.knowledge.methods import casts_to, methods_of
 from flake8_torchperf.knowledge.table import load
 

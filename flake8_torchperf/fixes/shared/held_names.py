@@ -8,8 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.pieces.code import bound_by, names_in
-from flake8_torchperf.fixes.pieces.siblings import block_of
+from flake8_torchperf.fixes.shared.code import bound_by, names_in
+from flake8_torchperf.fixes.shared.siblings import block_of
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:

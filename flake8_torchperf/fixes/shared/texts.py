@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.pieces.numbers import is_whole
+from flake8_torchperf.fixes.shared.numbers import is_whole
 from flake8_torchperf.fixes.shared.tensors import has_one_value
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.pieces.options import options_set, rewrite
+from flake8_torchperf.fixes.shared.options import options_set, rewrite
 from flake8_torchperf.fixes.shared.tensors import only_value
 
 if TYPE_CHECKING:

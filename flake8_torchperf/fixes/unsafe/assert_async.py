@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.pieces.numbers import is_real
+from flake8_torchperf.fixes.shared.numbers import is_real
 from flake8_torchperf.fixes.shared.tensors import is_tensor
 from flake8_torchperf.fixes.shared.texts import can_be_made_before, is_number_parameter
 from flake8_torchperf.judgement.heat import Level
@@ -197,7 +197,7 @@ def rewrite(
     """Put the test of the tensor into a statement of its own, and leave other terms as they are."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared import assertions
+    from flake8_torchperf.fixes.shared.nodes import assertions
 
     (node,) = nodes
     if isinstance(node, cst.If):

@@ -10,8 +10,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.numbers import is_whole
 from flake8_torchperf.fixes.safe.fill_element import assignment, is_number
+from flake8_torchperf.fixes.shared.numbers import is_whole
 from flake8_torchperf.fixes.shared.tensors import is_int64, only_value
 
 if TYPE_CHECKING:

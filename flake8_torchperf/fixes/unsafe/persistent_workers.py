@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.pieces.options import options_set, rewrite
+from flake8_torchperf.fixes.shared.options import options_set, rewrite
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit

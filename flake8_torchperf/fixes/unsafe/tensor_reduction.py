@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.pieces.numbers import is_whole
 from flake8_torchperf.fixes.shared.kinds import have_one_dtype, have_one_kind
+from flake8_torchperf.fixes.shared.numbers import is_whole
 from flake8_torchperf.fixes.shared.tensors import bindings
 from flake8_torchperf.values.values import Strength, Tensor
 
@@ -124,7 +124,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build
-    from flake8_torchperf.fixes.shared import reductions
+    from flake8_torchperf.fixes.shared.nodes import reductions
 
     (call,) = nodes
     assert isinstance(call, cst.Call)

@@ -115,7 +115,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
     """Compute both sides and choose on the device."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared import choices
+    from flake8_torchperf.fixes.shared.nodes import choices
 
     (node,) = nodes
     if isinstance(node, cst.IfExp):

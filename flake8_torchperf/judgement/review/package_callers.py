@@ -12,11 +12,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.digest import read_bytes, stamp
 from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import PLAIN_BASES, lineage
 from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, calls_in
 from flake8_torchperf.judgement.frequency.roots import hands_to_tracer
+from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
 from flake8_torchperf.values.cause import Cause

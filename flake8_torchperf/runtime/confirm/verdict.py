@@ -13,6 +13,12 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from flake8_torchperf.findings.documentation import EvidenceSpec
+from flake8_torchperf.runtime.confirm.child_report import (
+    MALFORMED,
+    STAGES,
+    MalformedReportError,
+    number,
+)
 from flake8_torchperf.runtime.confirm.plan import Group, Target
 from flake8_torchperf.runtime.confirm.sandbox import Answer
 from flake8_torchperf.runtime.confirm.scaling import Law, fit
@@ -38,36 +44,26 @@ class Verdict:
     inputs: Mapping[str, str] = field(default_factory=dict)
 
 
-class _MalformedError(Exception):
-    """The report is not of the form that the child writes."""
-
-
 def judge(group: Group, target: Target, answer: Answer, size: int, device: str) -> Verdict:
     """Return the verdict on one finding; ``size`` is the size that its reason extrapolates to."""
     if answer.result is None:
         return Verdict("inconclusive", answer.failure)
     try:
         return _judge(group, target, answer.result, size, device)
-    except (
-        _MalformedError,
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        ArithmeticError,
-    ) as error:
+    except MALFORMED as error:
         return Verdict("inconclusive", f"the child's report is malformed ({error})")
 
 
 def _judge(group: Group, target: Target, result: dict[str, Any], size: int, device: str) -> Verdict:
     if "failed" in result:
-        return Verdict("inconclusive", _failure(str(result["failed"]), str(result["reason"])))
+        stage = str(result["failed"])
+        return Verdict("inconclusive", f"{STAGES.get(stage, stage)}: {result['reason']}")
     entry = result["targets"][target.id]
     inputs = {str(k): str(v) for k, v in entry["inputs"].items()}
     if entry["reached"] is not True:
         return Verdict("inconclusive", _not_reached(group, entry, result), inputs=inputs)
     probes = [one for one in entry.get("probes", ()) if one["counted"] is True]
-    ran = [one for one in probes if _number(one["executions"][target.id]) > 0]
+    ran = [one for one in probes if number(one["executions"][target.id]) > 0]
     if not ran:
         return Verdict("inconclusive", _no_probe(entry, result), inputs=inputs)
     laws = {name: _law(ran, name) for name in SHOWN_COUNTS}
@@ -79,26 +75,10 @@ def _judge(group: Group, target: Target, result: dict[str, Any], size: int, devi
     return Verdict(status, reason, tuple(_plain(one) for one in ran), laws, inputs)
 
 
-def _number(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise _MalformedError(f"{value!r} is not a count")
-    return value
-
-
 def _seconds(value: object) -> float:
     if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise _MalformedError(f"{value!r} is not a time")
+        raise MalformedReportError(f"{value!r} is not a time")
     return float(value)
-
-
-def _failure(stage: str, reason: str) -> str:
-    words = {
-        "import": "import failed",
-        "inputs": "inputs could not be made",
-        "memory": "it ran out of memory",
-        "cuda": "CUDA did not start",
-    }
-    return f"{words.get(stage, stage)}: {reason}"
 
 
 def _not_reached(group: Group, entry: dict[str, Any], result: dict[str, Any]) -> str:
@@ -106,7 +86,7 @@ def _not_reached(group: Group, entry: dict[str, Any], result: dict[str, Any]) ->
     error = str(entry["error"])
     if error.startswith("MemoryError") or "can't allocate memory" in error:
         return f"it ran out of memory: {error}"
-    if _number(result["late"]) > 0:
+    if number(result["late"]) > 0:
         return f"timed out: {error or 'a call did not come back'}"
     guessed = [str(name) for name in result["guessed"]]
     if error.startswith("inputs: "):
@@ -158,8 +138,8 @@ def _decide(
         return "inconclusive", "only a CUDA device can show it: run with --device cuda"
     if not target.regions:
         return "inconclusive", ELSEWHERE
-    points = [(_number(p["size"]), _number(p["regions"][target.id][spec.counter])) for p in probes]
-    executions = [_number(p["executions"][target.id]) for p in probes]
+    points = [(number(p["size"]), number(p["regions"][target.id][spec.counter])) for p in probes]
+    executions = [number(p["executions"][target.id]) for p in probes]
     found = _shown(spec, points, executions)
     if found:
         where = found.replace("this line", "where it is used", 1) if spec.shows == "use" else found
@@ -193,7 +173,7 @@ def _decide(
 
 def _stayed(target: Target, probes: Sequence[dict[str, Any]]) -> bool:
     """True if a copy that should have gone to a device went to the host, as the code said."""
-    return any(_number(p["regions"][target.id]["transfers"]) for p in probes)
+    return any(number(p["regions"][target.id]["transfers"]) for p in probes)
 
 
 def _shown(spec: EvidenceSpec, points: Sequence[tuple[int, int]], executions: Sequence[int]) -> str:
@@ -214,7 +194,7 @@ def _shown(spec: EvidenceSpec, points: Sequence[tuple[int, int]], executions: Se
 
 
 def _law(probes: Sequence[dict[str, Any]], counter: str) -> Law:
-    return fit([(_number(p["size"]), _number(p["totals"][counter])) for p in probes])
+    return fit([(number(p["size"]), number(p["totals"][counter])) for p in probes])
 
 
 def _whole(laws: Mapping[str, Law], size: int) -> str:
@@ -244,11 +224,11 @@ def _rate(rate: Fraction, counter: str) -> str:
 def _plain(probe: dict[str, Any]) -> dict[str, Any]:
     """Return a probe as reports show it, with every number checked."""
     return {
-        "size": _number(probe["size"]),
-        **{name: _number(probe["totals"][name]) for name in SHOWN_COUNTS},
+        "size": number(probe["size"]),
+        **{name: number(probe["totals"][name]) for name in SHOWN_COUNTS},
         "seconds": _seconds(probe["seconds"]),
         "lines": {
-            str(int(line)): {str(name): _number(count) for name, count in counts.items()}
+            str(int(line)): {str(name): number(count) for name, count in counts.items()}
             for line, counts in probe["lines"].items()
         },
     }

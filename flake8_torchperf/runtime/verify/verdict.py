@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from flake8_torchperf.findings.documentation import evidence_of
+from flake8_torchperf.runtime.confirm.child_report import MALFORMED, STAGES, number
 from flake8_torchperf.runtime.confirm.scaling import fit
 from flake8_torchperf.runtime.counting.evidence import Counts, counted, in_words
 
@@ -30,13 +31,11 @@ _COUNTED = frozenset(Counts().to_dict())
 # Signals that a process brings upon itself; others come from limits and the system.
 _OWN_FAULT = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
 _STAGES = {
-    "import": "import failed",
+    **STAGES,
     "inputs": "it could not be run",
     "reach": "not reached",
     "late": "timed out",
     "died": "it crashed",
-    "memory": "it ran out of memory",
-    "cuda": "CUDA did not start",
     "repeat": "not repeatable",
 }
 
@@ -47,10 +46,6 @@ class Verdict:
 
     status: Status
     words: str
-
-
-class _MalformedError(Exception):
-    """The report is not of the form that the child writes."""
 
 
 def verdicts(rules: Sequence[Rule], answer: Answer) -> list[Verdict]:
@@ -70,14 +65,14 @@ def judge(rule: Rule, told: dict[str, Any]) -> Verdict:
     """Return the verdict on a fix of one of the rule's findings, by the child's report."""
     try:
         return _judge(rule, told)
-    except (_MalformedError, LookupError, TypeError, ValueError, AttributeError) as error:
+    except MALFORMED as error:
         return Verdict(UNVERIFIED, f"the child's report is malformed ({error})")
 
 
 def _judge(rule: Rule, told: dict[str, Any]) -> Verdict:
     if "failed" in told:
         return _failure(str(told["failed"]), str(told["reason"]), str(told.get("side", "")))
-    calls, raised = _number(told["calls"]), _number(told["raised"])
+    calls, raised = number(told["calls"]), number(told["raised"])
     if told["difference"]:
         return Verdict(WITHDRAWN, f"{told['difference']}, for {told['inputs']}")
     if calls - raised < 1:
@@ -103,15 +98,14 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
     both = told["counted"]
     if not both:
         return Verdict(UNVERIFIED, f"{alike}, but no time was left to count")
-    if not any(_number(new["ran"]) for _, new in both):
+    if not any(number(new["ran"]) for _, new in both):
         return Verdict(UNVERIFIED, "the rewritten function did not run")
     on_host = told["device"] != "cuda"
     for counter in (spec.counter, *(name for name in _WAITS if name != spec.counter)):
         pairs = [
-            (_number(old["size"]), _number(old[counter]), _number(new[counter]))
-            for old, new in both
+            (number(old["size"]), number(old[counter]), number(new[counter])) for old, new in both
         ]
-        shrunk = _shrunk(pairs, _number(told["sizes"]), counter)
+        shrunk = _shrunk(pairs, number(told["sizes"]), counter)
         if shrunk:
             return Verdict(VERIFIED, f"{shrunk}; {alike}")
         grown = max(pairs, key=lambda pair: pair[2] - pair[1])
@@ -121,7 +115,7 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
     if spec.counter == "copies_to_device" and on_host:
         # With only one device, copies to it are not made or do not show.
         return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
-    most = max(_number(old[spec.counter]) for old, _ in both)
+    most = max(number(old[spec.counter]) for old, _ in both)
     if most:
         same = f"{counted(most, spec.counter)} before and after"
         return Verdict(WITHDRAWN, f"{alike}, but {same}")
@@ -142,12 +136,6 @@ def _shrunk(pairs: Sequence[tuple[int, int, int]], sizes: int, counter: str) -> 
         old, new = laws[0].at(size), laws[1].at(size)
         return f"{counted(old, counter)} -> {new:,} at {size:,} elements"
     return f"{counted(old, counter)} -> {new:,}"
-
-
-def _number(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
-        raise _MalformedError(f"{value!r} is not a count")
-    return value
 
 
 def _amount(count: int, noun: str) -> str:

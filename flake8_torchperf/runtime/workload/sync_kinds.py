@@ -1,8 +1,7 @@
 """The kinds of waits, by the name of the function called.
 
-The kinds are those of the labels in `benchmarks/labels`. torch's tags (`data_dependent_output`,
-`dynamic_output_shape`) say which operations wait on CUDA. Here are the names by which Python
-reaches those, since a recorder of statements sees calls.
+The kinds are those of the labels in `benchmarks/labels`. `knowledge/sync_kinds.py` derives from the
+table of torch which calls wait; here are those of which more than the types of arguments decides.
 """
 
 from __future__ import annotations
@@ -12,54 +11,11 @@ from typing import Any
 
 import torch
 
-DIRECT: dict[str, str] = {
-    "item": "item",
-    "__bool__": "bool",
-    "is_nonzero": "bool",
-    "__nonzero__": "bool",
-    "__int__": "int",
-    "__long__": "int",
-    "__float__": "float",
-    "__complex__": "float",
-    "__index__": "index",
-    "tolist": "tolist",
-    "numpy": "numpy",
-    "__array__": "numpy",
-    "__contains__": "contains",
-    "__repr__": "format",
-    "__format__": "format",
-    "__str__": "format",
-    "equal": "equal",
-    "allclose": "allclose",
-    "nonzero": "nonzero",
-    "argwhere": "nonzero",
-    "masked_select": "masked-select",
-    "unique": "unique",
-    "unique_consecutive": "unique",
-    "unique_dim": "unique",
-    "_unique2": "unique",
-    "bincount": "bincount",
-}
-"""Calls that always wait for the value or the size of their operand."""
+from flake8_torchperf.knowledge.sync_kinds import load
 
-IN_KERNEL: dict[str, str] = {
-    "multinomial": "multinomial",
-    "normal": "normal-check",
-    "ctc_loss": "ctc-loss",
-    "_pack_padded_sequence": "pack-padded",
-    "coalesce": "sparse",
-    "to_sparse": "sparse",
-    "inverse": "linalg",
-    "cholesky": "linalg",
-    "det": "linalg",
-    "logdet": "linalg",
-    "slogdet": "linalg",
-    "svd": "linalg",
-    "qr": "linalg",
-    "lstsq": "linalg",
-    "lu": "linalg",
-}
-"""Calls that check or copy something inside their kernel; also every `linalg_...`."""
+_KINDS = load()
+DIRECT: dict[str, str] = _KINDS.direct()
+"""Calls that always wait for the value or the size of their operand."""
 
 MASK_FILL = "mask-fill"
 """A Python number assigned through one mask: no wait, though `__setitem__` with a mask is called.
@@ -71,31 +27,8 @@ to `masked_fill_` (aten/src/ATen/native/TensorAdvancedIndexing.cpp, canDispatchT
 this machine's CPU a 0-d tensor of the device looks the same by then, so Python's argument decides.
 """
 
-KERNEL_KINDS = frozenset(IN_KERNEL.values())
+KERNEL_KINDS = _KINDS.in_kernel
 """Kinds that no rewriting of the caller avoids."""
-
-# These compute without reading the result of a check (torch 2.13, BatchLinearAlgebra.cpp).
-_LINALG_WITHOUT_CHECK = frozenset(
-    {
-        "linalg_norm",
-        "linalg_vector_norm",
-        "linalg_matrix_norm",
-        "linalg_cross",
-        "linalg_vecdot",
-        "linalg_multi_dot",
-        "linalg_matmul",
-        "linalg_diagonal",
-        "linalg_cholesky_ex",
-        "linalg_inv_ex",
-        "linalg_solve_ex",
-        "linalg_lu_factor_ex",
-        "linalg_ldl_factor_ex",
-        "linalg_solve_triangular",
-        "linalg_qr",
-        "linalg_householder_product",
-        "linalg_vander",
-    }
-)
 
 
 def waiting_kind(name: str, args: tuple[Any, ...], kwargs: Any) -> str:
@@ -103,14 +36,36 @@ def waiting_kind(name: str, args: tuple[Any, ...], kwargs: Any) -> str:
     kind = DIRECT.get(name)
     if kind is not None:
         return kind
-    look = _LOOKS.get(name)
+    look = LOOKS.get(name)
     if look is not None:
         return look(args, kwargs)
-    if name in IN_KERNEL:
-        return IN_KERNEL[name]
-    if name.startswith("linalg_") and name not in _LINALG_WITHOUT_CHECK:
-        return "linalg"
-    return ""
+    call = _KINDS.calls.get(name)
+    if call is None:
+        return ""
+    keywords = {name: _kind_of(value) for name, value in kwargs.items()}
+    return call.kind if call.waits([_kind_of(one) for one in args], keywords) else ""
+
+
+def _kind_of(value: Any) -> str:
+    """Return the kind of an argument, in the words of the table's overloads."""
+    match value:
+        case bool():
+            return "1" if value else "0"
+        case list() | tuple():
+            items = {_kind_of(one) for one in value}
+            return {"T": "Tl", "i": "Z"}.get("".join(items), "x")
+    return next((kind for type_, kind in _ARGUMENTS.items() if isinstance(value, type_)), "x")
+
+
+_ARGUMENTS: dict[type, str] = {
+    torch.Tensor: "T",
+    int: "i",
+    float: "f",
+    str: "s",
+    type(None): "-",
+    torch.dtype: "Y",
+    torch.device: "D",
+}
 
 
 def _read_index(args: tuple[Any, ...], kwargs: Any) -> str:
@@ -181,6 +136,11 @@ def _number_or_read(value: Any) -> str:
     return "scalar-arg" if isinstance(value, torch.Tensor) else ""
 
 
+def _matrix_power(args: tuple[Any, ...], kwargs: Any) -> str:
+    exponent = kwargs.get("n", args[1] if len(args) > 1 else 0)
+    return "linalg" if isinstance(exponent, int) and exponent < 0 else ""
+
+
 def _made_of(args: tuple[Any, ...], kwargs: Any) -> str:
     """Return the kind for `torch.tensor([s, t])`, which reads each tensor in its list."""
     data = args[0] if args else kwargs.get("data", kwargs.get("obj"))
@@ -193,9 +153,10 @@ def _where(args: tuple[Any, ...], kwargs: Any) -> str:
     return "nonzero" if len(args) + len(kwargs) == 1 else ""
 
 
-_LOOKS = {
+LOOKS = {
     "__getitem__": _read_index,
     "__setitem__": _assigned_index,
+    "index": _read_index,
     "index_put": _assigned_index,
     "index_put_": _assigned_index,
     "cpu": _cpu,
@@ -208,6 +169,8 @@ _LOOKS = {
     "masked_fill_": _masked_fill,
     "index_fill": _index_fill,
     "index_fill_": _index_fill,
+    "matrix_power": _matrix_power,
+    "linalg_matrix_power": _matrix_power,
     "tensor": _made_of,
     "as_tensor": _made_of,
     "asarray": _made_of,

@@ -227,7 +227,7 @@ class Witness(TorchFunctionMode):
                 category = "host"
             firm = category == "host" and all(is_host(one, firmly=True) for one in self.scalars)
             self._add(frame, category, read, name, numel, firm=firm)
-            if kind in ("", "iter"):
+            if kind in ("", "iter", read):
                 return
         if not kind or not operands:
             return
@@ -303,6 +303,8 @@ DIRECT_BY_CALL = {
     "asarray": "tensor-of-tensors",
     # It looks for negative classes, but not on CUDA (aten/src/ATen/native/Onehot.cpp).
     "one_hot": "internal",
+    # It checks its weights, but not on CUDA (benchmarks/measured_syncs.json).
+    "multinomial": "internal",
 }
 """What a scalar read is called that happens inside these calls."""
 

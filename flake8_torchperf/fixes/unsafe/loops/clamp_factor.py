@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import fresh_name, names_in
+from flake8_torchperf.fixes.shared.code import fresh_name, names_in
 from flake8_torchperf.values.provenance import Strength
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     """Clamp the factor, and multiply without a test."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.pieces import statements
+    from flake8_torchperf.fixes.shared.nodes import statements
 
     (branch,) = nodes
     assert isinstance(branch, cst.If)

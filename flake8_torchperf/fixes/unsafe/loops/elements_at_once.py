@@ -7,7 +7,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import used_outside
+from flake8_torchperf.fixes.shared.code import used_outside
 from flake8_torchperf.knowledge.table import load
 
 if TYPE_CHECKING:
@@ -126,6 +126,6 @@ class _Whole(ast.NodeTransformer):
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
     """Replace the loop by one assignment."""
-    from flake8_torchperf.fixes.pieces import statements
+    from flake8_torchperf.fixes.shared.nodes import statements
 
     return statements.replaced(nodes, edit)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import argument_text, fresh_name, invariant, text_of
-from flake8_torchperf.fixes.pieces.gather import Rounds, is_list, rounds_of, stays
+from flake8_torchperf.fixes.shared.code import argument_text, fresh_name, invariant, text_of
+from flake8_torchperf.fixes.shared.loops.gather import Rounds, is_list, rounds_of, stays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -194,6 +194,6 @@ def _call(place: Place, step: _Step, rounds: Rounds, torch: str, values: str) ->
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
     """Replace the loop by the list and the calls."""
-    from flake8_torchperf.fixes.pieces import statements
+    from flake8_torchperf.fixes.shared.nodes import statements
 
     return statements.replaced(nodes, edit)

@@ -9,10 +9,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import exits, fresh_name, names_in
-from flake8_torchperf.fixes.pieces.flags import flag_text, tensor_read
-from flake8_torchperf.fixes.pieces.gather import Rounds, rounds_of, stays
-from flake8_torchperf.fixes.pieces.telling import only_tells
+from flake8_torchperf.fixes.shared.code import exits, fresh_name, names_in
+from flake8_torchperf.fixes.shared.loops.flags import flag_text, tensor_read
+from flake8_torchperf.fixes.shared.loops.gather import Rounds, rounds_of, stays
+from flake8_torchperf.fixes.shared.loops.telling import only_tells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +120,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build
-    from flake8_torchperf.fixes.pieces import statements
+    from flake8_torchperf.fixes.shared.nodes import statements
 
     (loop,) = nodes
     assert isinstance(loop, cst.For)
@@ -145,7 +145,7 @@ def _innermost(body: Sequence[cst.CSTNode]) -> cst.If:
     """Return the test in a loop's body, inside or behind the tests that choose rounds."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.pieces import statements
+    from flake8_torchperf.fixes.shared.nodes import statements
 
     last = body[-1]
     assert isinstance(last, cst.If)

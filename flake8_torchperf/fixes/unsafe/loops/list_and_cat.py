@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import argument_text, bound_by, fresh_name, invariant
-from flake8_torchperf.fixes.pieces.code import names_in as names
+from flake8_torchperf.fixes.shared.code import argument_text, bound_by, fresh_name, invariant
+from flake8_torchperf.fixes.shared.code import names_in as names
 from flake8_torchperf.knowledge.methods import methods_of
 
 if TYPE_CHECKING:
@@ -209,8 +209,8 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     """Make the list before the loop, add to it in the loop, and join it afterwards."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.pieces import statements
-    from flake8_torchperf.fixes.pieces.growing import into_list
+    from flake8_torchperf.fixes.shared.nodes import statements
+    from flake8_torchperf.fixes.shared.nodes.growing import into_list
 
     (loop,) = nodes
     assert isinstance(loop, (cst.For, cst.While))

@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import names_in, used_outside
-from flake8_torchperf.fixes.pieces.evaluation import is_condition
+from flake8_torchperf.fixes.shared.code import names_in, used_outside
+from flake8_torchperf.fixes.shared.evaluation import is_condition
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.values import Tensor
 

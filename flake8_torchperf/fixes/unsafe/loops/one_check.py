@@ -9,9 +9,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import bound_by, exits, fresh_name, invariant, text_of
-from flake8_torchperf.fixes.pieces.flags import both_checked
-from flake8_torchperf.fixes.pieces.gather import rounds_of
+from flake8_torchperf.fixes.shared.code import bound_by, exits, fresh_name, invariant, text_of
+from flake8_torchperf.fixes.shared.loops.flags import both_checked
+from flake8_torchperf.fixes.shared.loops.gather import rounds_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -144,7 +144,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     """Leave the checks in the loop, and put the call behind it."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.pieces import statements
+    from flake8_torchperf.fixes.shared.nodes import statements
 
     (loop,) = nodes
     assert isinstance(loop, cst.For)

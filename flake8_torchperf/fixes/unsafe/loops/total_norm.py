@@ -12,16 +12,16 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import (
+from flake8_torchperf.fixes.shared.code import (
     argument_text,
     fresh_name,
     invariant,
     names_in,
     text_of,
 )
-from flake8_torchperf.fixes.pieces.gather import Rounds, rounds_of
-from flake8_torchperf.fixes.pieces.siblings import around_in_block
 from flake8_torchperf.fixes.shared.kinds import has_float64
+from flake8_torchperf.fixes.shared.loops.gather import Rounds, rounds_of
+from flake8_torchperf.fixes.shared.siblings import around_in_block
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -213,7 +213,7 @@ def rewrite(
     """Replace the first statement by the new text; the loop and the root are removed."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.pieces import statements
+    from flake8_torchperf.fixes.shared.nodes import statements
 
     before, loop, after = nodes
     new = statements.parsed(edit.facts["text"])

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import names_in, text_of
-from flake8_torchperf.fixes.pieces.entries import entry_total
-from flake8_torchperf.fixes.pieces.numbers import is_whole
-from flake8_torchperf.fixes.pieces.siblings import statements_before
+from flake8_torchperf.fixes.shared.code import names_in, text_of
 from flake8_torchperf.fixes.shared.kinds import has_float64, kind_of
+from flake8_torchperf.fixes.shared.loops.entries import entry_total
+from flake8_torchperf.fixes.shared.numbers import is_whole
+from flake8_torchperf.fixes.shared.siblings import statements_before
 from flake8_torchperf.fixes.shared.tensors import bindings
 from flake8_torchperf.values.values import Tensor
 
@@ -271,7 +271,7 @@ def rewrite(
     """Add up tensors, and read the total where a number is needed."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared import totals
+    from flake8_torchperf.fixes.shared.nodes import totals
 
     read, *others = nodes
     assert isinstance(read, cst.Call)

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import (
+from flake8_torchperf.fixes.shared.code import (
     bound_by,
     exits,
     invariant,
@@ -199,7 +199,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     """Replace the loop by its body, with the tensor's name for the row's."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.pieces import statements
+    from flake8_torchperf.fixes.shared.nodes import statements
 
     (loop,) = nodes
     assert isinstance(loop, cst.For)

@@ -58,7 +58,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
     """Compute the value everywhere, and keep the elements that the mask leaves out."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared import assignments
+    from flake8_torchperf.fixes.shared.nodes import assignments
 
     (line,) = nodes
     assert isinstance(line, cst.SimpleStatementLine)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.pieces.brackets import needs_brackets
+from flake8_torchperf.fixes.shared.brackets import needs_brackets
 from flake8_torchperf.fixes.shared.masks import has_shape_of, may_repeat, selection
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.values import Tensor
@@ -78,7 +78,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
     """Keep the shape, with the neutral element where nothing is selected."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared import reductions
+    from flake8_torchperf.fixes.shared.nodes import reductions
 
     (call,) = nodes
     assert isinstance(call, cst.Call)

@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import bound_by, fresh_name, names_in
-from flake8_torchperf.fixes.pieces.evaluation import is_lazy
-from flake8_torchperf.fixes.pieces.siblings import block_of
+from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in
+from flake8_torchperf.fixes.shared.evaluation import is_lazy
 from flake8_torchperf.fixes.shared.masks import (
     has_shape_of,
     masked_select,
     may_repeat,
     selection,
 )
+from flake8_torchperf.fixes.shared.siblings import block_of
 from flake8_torchperf.fixes.unsafe.masks import masked_assignment
 from flake8_torchperf.fixes.unsafe.masks.masked_reduction import reduced_by
 from flake8_torchperf.values.site import SiteKind
@@ -195,7 +195,7 @@ def rewrite(
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build
-    from flake8_torchperf.fixes.shared.assignments import with_positions
+    from flake8_torchperf.fixes.shared.nodes.assignments import with_positions
 
     facts = edit.facts
     lines = [

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.pieces.evaluation import is_condition, is_lazy
-from flake8_torchperf.fixes.pieces.numbers import is_whole
-from flake8_torchperf.fixes.pieces.siblings import block_of
+from flake8_torchperf.fixes.shared.evaluation import is_condition, is_lazy
+from flake8_torchperf.fixes.shared.numbers import is_whole
+from flake8_torchperf.fixes.shared.siblings import block_of
 from flake8_torchperf.fixes.shared.tensors import is_int64
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Tensor

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import bound_by, names_in
-from flake8_torchperf.fixes.pieces.evaluation import is_lazy
-from flake8_torchperf.fixes.pieces.siblings import block_of
+from flake8_torchperf.fixes.shared.code import bound_by, names_in
 from flake8_torchperf.fixes.shared.effects import (
     acting_before,
     is_pure,
     place_of_end,
     stored_by,
 )
+from flake8_torchperf.fixes.shared.evaluation import is_lazy
 from flake8_torchperf.fixes.shared.kinds import averaged, has_float64, kind_of
+from flake8_torchperf.fixes.shared.siblings import block_of
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def rewrite(
     """Stack the tensors and read them at once."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared import rows
+    from flake8_torchperf.fixes.shared.nodes import rows
 
     lines = [node for node in nodes if isinstance(node, cst.SimpleStatementLine)]
     if edit.facts["form"] == "lines":

@@ -20,6 +20,7 @@ import traceback
 from typing import Any
 
 from flake8_torchperf.runtime.confirm.child import isolation, namespaces
+from flake8_torchperf.runtime.confirm.child_report import failed
 
 # The most bytes that one job may report; more from a snippet are cut off.
 MOST_BYTES = 16 * 2**20
@@ -186,11 +187,11 @@ def _report(job: dict[str, Any], secret: str, module: Any) -> None:
     try:
         result = module.execute(job)
     except MemoryError:
-        result = {"failed": "memory", "reason": "out of memory"}
+        result = failed("memory", "out of memory")
     except BaseException as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(last.filename)}:{last.lineno}"
-        result = {"failed": "confirm", "reason": f"{type(error).__name__}: {error} ({where})"}
+        result = failed("confirm", f"{type(error).__name__}: {error} ({where})")
     message = secret.encode() + json.dumps(result).encode() + b"\n"
     while message:
         message = message[os.write(RESULT_FD, message) :]

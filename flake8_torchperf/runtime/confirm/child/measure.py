@@ -17,6 +17,7 @@ from flake8_torchperf.runtime.confirm.child.load import load, one_line
 from flake8_torchperf.runtime.confirm.child.search import Assignment, Score, Search, chosen
 from flake8_torchperf.runtime.confirm.child.target import Subject, SubjectError
 from flake8_torchperf.runtime.confirm.child.traced_call import Outcome, TooLate, time_limit, watch
+from flake8_torchperf.runtime.confirm.child_report import failed
 from flake8_torchperf.runtime.confirm.specs.input_specs import describe
 from flake8_torchperf.runtime.counting.counter import DispatchCounter
 from flake8_torchperf.runtime.counting.evidence import Evidence, total
@@ -40,7 +41,7 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
     """Load, find inputs, probe. The result's "failed" says which stage did not work, and why."""
     began = time.monotonic()
     if job["device"] == "cuda" and (problem := start_cuda(float(job["seconds"]) * 0.8)):
-        return {"failed": "cuda", "reason": problem}
+        return failed("cuda", problem)
     with standing_in(), uncompiled() if job["explain"] else contextlib.nullcontext():
         return _execute(job, began)
 
@@ -51,13 +52,13 @@ def _execute(job: dict[str, Any], began: float) -> dict[str, Any]:
         with time_limit(seconds * 0.8):
             loaded = load(job["path"], job["module"], job["root"], job["function"])
     except TooLate:
-        return {"failed": "import", "reason": f"importing took more than {seconds * 0.8:.3g} s"}
+        return failed("import", f"importing took more than {seconds * 0.8:.3g} s")
     except (Exception, SystemExit) as error:
-        return {"failed": "import", "reason": one_line(error)}
+        return failed("import", one_line(error))
     try:
         subject = Subject(job, loaded)
     except SubjectError as error:
-        return {"failed": "inputs", "reason": str(error)}
+        return failed("inputs", str(error))
     left = seconds - (time.monotonic() - began)
     return {"mode": loaded.mode, "problem": loaded.problem, **_judge(subject, job, left)}
 

@@ -31,6 +31,7 @@ from flake8_torchperf.runtime.confirm.child.measure import SEARCH_SHARE, Trials,
 from flake8_torchperf.runtime.confirm.child.search import Assignment, chosen
 from flake8_torchperf.runtime.confirm.child.target import Subject
 from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit
+from flake8_torchperf.runtime.confirm.child_report import failed
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, describe
 from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
 from flake8_torchperf.runtime.verify.child.callers import OTHER_CALLS, other_calls, with_choice
@@ -63,7 +64,7 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
             place = (first["path"], first["module"], first["root"], first["function"])
             loaded = load(*place, first["before"])
     except TooLate:
-        return _failed("import", f"importing took more than {seconds:.3g} s")
+        return failed("import", f"importing took more than {seconds:.3g} s")
     except (Exception, SystemExit) as error:
         loaded = Loaded({}, "extract", one_line(error))
     return {"trials": [_tried(trial, loaded, index) for index, trial in enumerate(job["trials"])]}
@@ -89,20 +90,16 @@ def _tried(job: dict[str, Any], loaded: Loaded, index: int) -> dict[str, Any]:
         if "failed" in twice:
             return twice
         if _compared({**job, "safety": SAFE}, before, twice)["difference"]:
-            return _failed("repeat", "two runs of the text before the fix do not give the same")
+            return failed("repeat", "two runs of the text before the fix do not give the same")
     return compared
 
 
-def _behind_import(failed: dict[str, Any], job: dict[str, Any], loaded: Loaded) -> dict[str, Any]:
+def _behind_import(told: dict[str, Any], job: dict[str, Any], loaded: Loaded) -> dict[str, Any]:
     """Return a failure, preceded by the reason why the module could not be imported, if any."""
-    reason = str(failed["reason"])
+    reason = str(told["reason"])
     if loaded.mode != "extract" or not loaded.problem or loaded.problem in reason:
-        return failed
-    return _failed("import", f"{loaded.problem}; {job['function']} alone: {reason}")
-
-
-def _failed(stage: str, reason: str) -> dict[str, Any]:
-    return {"failed": stage, "reason": reason}
+        return told
+    return failed("import", f"{loaded.problem}; {job['function']} alone: {reason}")
 
 
 def _forked(name: str, end: float, work: Callable[[float], dict[str, Any]]) -> dict[str, Any]:
@@ -118,7 +115,7 @@ def _forked(name: str, end: float, work: Callable[[float], dict[str, Any]]) -> d
             os._exit(0)
         except BaseException as error:
             with contextlib.suppress(BaseException):
-                torch.save(_failed("confirm", one_line(error)), path)
+                torch.save(failed("confirm", one_line(error)), path)
                 os._exit(0)
         finally:
             os._exit(1)
@@ -130,12 +127,12 @@ def _forked(name: str, end: float, work: Callable[[float], dict[str, Any]]) -> d
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         os.waitpid(child, 0)
-        return _failed("late", "a call did not come back in time")
+        return failed("late", "a call did not come back in time")
     if os.WIFSIGNALED(status):
         words = signal.Signals(os.WTERMSIG(status)).name
-        return _failed("died", f"the process crashed with {words}")
+        return failed("died", f"the process crashed with {words}")
     if os.WEXITSTATUS(status) or not path.exists():
-        return _failed("died", f"the process ended early with status {os.WEXITSTATUS(status)}")
+        return failed("died", f"the process ended early with status {os.WEXITSTATUS(status)}")
     told = torch.load(path, weights_only=True)
     return dict(told)
 
@@ -145,13 +142,13 @@ def _within(work: Callable[[float], dict[str, Any]], end: float) -> dict[str, An
         try:
             return work(end)
         except TooLate:
-            return _failed("late", "a call did not come back in time")
+            return failed("late", "a call did not come back in time")
         except MemoryError:
-            return _failed("memory", "out of memory")
+            return failed("memory", "out of memory")
         except LoadError as error:
-            return _failed("import", str(error))
+            return failed("import", str(error))
         except ConfirmError as error:
-            return _failed("inputs", str(error))
+            return failed("inputs", str(error))
 
 
 def _version(job: dict[str, Any], loaded: Loaded, text: str) -> Subject:
@@ -203,10 +200,10 @@ def _first(job: dict[str, Any], loaded: Loaded, end: float) -> dict[str, Any]:
     if target not in trials.reached:
         errors = [error for error in trials.errors.values() if error]
         reason = f"the call raised {errors[0]}" if errors else "no call ran this line"
-        return _failed("reach", f"{reason}; {subject.without_init}".removesuffix("; "))
+        return failed("reach", f"{reason}; {subject.without_init}".removesuffix("; "))
     best, problem = trials.reached[target]
     if problem:
-        return _failed("reach", f"every call that ran this line raised {problem}")
+        return failed("reach", f"every call that ran this line raised {problem}")
     trials.neighbours(best, time.monotonic() + (end - began) * 0.15)
     picked = [best, *(one for one in trials.good if one != best)][: 1 + MOST_OTHERS]
     specs = [dict(chosen(subject.dimensions, one)) for one in picked]

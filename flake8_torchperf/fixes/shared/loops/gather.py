@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.pieces.code import (
+from flake8_torchperf.fixes.shared.code import (
     argument_text,
     bound_by,
     invariant,

@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.pieces.siblings import statements_before
+from flake8_torchperf.fixes.shared.siblings import statements_before
 from flake8_torchperf.syntax.traversal import DEFINITIONS
 
 if TYPE_CHECKING:

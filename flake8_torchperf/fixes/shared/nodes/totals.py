@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from flake8_torchperf.fixes.engine import build
-from flake8_torchperf.fixes.shared.reductions import method
+from flake8_torchperf.fixes.shared.nodes.reductions import method
 
 
 def detached(read: cst.Call, cast: str) -> cst.Call:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from flake8_torchperf.fixes.engine import build
-from flake8_torchperf.fixes.shared import conditions
+from flake8_torchperf.fixes.shared.nodes import conditions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.pieces.code import exits
+from flake8_torchperf.fixes.shared.code import exits
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from flake8_torchperf.fixes.engine import build
-from flake8_torchperf.fixes.shared.assignments import normal
-from flake8_torchperf.fixes.shared.conditions import bracketed
-from flake8_torchperf.fixes.shared.reductions import method
+from flake8_torchperf.fixes.shared.nodes.assignments import normal
+from flake8_torchperf.fixes.shared.nodes.conditions import bracketed
+from flake8_torchperf.fixes.shared.nodes.reductions import method
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.pieces.code import text_of
+from flake8_torchperf.fixes.shared.code import text_of
 
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from flake8_torchperf.fixes.engine import build
-from flake8_torchperf.fixes.shared.reductions import method
+from flake8_torchperf.fixes.shared.nodes.reductions import method
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,1 +1,0 @@
-"""Helpers that several fixes share: checks of code, and statements written with libcst."""

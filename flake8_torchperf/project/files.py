@@ -1,0 +1,72 @@
+"""Bounded reading of files, with the changes to them that are not written yet.
+
+Reading a file for its meaning, and asking for the cache if it has changed, both use these
+functions, so that both see the same content.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.digest import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+# A module longer than this is generated: mapping it costs more than it tells, and reading all of it
+# could take all memory.
+MAX_BYTES = 2_000_000
+# Stand for the digest of a file that is not there or cannot be read, and of one that is too long.
+NO_FILE, TOO_LONG = "", "too long"
+
+# Digits of a pending change's digest that make up its time.
+_STAMP = 16
+
+# Path -> what a file is to hold once changes are written that have only been shown so far.
+_PENDING: dict[str, bytes] = {}
+
+
+def expect(changes: Mapping[str, bytes]) -> None:
+    """Let reads of these paths return the changes, as if they were written already."""
+    _PENDING.clear()
+    _PENDING.update(changes)
+
+
+def stamp(path: str) -> tuple[int, int]:
+    """Return the time and size of a file, which change when it does; zeros if there is none."""
+    pending = _PENDING.get(path)
+    if pending is not None:
+        return int(digest(pending)[:_STAMP], 16), len(pending)
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_size
+
+
+def read_file(path: str) -> tuple[bytes | None, str]:
+    """Return the content of a regular file and its digest.
+
+    If it is missing or too long, the content is None, and the digest `NO_FILE` or `TOO_LONG`.
+    """
+    data = read_bytes(path)
+    return (data, digest(data)) if isinstance(data, bytes) else (None, data)
+
+
+def read_bytes(path: str) -> bytes | str:
+    """Return the content of a regular file; `NO_FILE` or `TOO_LONG` if that cannot be read.
+
+    Other files are not read: a link may lead to a device that never ends, or to a pipe that nobody
+    writes to.
+    """
+    if path in _PENDING:
+        return _PENDING[path]
+    try:
+        if not os.path.isfile(path):
+            return NO_FILE
+        with open(path, "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except (OSError, ValueError):
+        return NO_FILE
+    return TOO_LONG if len(data) > MAX_BYTES else data
