@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.events.recording import names_rows, waits
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
+from flake8_torchperf.judgement.copied_data import causes_of_copy
 from flake8_torchperf.judgement.evidence import Evidence
 from flake8_torchperf.judgement.explicit_copies import asked_for
 from flake8_torchperf.judgement.fate import COMPILER_ONLY, FROM_DEVICE, added_traits
@@ -44,7 +45,10 @@ def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
     if "vmap" in traits and not names_rows(site.operand_node or site.node, place):
         traits -= {"vmap"}
     evidence = Evidence(site, frames.of(place.frame), frames.step_loops(place.frame), traits)
+    ignored = place.analysis.ignored
     met = place.demoted
+    if met is None and "to-device" in traits:
+        met = next((cause for cause in causes_of_copy(site) if cause not in ignored), None)
     if IN_HELPER in traits and heat(evidence, met).level < Level.STEP:
         return None
     why = first_that_applies(PURPOSES, evidence)
@@ -54,7 +58,6 @@ def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
         if place.compiled and reads and (why is not None or not waits(site.operand)):
             traits, why = traits | {COMPILER_ONLY}, None
     found = heat(evidence, why if met is None else met)
-    ignored = place.analysis.ignored
     if site.at_once and Cause.AT_ONCE not in ignored:
         found = found.cooled(Cause.AT_ONCE)
     judged = JudgedSite(

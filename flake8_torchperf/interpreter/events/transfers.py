@@ -6,18 +6,15 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.data_freshness import DataFreshness
 from flake8_torchperf.idioms.loop_kinds import plain_names
-from flake8_torchperf.idioms.number_or_tensor import made_a_tensor
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.events.guards import WAITED_FOR
 from flake8_torchperf.interpreter.events.recording import early, emit
 from flake8_torchperf.interpreter.inference.argument_writes import may_fill
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.traversal import changes_in, once, walk
+from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import MADE, SOMETIMES
-from flake8_torchperf.values.provenance import Source, Strength
+from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.store import path_of
 from flake8_torchperf.values.values import (
@@ -250,82 +247,7 @@ def _brought(
         traits.add("scalar")
     if isinstance(owner, ast.Attribute) and _head(owner) == (ctx.self_name or None):
         traits.add("kept")
-    if tensor.origin == PYTHON and ctx.compiled and "vmap" not in ctx.traits:
-        # torch.compile writes a few numbers into the kernel that computes with them.
-        ctx = ctx.demote(Cause.COMPILED)
-    ctx = _of_data(tensor, traits, ctx)
     emit(ctx, SiteKind.TRANSFER, name, node, tensor, operand_node=owner, traits=traits)
-
-
-# Data that has to be copied once it exists, and that its loader can pin.
-NEW_EACH_TIME = (Source.LOADER_BATCH, Source.TOKENIZER)
-
-
-def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
-    """Return the context of a copy, made cold if the data has to be copied; add traits of it."""
-    # Only a recorded site can be cold: the sites of a called function are not recorded.
-    if ctx.sink is None:
-        return ctx
-    if tensor.origin in (CHOSEN, SOMETIMES):
-        return ctx.demote(Cause.COPY_ASKED)
-    if tensor.memory != PINNED and tensor.reason.root().source in NEW_EACH_TIME:
-        return ctx if "non-blocking" in traits else ctx.demote(Cause.NEW_DATA)
-    if tensor.origin not in (PYTHON, NUMPY):
-        return ctx
-    data = _made_of(tensor, ctx)
-    if data is None or ctx.node is None:
-        return ctx
-    if tensor.origin == PYTHON and made_a_tensor(data, ctx.node):
-        return ctx.demote(Cause.EITHER)
-    if WAITED_FOR in ctx.traits and _written_out(data):
-        return ctx.demote(Cause.WAITED_FOR)
-    if tensor.scalar or "non-blocking" in traits:
-        return ctx
-    if _new_each_time(tensor, data, ctx) and not _same_in_each_round(data, ctx):
-        return ctx.demote(Cause.NEW_DATA)
-    if _fresh(ctx).varies(data):
-        traits.add("varying")
-    return ctx
-
-
-def _written_out(data: ast.expr) -> bool:
-    """True if the data is nothing but literals: ``0.0``, ``[0.0]``."""
-    if isinstance(data, (ast.List, ast.Tuple)):
-        return all(map(_written_out, data.elts))
-    return isinstance(data, ast.Constant)
-
-
-def _made_of(tensor: Tensor, ctx: Context) -> ast.expr | None:
-    """Return the data that a call in this same function made the tensor of; None if none did."""
-    made = tensor.reason.node
-    if ctx.node is None or not isinstance(made, ast.Call) or not made.args:
-        return None
-    return made.args[0] if _fresh(ctx).holds(made) else None
-
-
-FRESHNESS: Cache[int, DataFreshness] = Cache("where data comes from")
-
-
-def _fresh(ctx: Context) -> DataFreshness:
-    """Return the sources of the data in the current function; cached."""
-    function, module = ctx.node, ctx.module
-    assert function is not None
-    return FRESHNESS.kept(
-        ctx.analysis,
-        id(function),
-        lambda: DataFreshness(function, module.nodes(function), module, ctx.self_name),
-    )
-
-
-def _new_each_time(tensor: Tensor, data: ast.expr, ctx: Context) -> bool:
-    """True for data that is passed to the function, or that another library returned."""
-    known = _fresh(ctx)
-    return known.array(data) if tensor.origin == NUMPY else known.listed(data)
-
-
-def _same_in_each_round(data: ast.expr, ctx: Context) -> bool:
-    """True if the loop around the copy copies the same data in each round."""
-    return bool(ctx.loops) and not changes_in(data, ctx.loops[-1].node)
 
 
 def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
