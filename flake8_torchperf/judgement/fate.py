@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.collective_metadata import exchanged
-from flake8_torchperf.idioms.host_names import given_to_host, moved_later, names_on_way, root
+from flake8_torchperf.idioms.host_names import root
 from flake8_torchperf.idioms.loop_kinds import around_steps
 from flake8_torchperf.idioms.number_or_tensor import NumberOrTensor
 from flake8_torchperf.interpreter.engine.caches import Cache
@@ -15,7 +15,6 @@ from flake8_torchperf.interpreter.events.guards import (
     EXCEPT,
     FALLBACK,
     GIVEN_AWAY,
-    HOST_ONLY,
     LATER,
 )
 from flake8_torchperf.interpreter.inference.parameters import literal_default
@@ -30,7 +29,7 @@ from flake8_torchperf.judgement.frequency.own_heat import waits_on_purpose
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
-from flake8_torchperf.values.values import BESIDE_HOST, Tensor
+from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context, Site
@@ -57,9 +56,7 @@ COMPILER_ONLY = "compiler-only"
 MADE_ARRAYS: Cache[int, frozenset[int]] = Cache("copies made to be arrays")
 MADE_LISTS: Cache[int, frozenset[int]] = Cache("copies made to be lists")
 EITHER: Cache[int, NumberOrTensor] = Cache("reads of what may be a number")
-MOVED_LATER: Cache[int, dict[str, int]] = Cache("names moved later")
 EXCHANGED: Cache[int, frozenset[str]] = Cache("numbers that processes exchange")
-GIVEN_TO_HOST: Cache[int, frozenset[str]] = Cache("names given to the host's code")
 
 
 def added_traits(site: Site) -> frozenset[str]:
@@ -138,11 +135,6 @@ def is_the_operation(e: Evidence) -> bool:
     return False
 
 
-def is_beside_host(e: Evidence) -> bool:
-    """True if an operation with a tensor that is surely on the host shows where the value lies."""
-    return isinstance(e.operand, Tensor) and e.operand.device == BESIDE_HOST
-
-
 def is_made_a_list(e: Evidence) -> bool:
     """True if a list is made of the value, which waits anyway.
 
@@ -154,32 +146,6 @@ def is_made_a_list(e: Evidence) -> bool:
     nodes = place.module.nodes(place.node)
     made = MADE_LISTS.kept(place.analysis, id(place.node), lambda: made_lists(nodes))
     return id(e.node) in made
-
-
-def lies_on_host(e: Evidence) -> bool:
-    """True if the value lies on the host, by its name or because the function passes it to numpy.
-
-    A name that the function moves to a device later lies on the host before.
-    """
-    placed = isinstance(e.operand, Tensor) and e.operand.device == "device"
-    if placed or "to-device" in e.traits or e.kind not in FROM_DEVICE:
-        return False
-    read: list[ast.AST] = [e.read]
-    if isinstance(e.node, ast.Subscript):
-        read += [e.node.value, e.node.slice]
-    ctx = e.place
-    table = ctx.analysis.conventions
-    if any(table.says("variable", name, "on-host") for part in read for name in names_on_way(part)):
-        return True
-    if ctx.node is None:
-        return False
-    given = _given_to_host(ctx.node, ctx)
-    if given and any(root(part) in given for part in read):
-        return True
-    moved = _moved_later(ctx.node, ctx)
-    return bool(moved) and any(
-        isinstance(part, ast.expr) and part.lineno < moved.get(root(part), 0) for part in read
-    )
 
 
 def is_exchanged(e: Evidence) -> bool:
@@ -234,11 +200,6 @@ def answers(e: Evidence) -> bool:
     return _hands_back(e.place.node, e.node)
 
 
-def takes_host_tensors(e: Evidence) -> bool:
-    """True for an operation that fails with a tensor on a device."""
-    return HOST_ONLY in e.traits
-
-
 def measures(e: Evidence) -> bool:
     """True for a synchronisation in a function that measures time or records a graph."""
     return e.kind is SiteKind.SYNCHRONIZE and waits_on_purpose(e.place.node, e.base)
@@ -267,29 +228,11 @@ NAMED = frozenset(("dict", "Dict", "Mapping"))
 NUMBER_ANNOTATIONS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}
 
 
-def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:
-    """Return the names that a function moves to a device, with the lines; cached."""
-    return MOVED_LATER.kept(
-        ctx.analysis, id(function), lambda: moved_later(ctx.module.nodes(function))
-    )
-
-
 def _exchanged(function: FunctionNode, ctx: Context) -> frozenset[str]:
     """Return the names of the values that processes exchange in a function; cached."""
     qualify = ctx.module.qualify
     return EXCHANGED.kept(
         ctx.analysis, id(function), lambda: exchanged(ctx.module.nodes(function), qualify)
-    )
-
-
-def _given_to_host(function: FunctionNode, ctx: Context) -> frozenset[str]:
-    """Return the names that a function passes to code that works on the host; cached."""
-    return GIVEN_TO_HOST.kept(
-        ctx.analysis,
-        id(function),
-        lambda: given_to_host(
-            ctx.module.nodes(function), ctx.module.qualify, ctx.analysis.table.method_names()
-        ),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.judgement import fate
+from flake8_torchperf.judgement import fate, residence
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ PURPOSES = (
 # Reasons that a wait is wanted, or takes place on the host.
 WANTED = (
     (Cause.OPERATION, fate.is_the_operation),
-    (Cause.BESIDE_HOST, fate.is_beside_host),
+    (Cause.BESIDE_HOST, residence.is_beside_host),
     (Cause.LIST_MADE, fate.is_made_a_list),
-    (Cause.HOST_NAME, fate.lies_on_host),
+    (Cause.HOST_NAME, residence.lies_on_host),
     (Cause.EXCHANGED, fate.is_exchanged),
     (Cause.EITHER, fate.may_be_a_number),
     (Cause.ANSWER, fate.answers),
-    (Cause.HOST_ONLY, fate.takes_host_tensors),
+    (Cause.HOST_ONLY, residence.takes_host_tensors),
     (Cause.MEASURING, fate.measures),
 )
 
