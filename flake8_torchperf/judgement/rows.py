@@ -413,7 +413,7 @@ ROWS = (
         FATE,
         FREE,
         "where waiting is the aim",
-        "A function that measures time or records a graph synchronises on purpose.",
+        "A function that measures time or records a graph waits for the device on purpose.",
     ),
     Row(
         Cause.NEW_DATA,

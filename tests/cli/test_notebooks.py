@@ -73,8 +73,8 @@ class TestCheck:
     def test_a_line_of_another_cell_is_named_with_its_cell(self, tmp_path: Path) -> None:
         notebook(tmp_path / "n.ipynb", f"import torch\n\n{READS}", READS.replace("report", "tell"))
         run = check("--explain", "--scope=all", "n.ipynb", cwd=tmp_path)
-        assert "cell_1:4:13: TPF101 `v.item()` synchronises per step (loop at line 4)" in run.output
-        assert "cell_2:2:13: TPF101 `v.item()` synchronises per step (loop at line 2)" in run.output
+        assert "cell_1:4:13: TPF101 `v.item()` waits per step (loop at line 4)" in run.output
+        assert "cell_2:2:13: TPF101 `v.item()` waits per step (loop at line 2)" in run.output
 
     def test_comments_and_settings_hold_as_for_files(self, tmp_path: Path) -> None:
         notebook(tmp_path / "n.ipynb", f"import torch\n{READS}  # noqa: TPF101\n", READS)

@@ -101,7 +101,7 @@ def test_numbers(line: str, offered: str) -> None:
 def test_what_stands_in_a_tuple_or_list_is_named_itself(call: str, named: str) -> None:
     source = program(f"def f(x: Tensor, b: Tensor, n: int):\n    return {call}\n")
     (found,) = lint(source, "model.py", ALL)
-    assert found.message.startswith(f"`{named}` is read as a number")
+    assert found.message.startswith(f"`{named}` waits to be a number")
     assert source.splitlines()[found.line - 1][found.column :].startswith(named)
 
 

@@ -148,10 +148,10 @@ def test_a_contract_takes_the_place_of_the_cost(tmp_path: Path) -> None:
     path = written(tmp_path, PACKAGE) / "ops.py"
     found = {one.line: one.message for one in lint(path.read_text(), str(path), Options())}
     assert found[18] == (
-        f"`x.max().item()` synchronises {WAY}... -> Limits -> line 18; "
+        f"`x.max().item()` waits {WAY}... -> Limits -> line 18; "
         "keep it a tensor, or read once at the end"
     )
-    assert "`x.item()` synchronises per call (in a helper)" in found[24]
+    assert "`x.item()` waits per call (in a helper)" in found[24]
 
 
 def test_an_inherited_method_is_followed_as_of_the_class_that_is_named(tmp_path: Path) -> None:
@@ -333,5 +333,5 @@ def test_the_cache_knows_what_a_contract_depends_on(tmp_path: Path) -> None:
 def test_a_text_that_is_on_no_disk_keeps_its_contracts() -> None:
     source = "import torch\n\ndef f(x: torch.Tensor):  # torchperf: sync-free\n    x.item()\n"
     (one,) = lint(source, "stdin", Options())
-    assert one.message.startswith("`x.item()` synchronises on the way from f: line 4; ")
+    assert one.message.startswith("`x.item()` waits on the way from f: line 4; ")
     assert not lint(source.replace("sync-free", "sync"), "stdin", replace(BY_NAME, cold=("f",)))

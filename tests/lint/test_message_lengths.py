@@ -139,6 +139,6 @@ def test_a_short_expression_leaves_its_room_to_a_long_name() -> None:
     rule = load_catalogue().rule("TPF101")
     assert rule is not None
     assert format_message(rule, site, Snippet(["x.item()"], [read])) == (
-        "`x.item()` synchronises per step (called by `compute_the_loss_of_a_batch` at line 7); "
+        "`x.item()` waits per step (called by `compute_the_loss_of_a_batch` at line 7); "
         "keep it a tensor, or read once at the end"
     )

@@ -444,12 +444,12 @@ def test_the_first_of_the_scope_leads():
 WORDS = [
     (
         ["x.item()", "y.item()"],
-        "`x.item()` synchronises per step (a step by name), and 1 more wait at line 8; "
+        "`x.item()` waits per step (a step by name), and 1 more wait at line 8; "
         "stack them for one .tolist()",
     ),
     (
         ["x.item()", "y.item()", "float(x)"],
-        "`x.item()` synchronises per step (a step by name), and 2 more waits to line 9; "
+        "`x.item()` waits per step (a step by name), and 2 more waits to line 9; "
         "stack them for one .tolist()",
     ),
     (
@@ -459,7 +459,7 @@ WORDS = [
     ),
     (
         ["x.item()", "torch.cuda.synchronize()"],
-        "`x.item()` synchronises per step (a step by name), and 1 more wait at line 8; "
+        "`x.item()` waits per step (a step by name), and 1 more wait at line 8; "
         "keep it a tensor, or read once at the end",
     ),
 ]

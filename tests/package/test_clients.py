@@ -92,7 +92,7 @@ class TestPreCommit:
         said = stopped.stdout + stopped.stderr
         assert stopped.returncode == 1, said
         assert "hook id: torchperf" in said
-        assert f"model.py:{LINE}:{COLUMN}: TPF101 `value.item()` synchronises" in said
+        assert f"model.py:{LINE}:{COLUMN}: TPF101 `value.item()` waits" in said
         assert "not_staged.py" not in said
 
         (project / "model.py").write_text(SILENT, encoding="utf-8")
@@ -152,7 +152,7 @@ class TestLanguageServer:
             server.notify("textDocument/didOpen", {"textDocument": opened})
             (diagnostic,) = server.diagnostics(uri, 1)
             assert diagnostic["code"] == "TPF101"
-            assert diagnostic["message"].startswith("TPF101 `value.item()` synchronises per step")
+            assert diagnostic["message"].startswith("TPF101 `value.item()` waits per step")
             assert underlined(READS_IN_A_LOOP, diagnostic["range"]).startswith("value.item()")
 
             change(server, uri, 2, SILENT)
@@ -296,5 +296,5 @@ def test_what_an_editor_starts(editor: str, installed: Path, tmp_path: Path) -> 
     read = re.fullmatch(pattern, line)
     assert read is not None, line
     assert (int(read["line"]), int(read["column"]), read["code"]) == (LINE, COLUMN, "TPF101")
-    assert read["text"].strip().startswith("`value.item()` synchronises per step")
+    assert read["text"].strip().startswith("`value.item()` waits per step")
     assert done.stderr == ""

@@ -175,7 +175,7 @@ class TestDiagnostics:
     def test_an_unsaved_text_is_linted(self, desk: Desk) -> None:
         (found,) = desk.shown(READS)
         assert (found.code, found.source) == ("TPF101", "torchperf")
-        assert found.message.startswith("`value.item()` synchronises per step")
+        assert found.message.startswith("`value.item()` waits per step")
         assert underlined(READS, found.range) == "value.item()"
 
     def test_the_whole_expression_is_underlined_over_lines(self, desk: Desk) -> None:
