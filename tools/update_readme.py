@@ -100,6 +100,7 @@ The pattern is a regular expression. It is matched against the name without its 
 | effect | what a match does |
 |---|---|
 | `cold` | the code is reported with `--torchperf-scope=all` only |
+| `cold-if-compiled` | the same, even if the code is compiled |
 | `cold-outside-loops` | the same, except inside loops |
 | `hot` | the function runs in every step; in a loop's head, the loop goes through the data |
 | `branch-cold` | a branch that tests this flag runs seldom |

@@ -28,6 +28,7 @@ SUBJECTS = (
 # What a row does to what it matches, and to what subjects it can.
 EFFECTS = {
     "cold": ("function", "class", "module", "package", "import", "decorator"),
+    "cold-if-compiled": ("module", "package"),
     "cold-outside-loops": ("function", "class", "module", "package"),
     "hot": ("function", "class", "package", "loop"),
     "branch-cold": ("flag",),
@@ -87,6 +88,10 @@ class Conventions:
             if pattern.search(plain):
                 return row
         return None
+
+    def effect_of(self, row: str) -> str:
+        """Return the effect of the row with this id; "" if there is none."""
+        return next((one.effect for one in self.rows if one.id == row), "")
 
     def first(self, subject: str, names: tuple[str, ...]) -> Convention | None:
         """Return the row for the first of these names that has one."""

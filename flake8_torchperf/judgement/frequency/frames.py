@@ -16,10 +16,8 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.place import Frame
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.project.module_index import FunctionInfo
-
-# The row of the table of conventions for a compiler's own modules.
-COMPILER_INTERNALS = "compiler-internals"
 
 
 class FrameHeats:
@@ -55,7 +53,7 @@ class FrameHeats:
 
     def _of(self, frame: Frame) -> Heat:
         plain = self._as_plain(frame)
-        if not frame.compiled or _stays_cold(plain, frame.info):
+        if not frame.compiled or _stays_cold(plain, frame.info, self._heats.conventions):
             return plain
         return Heat(Level.STEP, Cause.COMPILED, frame.compiled, around=Level.STEP)
 
@@ -73,14 +71,15 @@ class FrameHeats:
         return self._heats.called(info) if self._base is None else self._base
 
 
-def _stays_cold(heat: Heat, info: FunctionInfo | None) -> bool:
+def _stays_cold(heat: Heat, info: FunctionInfo | None, conventions: Conventions) -> bool:
     """True if a compiled function stays as cold as the user, a test or its module says."""
     if heat.cause is Cause.NAMED_COLD:
         return True
     if info is None:
         return False
-    graphs = heat.cause is Cause.CONVENTION and heat.name == COMPILER_INTERNALS
-    return graphs or heat.cause is Cause.TEST
+    if heat.cause is Cause.CONVENTION:
+        return conventions.effect_of(heat.name) == "cold-if-compiled"
+    return heat.cause is Cause.TEST
 
 
 def _as_outer(heat: Heat, outer: Heat, info: FunctionInfo, around: FunctionInfo | None) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import Calls
     from flake8_torchperf.judgement.frequency.own_heat import Names
     from flake8_torchperf.judgement.heat import Heat
+    from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
 
@@ -49,6 +50,11 @@ class FunctionHeats:
         self._around: dict[ast.AST, bool] = {}
         self._warmed: dict[str, Heat] = {}
         analysis.is_around_steps = self.is_around_steps
+
+    @property
+    def conventions(self) -> Conventions:
+        """The table of conventions."""
+        return self._names.conventions
 
     def forget(self) -> None:
         """Let go of what refers back to this, so that it goes at once and not as garbage."""
