@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from linting import ALL, HOT, expected
+from linting import ALL, HOT, expected, in_package, program
 
 from flake8_torchperf.linter import lint
 from flake8_torchperf.project import text_search
@@ -193,3 +193,18 @@ def test_a_change_in_another_module_is_seen(
     assert "TPF602" not in codes()
     (folder / "net.py").write_text(net.format("helper(x)"))
     assert "TPF602" in codes()
+
+
+@pytest.mark.parametrize(
+    ("name", "reported"), [("inductor/graph.py", False), ("exporting/graph.py", True)]
+)
+def test_a_compilers_own_modules_stay_cold(tmp_path: Path, name: str, reported: bool) -> None:
+    """By the effect `cold-if-compiled` of their row; a module that is only cold does not."""
+    code = program("""
+        def outer(x: Tensor):
+            def inner(y: Tensor):
+                return y.sum().item()
+            return torch.compile(inner)(x)
+        """)
+    found = lint(code, in_package(tmp_path, name, code), HOT)
+    assert bool(found) is reported
