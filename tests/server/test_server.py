@@ -309,7 +309,7 @@ class TestActions:
 
     def test_an_unsafe_fix_says_what_it_changes(self, desk: Desk) -> None:
         buffer = desk.open(TOTAL)
-        text = desk.after(buffer, "TPF206: unsafe fix (total on device): tensors of several")
+        text = desk.after(buffer, "TPF206: unsafe fix (total on device): tensors on several")
         assert "total += row.sum().detach()" in text
 
     def test_all_safe_fixes_of_a_file(self, desk: Desk) -> None:
