@@ -96,7 +96,7 @@ _KEY_NAME = "TESTING_ONLY_GenericMode"
 _KEY = torch._C._dispatch_key_parse(_KEY_NAME)
 _BELOW = torch._C._dispatch_keyset_full_after(_KEY)
 # Not excluded during a call of the program, but during calls that an operation's kernel makes,
-# which are part of that operation. Inference mode excludes it for both, so they look the same there.
+# which are part of that operation. Inference mode excludes it for both, so they look alike there.
 _AUTOGRAD = torch._C.DispatchKey.AutogradFunctionality
 
 _reading: dict[int, list[Recorder]] = {}
