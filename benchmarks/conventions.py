@@ -9,11 +9,11 @@ many places it hides and in how many files, and how readers judged the places th
 worth reporting, B of little worth, C wrong. It marks rows that hide fewer than five places, and
 rows of which a quarter or more of at least four judged places are A.
 
-`--judged` takes files as in `judged/`. With `--repositories`, a folder of clones as `judged.py`
-takes it, the judged commits are linted as well. `--off` prints what the default scope reports, and
-what it no longer reports, where one row or cause (`log-writers`, `ERROR`) is switched off.
+`--judged` takes files as in `judged/`. With `--repositories`, a folder of clones as for
+`judged.py`, the judged commits are linted as well. `--off` prints the findings that the default
+scope gains and loses if one row or cause (`log-writers`, `ERROR`) is switched off.
 
-Places are counted by what hides them first: with that switched off, another may hide them.
+Places are counted by the row or cause that hides them first; without it, another may hide them.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ LEAST_JUDGED = 4
 TOO_MANY_A = 0.25
 # Hidden by no heat: the rule wants hotter code, or calls elsewhere in the package are set-up.
 RULE, PACKAGE = "the rule itself", "calls elsewhere"
-# Effects of which a heat tells the cause and not the row.
+# Effects for which a heat holds the cause but not the row.
 UNNAMED = ("hot", "on-host", "warning")
-# Causes that hide nothing, or that a person chose; module level is no function to be judged.
+# Causes that hide nothing, or that the user chose; module level is not a function to judge.
 NEVER_OFF = frozenset((
     Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.ELEMENTS, Cause.LOOP, Cause.TRAINING_STEP,
     Cause.CALLED, Cause.CALLED_IN_LOOP, Cause.STEP_ROOT, Cause.GIVEN_TENSORS, Cause.MODULE_LEVEL,
@@ -120,7 +120,7 @@ def sources(root: Path) -> list[Source]:
 def told(source: Source, scope: Level, off: str = "") -> list[Finding]:
     """Return the findings in a file, without the row or cause ``off``.
 
-    Raises SyntaxError and others where it is no Python.
+    Raises SyntaxError and other errors if it is not valid Python.
     """
     file = source.root / source.path
     with warnings.catch_warnings():
@@ -130,7 +130,7 @@ def told(source: Source, scope: Level, off: str = "") -> list[Finding]:
 
 
 def lint_file(look: Callable[[Source], list[Place]], source: Source) -> Linted:
-    """Return what ``look`` finds in a file; nothing if it is no Python."""
+    """Return the result of ``look`` for a file; empty if it is not valid Python."""
     try:
         return Linted(tuple(look(source)))
     except (SyntaxError, ValueError, OSError):
@@ -140,13 +140,13 @@ def lint_file(look: Callable[[Source], list[Place]], source: Source) -> Linted:
 
 
 def reported(source: Source, off: str = "") -> list[Place]:
-    """Return what the default scope reports, each wait of a row by itself."""
+    """Return the findings of the default scope, each wait of a row by itself."""
     found = told(source, Level.HOT, off)
     return [Place(source, one.line, one.column + 1, one.code) for one in found]
 
 
 def everything(source: Source) -> list[Place]:
-    """Return what scope all reports, with the row or cause that hides each place by default."""
+    """Return the findings of scope all, with the row or cause that hides each by default."""
     default = reported(source)
     known = {(one.line, one.column, one.code) for one in default}
     known |= {(one.line, 0, one.code) for one in default if not one.column}
@@ -169,7 +169,7 @@ def hidden_by(finding: Finding) -> str:
 def lint_all(
     found: Iterable[Source], look: Callable[[Source], list[Place]], jobs: int
 ) -> list[Linted]:
-    """Lint files in processes of their own."""
+    """Lint files in separate processes."""
     with ProcessPoolExecutor(jobs) as pool:
         return list(pool.map(partial(lint_file, look), found, chunksize=8))
 

@@ -1,4 +1,4 @@
-"""Lint published packages and CPython's own library, and hold the result against the stored one.
+"""Lint published packages and CPython's own library, and compare the result with the stored one.
 
     python benchmarks/ecosystem.py                  lint all and print the table
     python benchmarks/ecosystem.py --check          compare with ecosystem.json; 1 where it differs
@@ -7,8 +7,8 @@
 
 The packages are the wheels of the versions in ecosystem.json, fetched by pip and unpacked, not
 installed. Every file is linted at the default scope as flake8 would; an error of the plugin ends
-the run with its traceback. Files that say nothing of torch, as the plugin asks it of them, are
-analysed all the same, past the gate that spares them in daily use, and must have no findings.
+the run with its traceback. Files that do not mention torch, which the plugin's prefilter skips in
+daily use, are analysed as well and must have no findings.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def lint_file(source: tuple[str, bytes]) -> File:
 
 
 def _past_the_gate(tree: ast.Module, lines: Sequence[str], name: str) -> Rows:
-    """Analyse what the plugin leaves out at once, since it says nothing of torch."""
+    """Analyse a file that the plugin's prefilter skips because it does not mention torch."""
     from flake8_torchperf.linter import lint_tree
     from flake8_torchperf.options import Options
 
@@ -167,7 +167,7 @@ def _past_the_gate(tree: ast.Module, lines: Sequence[str], name: str) -> Rows:
 
 
 def _complain(name: str, files: Sequence[File]) -> int:
-    """Print what must not be: errors of ours, files not analysed, findings without torch."""
+    """Print failures: errors of ours, files not analysed, findings in files without torch."""
     wrong = [f"{one.name}\n{one.error}" for one in files if one.error]
     wrong += [row for one in files for row in one.findings if " TPF900 " in row]
     wrong += [f"without torch: {row}" for one in files if not one.torch for row in one.findings]
@@ -186,7 +186,7 @@ def _summary(version: str, files: Sequence[File]) -> Summary:
         lines=sum(one.lines for one in files),
         without_torch=sum(one.parsed and not one.torch for one in files),
         codes=dict(sorted(codes.items())),
-        # The message changes with every word; the place and the code say what changed.
+        # Messages change with every rewording; place and code identify a finding.
         places=[" ".join(row.split(" ")[:2]) for row in rows],
     )
 

@@ -42,7 +42,7 @@ class Fix:
 
 
 def read_list(text: str) -> list[Fix]:
-    """Return the fixes of a list; raises ValueError for a line that is none."""
+    """Return the fixes of a list; raises ValueError for a line that is not a fix."""
     fixes = []
     for row in text.splitlines():
         if not row.startswith("#"):
@@ -158,7 +158,7 @@ def answers(repository: Path, fix: Fix) -> dict[str, set[int]]:
         extract(repository, f"{fix.commit}~1", fix.path.partition("/")[0], folder)
         source = (folder / fix.path).read_text(encoding="utf-8").splitlines()
         rows = found_rows(folder, fix.path, "hot")
-        alone = found_lines(folder, fix.path, "all")  # scope all tells each read by itself
+        alone = found_lines(folder, fix.path, "all")  # scope all reports each read by itself
         named = {n for n in alone if any(first < n <= last for first, last in rows.items())}
         found = {
             "default": rows.keys() | named,

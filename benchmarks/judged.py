@@ -6,8 +6,8 @@
 history, `--packages` installed or unpacked packages. The judgements are the files of `judged/`; its
 README says what a row holds. The Python files of a row's commit are written to a temporary folder,
 and the judged files are linted there, in the default scope and in scope `all`. A place counts as
-reported where a finding stands at its line. A place whose line bears no finding of its code in
-scope `all` is matched to the nearest one of that code and column, at most five lines away.
+reported if its line has a finding. A place whose line has no finding of its code in scope `all` is
+matched to the nearest one of that code and column, at most five lines away.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ Found = Mapping[str, Mapping[str, Sequence[Finding]]]  # by scope, then by path
 
 
 def as_place(row: Mapping[str, Any]) -> Place:
-    """Return a row of a file; raises KeyError or ValueError if it is none."""
+    """Return the place of a row; raises KeyError or ValueError if the row is malformed."""
     packaged = "package" in row
     source = row["package"] if packaged else row["repository"]
     version = row["version"] if packaged else row["commit"]
@@ -182,7 +182,7 @@ def share(part: int, whole: int) -> str:
 
 
 def print_table(told: Sequence[Answer]) -> None:
-    """Print by verdict how many places there are, and how many each scope reports."""
+    """Print the number of places by verdict, and how many of them each scope reports."""
     by_scope = {way: Counter(a.place.verdict for a in told if way in a.scopes) for way in SCOPES}
     known = Counter(one.place.verdict for one in told)
     print(f"{'verdict':26} places  default      all")
@@ -199,7 +199,7 @@ def print_table(told: Sequence[Answer]) -> None:
 
 
 def print_rows(told: Iterable[Answer]) -> None:
-    """Print each place with its verdict, who reports it, and why it was judged so."""
+    """Print each place with its verdict, the scopes that report it, and the judge's reason."""
     for one in told:
         reported = next((way for way in SCOPES if way in one.scopes), "silent")
         moved = f" (line {one.line})" if one.match == "near" else ""

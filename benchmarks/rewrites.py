@@ -4,8 +4,8 @@
 
 Fixes every Python file below the paths in memory (scope all) and prints, by code, the findings,
 those with a safe fix and those with any fix. Each new text must parse, and a second run must change
-nothing; what fails is listed, and the exit status is 1. `--out` writes the changes as JSON lines,
-`--shown` prints as many of them, drawn at random, as a person reads them.
+nothing; failures are listed, and the exit status is 1. `--out` writes the changes as JSON lines,
+`--shown` prints N of them, drawn at random, in readable form.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _fix(path: Path, choice: Choice, result: Result) -> None:
-    """Fix one file and check what is promised of the new text."""
+    """Fix one file and check that the new text parses and that a second run changes nothing."""
     try:
         source = read_source(str(path))
         ast.parse(source.text)
@@ -100,7 +100,7 @@ def _fix(path: Path, choice: Choice, result: Result) -> None:
             ast.parse(done.text)
             if fixed(done.text, find, choice).text != done.text:
                 result.failures.append(f"{path}: a second run changes something")
-    except Exception as error:  # what is measured is whether any occurs
+    except Exception as error:  # the benchmark measures whether any error occurs
         result.failures.append(f"{path}: {type(error).__name__}: {error}")
         return
     if done.open:

@@ -1,10 +1,10 @@
-"""Compares what two versions of the linter find, byte for byte, over given trees.
+"""Compares the findings of two versions of the linter, byte for byte, over given trees.
 
     python benchmarks/same_findings.py --before OLD --after NEW PATH [PATH ...]
 
-OLD and NEW are virtual environments, or checkouts, which are run with this Python and the packages
-it has. Everything counts: cold code, messages, columns and reasons. The exit status is 1 where
-something differs. With ``--places`` only codes and places count, so that words may change.
+OLD and NEW are virtual environments, or checkouts, which are run with this Python and its packages.
+The comparison includes cold code, messages, columns and reasons. The exit status is 1 if something
+differs. With ``--places`` only codes and places count, so that messages may change.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class NotAVersionError(ValueError):
 
 @dataclass(frozen=True)
 class Version:
-    """One version of the linter: the Python to run, and what to put before its packages."""
+    """One version of the linter: the Python to run, and a path to put before its packages."""
 
     python: Path
     checkout: Path | None
@@ -100,7 +100,7 @@ class Version:
 
 
 def without_words(line: str) -> str:
-    """Return a finding's place and code; a line that is none stays whole."""
+    """Return a finding's place and code; any other line unchanged."""
     found = FINDING.match(line)
     return line if found is None else f"{found[0]}\n"
 
@@ -108,7 +108,7 @@ def without_words(line: str) -> str:
 def compare(
     before: Version, after: Version, path: Path, jobs: int, shown: int, *, places: bool
 ) -> bool:
-    """Print the differences in one tree; return True if there are none."""
+    """Print the differences in one tree; return True if the findings are the same."""
     same = True
     for scope in SCOPES:
         old = before.findings(path, scope, jobs)

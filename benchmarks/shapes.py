@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from textwrap import indent
 
 HEAD = "import torch\nfrom torch import nn\n\n\n"
-# One model with a training loop: what a generated file repeats.
+# The code that a generated file repeats: one model with a training loop.
 UNIT = '''\
 class Net{i}(nn.Module):
     """A layer and a head."""
@@ -46,7 +46,7 @@ def train_step{i}(net: Net{i}, batch: torch.Tensor, target: torch.Tensor) -> flo
 
 '''
 STEP = "def step(x: torch.Tensor, n: int):\n"
-# Where many of one thing may stand: what comes before them, and how much deeper they stand there.
+# Places for many repeated statements: the code before them, and their additional indentation.
 PLACES = {
     "function": STEP,
     "loop": f"{STEP}    for row in x:\n    ",

@@ -1,4 +1,4 @@
-"""Precision and recall on real libraries: labels of what synchronised against what flake8 says.
+"""Precision and recall on real libraries: compares recorded synchronisations with findings.
 
     python benchmarks/truth.py LABELS [FOLDER]
         runs flake8 over the package (FOLDER, or where it is installed) and scores it
@@ -8,12 +8,12 @@
     python benchmarks/truth.py --compare OTHER LABELS
         how far two recordings of one package agree
 
-Recall: of the executed statements that synchronised, how many carry a finding. Precision: of the
-executed statements with a finding, how many synchronised. What did not run decides nothing, nor
-does what is neutral: tensors made on the host, waits inside kernels, iteration over a tensor, and
+Recall: of the executed statements that synchronised, how many have a finding. Precision: of the
+executed statements with a finding, how many synchronised. Statements that did not run do not count,
+nor do neutral cases: tensors made on the host, waits inside kernels, iteration over a tensor, and
 findings in a part of a statement that need not be evaluated.
 
-What a recording cannot show: see docs/accuracy.md.
+For the limits of recordings, see docs/accuracy.md.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ def _record(package: str, path: Path, workload: Sequence[str]) -> int:
 
 
 def _report(folder: Path, files: Sequence[str], arguments: argparse.Namespace) -> list[str]:
-    # Only files with statements that ran can score; what they import is read all the same.
+    # Only files with statements that ran can score; the linter still reads their imports.
     if arguments.report:
         try:
             return Path(arguments.report).read_text(encoding="utf-8").splitlines()
         except OSError as error:
             raise SystemExit(f"truth: {arguments.report}: {error.strerror}") from None
     command = [sys.executable, "-m", "flake8", "--isolated", "--disable-noqa", "--select", "TPF"]
-    # flake8 leaves with 1 where it finds something; more is a failure of its own.
+    # flake8 exits with 1 if it has findings; a higher status is a failure of flake8 itself.
     options = ["--torchperf-scope=all", f"--torchperf-confidence={arguments.confidence}"]
     paths = [str(folder / file) for file in files]
     done = subprocess.run([*command, *options, *paths], stdout=subprocess.PIPE, text=True)

@@ -109,7 +109,7 @@ def package_folder(package: str) -> Path:
 def record(package: str, workload: Sequence[str]) -> tuple[Labels, int]:
     """Run a workload (`-m MODULE ARGS` or `SCRIPT ARGS`); return labels and its exit status.
 
-    The lighter level counts no dispatches; the ways in which statements wait are seen all the same.
+    The lighter level counts no dispatches, but it still sees how statements wait.
     """
     folder, version = package_folder(package), _version(package)  # or the end, before it has run
     is_module = workload[0] == "-m"

@@ -1,4 +1,4 @@
-"""Compares labels with what flake8 printed: statements found, missed, flagged in vain."""
+"""Compares labels with flake8's output: statements found, missed, and wrongly flagged."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def read_flags(report: Iterable[str], folder: Path, codes: Sequence[str]) -> Fla
 
 
 def score(labels: Labels, flags: Flags) -> Score:
-    """Compare labels and flags; the docstring of the module `truth` says what counts."""
+    """Compare labels and flags; the docstring of the module `truth` defines the scores."""
     positive = labels.places("sync")
     neutral = {place for name in NEUTRAL for place in labels.places(name)}
     neutral = (neutral | flags.maybe) - set(positive)

@@ -29,10 +29,10 @@ TABLE = "[tool.torchperf]"
 
 
 class KnownNames(dict[str, "Option"]):
-    """flake8's options by their names in its files; notes names like ours that are not among them.
+    """flake8's options by name; records looked-up names that begin like ours but match no option.
 
-    flake8 ignores those silently. Only flake8 knows what its files hold: options that it does not
-    pass on decide which files it reads.
+    flake8 silently ignores such names in its configuration files. We can't read those files
+    ourselves: options that flake8 does not pass on decide which files it reads.
     """
 
     def __init__(self, known: Mapping[str, Option]) -> None:
@@ -49,13 +49,13 @@ class KnownNames(dict[str, "Option"]):
 def settled(manager: OptionManager, namespace: argparse.Namespace, base: Options) -> Options:
     """Return ``base`` with the settings of pyproject.toml, flake8's files and the command line.
 
-    The later ones win. Raises `OptionError` with a single line.
+    A later source wins. Raises `OptionError` with a single line.
     """
     known = manager.config_options_dict
     if isinstance(known, KnownNames) and known.missed:
         name = known.missed[0]
         raise OptionError(f"flake8's configuration has no option {name}{near(name, PREFIX)}")
-    # flake8 takes the word out of the command line before any plugin sees it.
+    # flake8 removes ``--isolated`` from the arguments before any plugin sees them.
     if not (namespace.isolated or "--isolated" in sys.argv):
         base = _configured(base, manager.parser.prog)
     return from_namespace(namespace, base)
@@ -80,9 +80,9 @@ def _configured(base: Options, program: str) -> Options:
 
 
 def _is_unread(table: object, program: str) -> bool:
-    """True if this [tool.flake8] is about us and nothing hands it to flake8.
+    """True if this [tool.flake8] concerns us and nothing passes it to flake8.
 
-    For our own commands, all of it is about us; for flake8, only a table that names us.
+    For our own commands any [tool.flake8] concerns us; for flake8, only one that mentions us.
     """
     about_us = program != "flake8" or "torchperf" in str(table) or "TPF" in str(table)
     if table is None or not about_us or "pflake8" in sys.modules:
@@ -95,13 +95,13 @@ def _is_unread(table: object, program: str) -> bool:
 def _say_unread(path: str, program: str) -> None:
     from multiprocessing import parent_process
 
-    if parent_process() is None:  # where flake8's processes parse the options again, once is enough
+    if parent_process() is None:  # flake8's worker processes parse the options again
         advice = "install Flake8-pyproject, or write its settings into setup.cfg or .flake8"
         print(f"{program}: {path}: flake8 does not read [tool.flake8]; {advice}", file=sys.stderr)
 
 
 def _files(folder: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the files in a folder and those above it, up to the person's own."""
+    """Yield path and content of each pyproject.toml from a folder up to below the home folder."""
     home = os.path.expanduser("~")
     while True:
         path = os.path.join(folder, NAME)
@@ -109,7 +109,7 @@ def _files(folder: str) -> Iterator[tuple[str, bytes]]:
             with open(path, "rb") as file:
                 yield path, file.read()
         except OSError:
-            pass  # there is none, or none that may be read: flake8 passes over those as well
+            pass  # missing or unreadable: flake8 skips such files as well
         above = os.path.dirname(folder)
         if above in (folder, home):
             return
@@ -123,7 +123,7 @@ def tables(path: str, data: bytes) -> Mapping[str, Any]:
     else:
         import tomli as tomllib
     try:
-        # Editors on Windows begin a file with a mark.
+        # Editors on Windows may begin a file with a byte order mark.
         tables: dict[str, Any] = tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         raise OptionError(f"{path}: not UTF-8 text; save it as UTF-8") from None
@@ -148,7 +148,7 @@ def _options(path: str, table: object, base: Options) -> Options:
 
 def near(name: str, prefix: str = "") -> str:
     """Return ``"; did you mean 'scope'?"``, or a list of all settings if none is near."""
-    import difflib  # only where there is a mistake
+    import difflib  # needed only to report a mistake
 
     names = [one.name for one in SETTINGS]
     close = difflib.get_close_matches(name.replace("_", "-").removeprefix(PREFIX), names, n=1)
@@ -158,7 +158,7 @@ def near(name: str, prefix: str = "") -> str:
 
 
 def _beside(path: str, value: object) -> object:
-    """Return a path, or each path of a list, seen from the folder of a file."""
+    """Return ``value`` with each path in it joined to the folder of the file ``path``."""
     if isinstance(value, str):
         return os.path.join(os.path.dirname(path), value) if value else value
     if isinstance(value, list):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-# 128 bits: two different files do not meet by accident.
+# 128 bits: two different files do not share a digest by accident.
 _SIZE = 16
 
 
@@ -18,7 +18,7 @@ def digest(data: bytes) -> str:
 
 
 def digest_of(parts: Iterable[str]) -> str:
-    """Return the digest of several texts in order; where one ends and the next begins counts."""
+    """Return the digest of several texts in order; the boundaries between them count."""
     joined = blake2b(digest_size=_SIZE)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -28,5 +28,5 @@ def digest_of(parts: Iterable[str]) -> str:
 
 
 def digest_of_files(paths: Iterable[str], held: Callable[[str], str]) -> str:
-    """Return the digest of several files with their paths; ``held`` gives that of one."""
+    """Return the digest of several paths and their files; ``held`` returns one file's digest."""
     return digest_of(part for path in paths for part in (path, held(path)))

@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from flake8_torchperf.values.values import Value
 
 
-# The fixes that are planned where nobody asks for more: those that messages tell of.
+# The safety of fixes that are planned by default: messages mark findings that have such a fix.
 MARKED = frozenset(("safe",))
 
 
 def lint(
     source: str, filename: str, options: Options, safeties: frozenset[str] = MARKED
 ) -> list[Finding]:
-    """Return the findings in a module's source text. Raises SyntaxError if it is no Python."""
+    """Return the findings in a module's source text. Raises SyntaxError if it does not parse."""
     lines = tuple(io.StringIO(source, newline="").readlines())
     tree = ast.parse(source)
     if not concerns(lines, filename):
@@ -67,9 +67,9 @@ def lint_tree(
 ) -> list[Finding]:
     """Return the findings in a module whose ast is already built, in the order of the file.
 
-    The caller has asked `prefilter.concerns` if the module concerns torch at all.
-    ``reads`` receives the path of every other module that was looked for, and of packages that were
-    searched, with the digest of what they held. ``safeties`` names the fixes that are planned.
+    The caller has already checked with `prefilter.concerns` that the module concerns torch.
+    ``reads`` receives the path of every other module that was looked for and of every package that
+    was searched, each with the digest of its content. ``safeties`` are those of the fixes to plan.
     """
     path = Path(filename)
     with _collection_paused(), noting(reads):
@@ -96,7 +96,7 @@ class LineValues:
 
 
 def values_in(source: str, filename: str, line: int, options: Options) -> LineValues:
-    """Interpret what stands around a line, suspect or not. Raises SyntaxError."""
+    """Interpret the code around a line, even if it has no suspects. Raises SyntaxError."""
     from flake8_torchperf.interpreter.driver.watched_values import values_in_line
     from flake8_torchperf.project.resolver import split_lines
 
@@ -121,8 +121,7 @@ def _with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str
 def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
     """Return the lines as Python counts them.
 
-    Where flake8 reads standard input, a lone carriage return ends a line for Python's parser and
-    none for flake8.
+    On standard input, a lone carriage return ends a line for Python's parser but not for flake8.
     """
     text = "".join(lines)
     if "\r" not in text:
@@ -221,7 +220,7 @@ def _prepared(
     options: Options,
     reads: dict[str, str] | None,
 ) -> tuple[Catalogue, Analysis, Names, FunctionHeats]:
-    """Return what a module is interpreted with; ``reads`` notes the files that it opens."""
+    """Return the inputs of an interpretation; ``reads`` receives the files that it opens."""
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.interpreter.driver.function_analysis import module_constant
     from flake8_torchperf.interpreter.engine.analysis import Analysis
@@ -287,7 +286,7 @@ def _findings(
     catalogue, analysis, names, heats = _prepared(module, compiled, options, reads)
     findings: list[Finding] = []
     profiled = _profiled(module, options)
-    # What is cold by its text may have run often.
+    # With a profile, a place that looks cold may have run often.
     looked_at = options.scope if profiled is None else Level.COLD
     selection = Selection(module, analysis, heats, catalogue.kinds_when_cold())
     review = CallerReview(analysis, heats)

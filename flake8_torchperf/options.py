@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from flake8.options.manager import Option, OptionManager
 
 SCOPE_LEVELS = {"loop": Level.LOOP, "hot": Level.HOT, "all": Level.COLD}
-# How sure a reason must be, the surest first; `values.provenance.Strength` has the same names.
+# How strong a reason must be, the strongest first; `values.provenance.Strength` has these names.
 CONFIDENCES = ("stated", "inferred", "assumed")
-# What to do about values that are read to be logged.
+# How to treat reads of values that are only logged.
 LOGGING = ("report", "ignore")
 
 # The words configparser's getboolean takes, which is what flake8's own switches accept.
@@ -35,17 +35,17 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class Options:
-    """The options that a person chose, checked.
+    """The user's options, checked.
 
     ``scope`` is the coldest level that is still reported, ``confidence`` (one of `CONFIDENCES`) the
     weakest reason that still supports a finding. ``hot``, ``cold`` and ``sync_free`` are globs over
     qualified function names; ``rules`` are existing folders with further rule pages and
     conventions, absolute.
-    ``cache`` is None where nobody chose. ``assume_compiled`` counts every module's ``forward`` as
+    ``cache`` is None if it was not set. ``assume_compiled`` treats every module's ``forward`` as
     compiled. ``logging`` is one of `LOGGING`. ``baseline`` is the file that lists old findings,
-    ``profile`` the one that says what ran. ``without`` names causes and rows of conventions that
-    decide nothing, to measure what each hides; no person chooses it. Every field pickles,
-    since flake8 may lint in other processes.
+    ``profile`` the file that a run recorded. ``without`` names causes and rows of conventions to
+    switch off, to measure what each hides; users can't set it. Every field pickles, since flake8
+    may lint in other processes.
     """
 
     scope: Level = Level.HOT
@@ -68,7 +68,7 @@ def _word(option: str, value: object, known: Iterable[str]) -> str:
     """Return one of the known words."""
     text, words = str(value), list(known)
     if text.strip() not in words:
-        import difflib  # only where there is a mistake to report
+        import difflib  # needed only to report a mistake
 
         near = difflib.get_close_matches(text.strip().lower(), words, n=1)
         hint = f", did you mean {near[0]!r}?" if near else ""
@@ -141,7 +141,7 @@ def _file(option: str, name: object) -> Path | None:
 
 
 def _path(option: str, name: str) -> Path:
-    """Return the absolute path of a file or folder that there may be."""
+    """Return the absolute path of a file or folder, which need not exist."""
     try:
         path = Path(name).resolve()
         path.exists()
@@ -185,8 +185,8 @@ class Setting(NamedTuple):
 
     ``check(spelt, value)`` returns the value for the field of `Options`, or raises `OptionError`
     with a line that begins with ``spelt``. A setting without ``metavar`` is a switch. ``example``
-    is a value as TOML. ``finds`` is True for settings that decide what is found, False for those
-    that decide what is cached or left out.
+    is a value as TOML. ``finds`` is True for settings that change the findings, False for those
+    that decide which of them are cached or left out.
     """
 
     name: str
@@ -205,7 +205,7 @@ class Setting(NamedTuple):
         return f"{PREFIX}{self.name}".replace("-", "_")
 
 
-# What the names of our options begin with in flake8, where other plugins have theirs.
+# The prefix of our option names in flake8, which tells them from those of other plugins.
 PREFIX = "torchperf-"
 SETTINGS = (
     Setting(
@@ -329,12 +329,12 @@ SETTINGS = (
 
 
 def add_options(parser: OptionManager, *, short: bool = False) -> None:
-    """Register the options with flake8; ``short`` names them ``--scope`` as well.
+    """Register the options with flake8; ``short`` adds spellings without a prefix (``--scope``).
 
-    Without a value they are None. Checks are left to `from_namespace`: values from a configuration
-    file become argparse defaults, whose ``choices`` argparse never looks at, and flake8 reads a
-    ``store_true`` option with ``getboolean``, which ends in a traceback where the value is neither
-    true nor false.
+    An option that is not set is None. `from_namespace` does all checks: values from a configuration
+    file become argparse defaults, which argparse does not check against ``choices``, and flake8
+    reads a ``store_true`` option with ``getboolean``, which ends in a traceback if the value is
+    neither true nor false.
     """
     for one in SETTINGS:
         given: dict[str, Any] = {"dest": one.dest, "default": None, "parse_from_config": True}
@@ -363,9 +363,9 @@ def spellings(name: str, *, short: bool, no: bool = False) -> tuple[str, ...]:
 
 
 def _normalise_only_text(option: Option) -> None:
-    """Let flake8 make paths of texts only: numbers and tables would end it with a traceback.
+    """Let flake8 resolve only texts as paths: numbers and tables would end it with a traceback.
 
-    pyproject.toml can hold those. They reach `from_namespace` unchanged, and it rejects them.
+    pyproject.toml can hold numbers and tables. `from_namespace` receives them and rejects them.
     """
     normalize = option.normalize
 
@@ -378,9 +378,9 @@ def _normalise_only_text(option: Option) -> None:
 
 
 def from_namespace(namespace: argparse.Namespace, base: Options | None = None) -> Options:
-    """Check what flake8 parsed; what is not given there is as in ``base``.
+    """Return ``base`` with the checked options that flake8 parsed.
 
-    Raises `OptionError` with a single line where a value can't be used.
+    Raises `OptionError` with a single line if a value can't be used.
     """
     given = {one.name: getattr(namespace, one.dest, None) for one in SETTINGS}
     given = {name: value for name, value in given.items() if value is not None}
@@ -390,7 +390,7 @@ def from_namespace(namespace: argparse.Namespace, base: Options | None = None) -
 def from_values(
     values: Mapping[str, object], base: Options, spelt: Callable[[str], str]
 ) -> Options:
-    """Return ``base`` with these values by setting; ``spelt`` names a setting in error messages.
+    """Return ``base`` with these values, by setting; ``spelt`` names a setting in error messages.
 
     Raises `OptionError` with a single line.
     """

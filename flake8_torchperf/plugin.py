@@ -29,22 +29,22 @@ REPORT_TO = "the flake8-torchperf issue tracker"
 class TorchPerfPlugin:
     """The plugin flake8 loads under the code ``TPF``.
 
-    flake8 fills the constructor's parameters by name. It builds no tree where a file does not
-    parse, so a syntax error stays flake8's own E999. ``lines`` is what flake8 was given, be it a
-    file, standard input or an editor's buffer; the file is never opened again. ``noqa_line_for``
-    gives the lines in which flake8 looks for the ``# noqa`` of a line; not every host has it.
+    flake8 fills the constructor's parameters by name. It builds no tree for a file that does not
+    parse, so a syntax error remains flake8's own E999. ``lines`` is the text that flake8 read from
+    a file, standard input or an editor's buffer; the file is not opened again. ``noqa_line_for``
+    returns the text in which flake8 looks for the ``# noqa`` of a line; some hosts don't pass it.
     """
 
     name = "flake8-torchperf"
     version = __version__
     # Set once per process by parse_options: flake8 makes a new instance for every file.
     _options: Options | None = None
-    # For our own commands: are options named --scope as well, and what holds where nobody chose?
+    # Set by our own commands: options can be spelled --scope as well, and have these defaults.
     short_names = False
     defaults: Options | None = None
-    # What is remembered, from the first file of a run on; a process may run flake8 more than once.
+    # The cache, opened at the first file of a run; a process may run flake8 more than once.
     _memory: Memory | None = None
-    # flake8's own options, and the decisions that follow from them once somebody asks.
+    # flake8's own options, and its decisions by them, made when first needed.
     _flake8: argparse.Namespace | None = None
     _suppression: Suppression | None = None
 
@@ -59,15 +59,15 @@ class TorchPerfPlugin:
         self._lines = lines
         self._filename = filename
         self._noqa_line_for = noqa_line_for
-        # Is each finding of a row wanted? Our own commands leave out old findings first.
+        # True reports each finding of a row by itself. Our own commands set it, to leave out old
+        # findings before rows are joined.
         self.apart = False
-        # Path -> digest of the other files that were looked for, where somebody will remember them:
-        # what the findings depend on.
+        # Path -> digest of the other files that the findings depend on; None if nothing is cached.
         self.reads: dict[str, str] | None = None
-        # Where somebody will rewrite the file: which fixes to plan, and then the findings.
+        # The safeties of the fixes to plan, set to apply fixes; ``found`` then gets the findings.
         self.safeties: frozenset[str] | None = None
         self.found: list[Finding] = []
-        # What was yielded, in plain values.
+        # The records of the findings that were yielded.
         self.told: list[FindingRecord] = []
 
     @classmethod
@@ -83,7 +83,7 @@ class TorchPerfPlugin:
     def parse_options(
         cls, manager: OptionManager, namespace: argparse.Namespace, _filenames: Sequence[str]
     ) -> None:
-        """Keep the checked options; an option that can't be used ends flake8 with one line."""
+        """Store the checked options; an invalid option stops flake8 with a one-line error."""
         from flake8_torchperf.configuration import settled
         from flake8_torchperf.options import OptionError, Options
 
@@ -98,7 +98,7 @@ class TorchPerfPlugin:
 
     @classmethod
     def use(cls, options: Options) -> None:
-        """Take checked options for every file from here on."""
+        """Use these checked options for every file from now on."""
         cls._options = options
         cls._memory = None
 
@@ -153,7 +153,7 @@ class TorchPerfPlugin:
         return TorchPerfPlugin._suppression.reports(told.code, self._filename, line, text)
 
     def _without_old(self, found: list[FindingRecord]) -> list[FindingRecord]:
-        """Return the findings that no baseline knows."""
+        """Return the findings that the baseline does not list."""
         path = self.options().baseline
         if path is None or not found:
             return found
@@ -174,8 +174,8 @@ class TorchPerfPlugin:
                 return remembered(self._lines, self._filename, memory, self._analyse, self.reads)
             return self._analyse()
         except Exception as error:
-            # A bug of ours must neither end the user's run nor go unseen: it becomes a finding
-            # that names it.
+            # A bug of ours must neither stop the user's run nor stay hidden: it is reported as a
+            # finding.
             if os.environ.get("TORCHPERF_DEBUG") == "1":
                 raise
             return [FindingRecord(1, 0, internal_error(error))]
@@ -202,7 +202,7 @@ class TorchPerfPlugin:
 
 
 def check_files(options: Options) -> None:
-    """Read baseline and profile now, to report a mistake only once. Raises `OptionError`."""
+    """Read the baseline and the profile now, to report an error once. Raises `OptionError`."""
     if options.baseline is None and options.profile is None:
         return
     from flake8_torchperf.history import baseline, profile

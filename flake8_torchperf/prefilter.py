@@ -1,7 +1,7 @@
 """Decide by the words of a file, or of files that it imports from, if it needs any analysis.
 
-This must stay cheap to import and to call: it runs for every file, and mostly nothing else does.
-Nothing is parsed.
+This must stay cheap to import and to call: it runs for every file, and for most files nothing else
+runs. Nothing is parsed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from flake8_torchperf.syntax.contract_comments import SAYS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# `Tensor` may come from a module beside it.
+# A file that never says torch may import `Tensor` from a module of its own package.
 TORCH_WORDS = ("torch", "Tensor")
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)(?P<source>[\w.]*)[ \t]+import[ \t]*"
@@ -27,7 +27,8 @@ _IMPORT = re.compile(
 _NAME = re.compile(r"\w+")
 # The first word of each of several: `import a.b as c, d`.
 _MODULE = re.compile(r"(?:^|,)\s*([\w.]+)")
-# Libraries whose tensors have the same methods; who imports one and never says torch uses theirs.
+# Libraries whose tensors have the same methods: a file that imports one and never says torch uses
+# those tensors.
 _ELSEWHERE = re.compile(
     r"^[ \t]*(?:import|from)[ \t]+(?:paddle|tensorflow|mindspore|jittor|mxnet|oneflow|jax)\b",
     re.MULTILINE,
@@ -37,8 +38,8 @@ _ELSEWHERE = re.compile(
 def concerns(lines: Iterable[str], filename: str) -> bool:
     """True if a file with these lines needs analysis.
 
-    That is so if it says one of the words, or a file of its package that it imports from does. A
-    file that imports another tensor library must say "torch".
+    Analysis is needed if the file, or a file of its package that it imports from, contains one of
+    `TORCH_WORDS`. A file that imports another tensor library must contain "torch".
     """
     text = "".join(lines)
     if not says(text) and not (os.path.isfile(filename) and _imports_it(text, filename)):
@@ -52,7 +53,7 @@ def states_contracts(lines: Iterable[str]) -> bool:
 
 
 def says(text: str) -> bool:
-    """True if the text says one of the words."""
+    """True if the text contains one of `TORCH_WORDS`."""
     return any(word in text for word in TORCH_WORDS)
 
 
@@ -61,7 +62,7 @@ def _imports_it(text: str, filename: str) -> bool:
 
 
 def _imported(text: str, path: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the files of the same package, or beside the script, that a text imports from."""
+    """Yield each file of the same package or folder that a text imports from, with its stamp."""
     folder = os.path.dirname(path)
     for target in _targets(text, folder):
         for candidate in (f"{target}.py", os.path.join(target, "__init__.py")):
@@ -71,9 +72,9 @@ def _imported(text: str, path: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _targets(text: str, folder: str) -> Iterator[str]:
-    """Yield the paths, without ending, of the modules that a text imports.
+    """Yield the paths, without suffix, of the modules that a text imports.
 
-    An imported name may be a module or not.
+    An imported name counts as a module, since only the file system shows if it is one.
     """
     for found in _IMPORT.finditer(text):
         dots = found["dots"] or ""
@@ -117,7 +118,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=4096)
 def _says(path: str, modified: int, size: int) -> bool:
-    """True if the file says one of the words, or, for a package, a file that it imports from."""
+    """True if the file contains one of `TORCH_WORDS`; for a package, also if its imports do."""
     from flake8_torchperf.project.files import read_file
 
     data, _ = read_file(path)

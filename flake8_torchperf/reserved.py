@@ -1,12 +1,12 @@
-"""Codes that no rule page may take. Light, as every start imports it."""
+"""Codes that no rule page may use. Imported at every start, so it imports nothing."""
 
 from __future__ import annotations
 
 # The linter itself failed in a file.
 INTERNAL_ERROR = "TPF900"
-# A comment begins as that of a contract and states none.
+# A comment begins like a contract but states none.
 STRAY_CONTRACT = "TPF901"
-# A comment of this linter's codes silences nothing (``check --unused-noqa``).
+# A ``# noqa`` with codes of this linter silences nothing (``check --unused-noqa``).
 UNUSED_NOQA = "TPF902"
 RESERVED = {
     INTERNAL_ERROR: "files that cannot be analysed",

@@ -32,7 +32,7 @@ class Suppression:
     def reports(self, code: str, filename: str, line: int, text: str | None) -> bool:
         """True if a finding is reported.
 
-        ``text`` is the statement in which a ``# noqa`` silences it, all its lines.
+        ``text`` holds all lines of the statement in which a ``# noqa`` silences it.
         """
         if not self.selects(code, filename):
             return False

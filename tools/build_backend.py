@@ -1,7 +1,7 @@
-"""The build backend: setuptools, with mypy where a wheel is to be compiled.
+"""The build backend: setuptools, with mypy if a wheel is to be compiled.
 
-Answers what pip and build ask of a build backend (PEP 517), by setuptools. It does not know what
-is compiled: `setup.py` does.
+Implements the hooks that pip and build call (PEP 517) with setuptools. `setup.py` decides which
+modules are compiled.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     python tools/check_wheel.py
 
-The installed package must be compiled, start, and find in the fixtures what this checkout's plain
-sources find. The exit status is 1 where it does not.
+The installed package must be compiled, start, and have the same findings in the fixtures as this
+checkout's plain sources. The exit status is 1 otherwise.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Decide if a wheel is compiled: asked for, forbidden, or as the machine allows.
+"""Decide if a wheel is compiled: always, never, or if the machine allows it.
 
-Reads the environment of the build; returns a `Wish` and what stands in the way. This module does
-not know what is compiled: `setup.py` does.
+Reads the environment of the build; returns a `Wish` and the obstacles. `setup.py` decides which
+modules are compiled.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-# 1: the wheel is compiled, or there is none. auto: it is compiled where that can be done. 0, or not
-# set: it is plain Python. pre-commit builds its hook from source and can set no variable; compiling
-# would take minutes.
+# 1: the wheel is compiled, or the build fails. auto: it is compiled if possible. 0, or not set: it
+# is plain Python, because pre-commit builds its hook from source and can't set a variable, and
+# compiling would take minutes.
 ASKED = "FLAKE8_TORCHPERF_COMPILE"
-# How much the C compiler optimises, 0 to 3; less takes less time.
+# The optimisation level of the C compiler, 0 to 3; lower levels compile faster.
 LEVEL = f"{ASKED}_LEVEL"
-# mypyc is part of mypy. What it compiles may differ from release to release, so the one that was
-# tested is asked for; a compiled wheel needs nothing of it.
+# mypyc is part of mypy. Its output may differ between releases, so the build requires the tested
+# release; an installed wheel does not need it.
 MYPY = "2.4.1"
 # The Pythons whose compiled wheels have been compared with plain Python's findings. pyproject.toml
-# names them too. Others get plain Python where nobody asks.
+# names them too. Other Pythons get plain Python unless compiling is requested.
 PYTHONS = ((3, 10), (3, 11), (3, 12), (3, 13))
 
 

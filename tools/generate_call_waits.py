@@ -3,8 +3,8 @@
     python tools/generate_call_waits.py             writes the table
     python tools/generate_call_waits.py --check     exits with 1 where the committed table differs
 
-The linter itself says which lines of torch's functions wait, and the tests on the way to such a
-line say for which arguments. The output is the same on every run with the same torch.
+The linter itself finds the lines of torch's functions that wait; the tests on the way to such a
+line give the arguments that make it wait. The output is the same on every run with the same torch.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ SEEN = ROOT / "tools" / "torch_table" / "graph_breaks.toml"
 
 
 def seen() -> list[dict[str, Any]]:
-    """Return the entries that say what source text shows."""
+    """Return the entries that source text can show."""
     entries: list[dict[str, Any]] = tomllib.loads(SEEN.read_text(encoding="utf-8"))["seen"]
     return entries
 

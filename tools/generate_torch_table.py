@@ -3,12 +3,12 @@
     python tools/generate_torch_table.py            writes the table
     python tools/generate_torch_table.py --check    exits with 1 where the committed table differs
 
-Run it with the newest torch first. With an older one it writes, or checks, what that release
-answers otherwise: `tools/torch_table/releases/VERSION.json`.
+Run it with the newest torch first. With an older one it writes, or checks, the entries that differ
+in that release: `tools/torch_table/releases/VERSION.json`.
 
 Sources, in this order: torch's stubs, its Python annotations, the operator registry's schemas,
-docstrings; then every operation is called with small samples to see the dtype, the rank and the
-form of what it returns. The output is the same on every run with the same torch.
+docstrings; then every operation is called with small samples to see the dtype, rank and form of its
+result. The output is the same on every run with the same torch.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def render(table: dict[str, Any]) -> str:
 
 
 def target(table: dict[str, Any]) -> tuple[Path, str]:
-    """Return the file that the installed torch decides, and its text.
+    """Return the file to write for the installed torch, and its text.
 
-    The table where it is as new as the committed one, else what this release answers otherwise.
+    That is the table if torch is as new as the committed table, else this release's differences.
     """
     newest = json.loads(TABLE.read_bytes()) if TABLE.is_file() else table
     if not releases.is_older(table["torch"], newest["torch"]):

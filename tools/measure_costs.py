@@ -1,12 +1,12 @@
-"""Measures what both examples of every rule page cost on a GPU, and writes it into the pages.
+"""Measures the costs of both examples of every rule page on a GPU, and writes them into the pages.
 
     python tools/measure_costs.py                    on a machine with CUDA: measures, then writes
     python tools/measure_costs.py --only TPF203
     python tools/measure_costs.py --pages            anywhere: the pages again, from the file
 
 Writes `benchmarks/costs.json` and one sentence into each page. Pages are measured in a separate
-process, which a fault of the device may end. Rows are saved as they come, and the next run goes on
-where an interrupted one stopped.
+process, which a fault of the device may end. Rows are saved as they come, and the next run
+continues an interrupted one.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def work(pages: dict[str, Documentation], codes: list[str]) -> Iterator[tuple[st
         try:
             row: dict[str, Any] = {"digest": digest(page.example)}
             row.update({which: device.figures(page, which) for which in ("bad", "good")})
-        except Exception as error:  # a page's own example: the others are measured all the same
+        except Exception as error:  # one page's example failed: the others are still measured
             row = {"failed": f"{type(error).__name__}: {str(error).splitlines()[0]}"}
         yield code, row
 

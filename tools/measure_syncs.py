@@ -5,10 +5,10 @@
     python tools/measure_syncs.py --only 'form: *'   ways to assign, index, copy and make
 
 Writes `benchmarks/measured_syncs.json`. `tools/generate_torch_table.py` folds it into the table:
-if an operation was measured, that decides its flag; if not, the entry says that it is documented,
-and by whom. Operations run in a separate process, because one that the device cannot bear takes
-the device with it. Each row is saved as it comes in a file beside the output, and the next
-run goes on where an interrupted one stopped.
+if an operation was measured, that decides its flag; if not, the entry names the source that
+documents it. Operations run in a separate process, because one that faults on the device makes the
+device unusable for its process. Each row is saved at once in a file next to the output, and the
+next run continues an interrupted one.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Rewrite sources as mypyc compiles them best: records become classes whose fields lie in C.
+"""Rewrite sources so that mypyc compiles them well: records become classes with C fields.
 
 Takes the text of a module and returns it with each ``@record``, ``@dataclass`` and
 ``@cached_property`` written out, line for line where it was. Dataclasses write their methods while
 Python runs, so mypyc can neither compile those nor make them without Python's help. Constants are
-declared final (see `native_names.py`). The module does not know what any of the classes is for.
+declared final (see `native_names.py`). The module knows nothing about the meaning of the classes.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-# What takes the place of what a module imports from dataclasses.
+# The import that replaces a module's import from dataclasses.
 IMPORTS = "from flake8_torchperf.values.record import changed as replace"
-# Modules that stay Python: what the others are written out with; a kind of dict, of which compiled
-# code would ask what any dict answers; and the readers of rule pages, which run once.
+# Modules that are not compiled: the helpers of the rewritten classes; a subclass of dict, which
+# compiled code would treat as a plain dict; and the readers of rule pages, which run once.
 LEFT_OUT = (
     "values/record.py",
     "findings/catalogue.py",
@@ -29,13 +29,13 @@ LEFT_OUT = (
     "findings/page.py",
     "project/lazy_index.py",
 )
-# The method that copies a record with some fields changed. A class that has one of its own for
-# Python, where copying is done otherwise, gets this one all the same.
+# The method that copies a record with some fields changed. It also replaces a class's own method of
+# that name, which copies differently for plain Python.
 CHANGED = "_changed"
 
 
 class NotPlainError(Exception):
-    """A class that holds what this does not write out."""
+    """A class has a part that this module can't write out."""
 
 
 @dataclass

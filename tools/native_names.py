@@ -3,8 +3,8 @@
 Takes the text of a module and returns it with its constants declared final. Names from ``ast``
 become constants too: compiled code would otherwise look each one up in a dict, each time. No class
 of nodes derives from another one that nodes can be of, so ``isinstance`` becomes a comparison of
-types, which takes a tenth of the time. No line moves. The module does not know what the names
-stand for.
+types, which takes a tenth of the time. No line moves. The module knows nothing about the meaning of
+the names.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAKERS = ("TypeVar", "ParamSpec", "NewType", "namedtuple", "NamedTuple")
 
 
 class Edit(NamedTuple):
-    """Text for what stands between two places of one line, in bytes."""
+    """The new text between two places of one line, in bytes."""
 
     line: int
     start: int

@@ -2,9 +2,9 @@
 
     python tools/type_into_server.py --edits 1000 [--seed 7] FOLDER FILE...
 
-FOLDER is what the editor opens, with the files in it; nothing is written there. After each edit the
-diagnostics must be those of a `torchperf check` that remembers nothing; none may come for an older
-text after those for a newer one. The exit status is 1 where a promise was broken.
+FOLDER is the folder that the editor opens, with the files in it; nothing is written there. After
+each edit the diagnostics must be those of a `torchperf check` without a cache; none may arrive for
+an older text after those for a newer one. The exit status is 1 if a check fails.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from typing_along.random_edits import texts_while_typed
 
 # The longest pause between two keys, in seconds: held keys, and a fast typist.
 LONGEST_PAUSE = 0.04
-# Edits that are kept before the file is put back as it was: a text that is broken stays so.
+# The share of edits that are kept; after others the file is restored, since broken text remains
+# broken.
 KEPT = 0.3
 EVERY = 50
 
 
 @dataclass
 class Tally:
-    """The counts of a run: the edits, the keys and findings, and what was wrong."""
+    """The counts of a run: the edits, the keys and findings, and the errors."""
 
     edits: int = 0
     keys: int = 0
@@ -85,7 +86,7 @@ def type_into(
     pause: float = LONGEST_PAUSE,
     aloud: bool = False,
 ) -> Tally:
-    """Type that many edits into the files, in turn; ``run`` runs what they are compared with.
+    """Type that many edits into the files, in turn; ``run`` runs the check to compare with.
 
     ``pause`` is the longest between two keys, in seconds.
     """

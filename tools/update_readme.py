@@ -52,12 +52,12 @@ def train(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float
 
 train(nn.Linear(64, 10), torch.randn(256, 64), torch.randint(0, 10, (256,)))
 """
-# What a run prints that another run, or another machine, prints otherwise.
+# Output that differs between runs or machines.
 CHANGING = re.compile(r"[\d.,]+ (?:s|ms|µs|ns)(?= in operations\])|(?<= in )[\d.]+ s on .*")
 
 
 def rules_table() -> str:
-    """Return every rule of our own: its code, linked to its page, its name, and what it reports."""
+    """Return each of our rules: its code, linked to its page, its name, and the problem."""
     rows = [
         f"| [{rule.code}](rules/{rule.path.name}) | {rule.name} | {_first_sentence(rule)} |"
         for rule in load_catalogue().rules
@@ -139,7 +139,7 @@ def confirm_output() -> str:
 
 
 def run_output() -> str:
-    """Return a training script, and what ``torchperf run`` prints for it."""
+    """Return a training script, and the output of ``torchperf run`` for it."""
     words = ["run", "train.py"]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(TRAINING, encoding="utf-8")

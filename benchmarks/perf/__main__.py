@@ -1,10 +1,10 @@
-"""Times what the linter and the counter cost.
+"""Measures the costs of the linter and the counter.
 
 python benchmarks/perf cold PATH...     flake8 with and without the plugin
 python benchmarks/perf check PATH       torchperf check against flake8 --select TPF
 python benchmarks/perf stages PATH...   CPU seconds of the linter by stage, and the slowest files
 python benchmarks/perf growth           time and memory over the size of generated programs
-python benchmarks/perf counter          what counting costs, against the same work uncounted
+python benchmarks/perf counter          the cost of counting, against the same work uncounted
 python benchmarks/perf server FILE...   from a key to its diagnostics in the language server
 """
 

@@ -1,7 +1,7 @@
 """`torchperf check`, with an empty and with a full cache, against flake8 --select TPF.
 
-Run it with the Python of an environment in which flake8-torchperf is installed. What each prints
-must be the same, byte for byte.
+Run it with the Python of an environment in which flake8-torchperf is installed. All outputs must be
+the same, byte for byte.
 """
 
 from __future__ import annotations

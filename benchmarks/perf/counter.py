@@ -1,9 +1,9 @@
 """The costs of counting, as ratios to the same work uncounted, all taken in one run.
 
-Rows are workloads; columns are the two levels of DispatchCounter and, for comparison, what torch
-itself offers: a TorchDispatchMode and a TorchFunctionMode that only add one. Each figure is the
-least processor time of several rounds, in which the columns take turns, so that a change of the
-machine's clock meets all of them. With --check the exit status is 1 where a limit is passed.
+Rows are workloads; columns are the two levels of DispatchCounter and, for comparison, torch's own
+means: a TorchDispatchMode and a TorchFunctionMode that only add one. Each figure is the least
+processor time of several rounds, in which the columns take turns, so that a change of the machine's
+clock affects all of them. With --check the exit status is 1 if a limit is exceeded.
 """
 
 from __future__ import annotations

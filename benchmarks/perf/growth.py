@@ -1,9 +1,9 @@
-"""The growth of time and memory with the size of what is linted, and what bounds each shape.
+"""The growth of time and memory with the size of the linted file, and what bounds each shape.
 
 Each shape is generated at a quarter, a half and its full size and linted by the plugin alone in a
-process of its own; "exponent" is the slope of log time over log size: 1 is in proportion, 2
-quadratic. "refused" is where Python's own parser gives up. Memory is the peak of a flake8 process
-with the plugin and with the plugin hidden.
+separate process; "exponent" is the slope of log time over log size: 1 is linear, 2 quadratic.
+"refused" means that Python's own parser gives up. Memory is the peak of a flake8 process with the
+plugin and with the plugin hidden.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _seconds(text: str) -> float | None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "measured.py")
         path.write_text(text)
-        # With this set, what goes wrong in the plugin raises.
+        # With this set, errors of the plugin are raised.
         environment = {**os.environ, "TORCHPERF_DEBUG": "1"}
         done = run([sys.executable, "-c", _TIMED, str(path)], environment=environment)
     measured = json.loads(done.output)

@@ -1,7 +1,7 @@
 """Runs a command in a new process, measures what it used, and prints the figures of several.
 
-Processor time is the figure to compare: other work on the machine changes it little. Wall-clock
-time stands beside it. A run in which a file was not analysed (TPF900) is no measurement.
+Compare the processor times: other work on the machine changes them little. Wall-clock time is shown
+as well. A run in which a file was not analysed (TPF900) does not count as a measurement.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 OURS, THEIRS = "flake8-torchperf", "torchfix"
-# What stands in the output where a plugin gave up: it took next to no time, and found nothing.
+# Output that contains this is from a plugin that gave up: it took almost no time and found nothing.
 GAVE_UP = b" TPF900 "
 # flake8's own exit statuses for "nothing found" and "something found".
 _FINE = (0, 1)
@@ -100,7 +100,7 @@ def one_core() -> None:
 
 
 def in_turn(ways: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, list[Run]]:
-    """Run each way so many times, one after the other, so that drift hits all alike."""
+    """Run each way ``rounds`` times, in turn, so that drift affects all of them equally."""
     taken: dict[str, list[Run]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():

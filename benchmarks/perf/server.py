@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 TOOLS = Path(__file__).resolve().parents[2] / "tools"
 TYPED = "total_loss"
-# Keys before the measurement: modules are read and kept.
+# The number of keys before the measurement, in which the server reads and caches modules.
 WARM = 10
 
 

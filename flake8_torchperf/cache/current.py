@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Current:
     """The contents and answers at one time; files are assumed not to change meanwhile.
 
-    A process that asks at several times passes the same ``stamped`` each time, which holds what was
-    read of files, with their stamps: only files that have changed are read again.
+    A long-lived process passes the same ``stamped`` each time. It holds the results of reading
+    files, with the files' stamps, so that only files that have changed are read again.
     """
 
     def __init__(self, stamped: dict[str, tuple[tuple[int, int], str]] | None = None) -> None:
@@ -64,7 +64,7 @@ class Current:
         return self._by_stamp(f"{path}{PROMISES}", path, read)
 
     def _by_stamp(self, key: str, path: str, read: Callable[[], str]) -> str:
-        """Return what was read of a file, which is read again once its stamp has changed."""
+        """Return the result of reading a file, which is read again if its stamp has changed."""
         if self._stamped is None:
             return read()
         now = stamp(path)
@@ -94,7 +94,7 @@ class Current:
 
 
 def parts_read(reads: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return by path, in order, the parts that were asked for; none if all of a path counts."""
+    """Return by path, in order, the parts that were requested; empty if the whole file counts."""
     parts: dict[str, list[str]] = {path: [] for path in sorted(reads) if PART not in path}
     for question in sorted(reads):
         path, separator, part = question.partition(PART)
@@ -109,7 +109,7 @@ def answer_read(reads: Mapping[str, str], path: str, parts: Sequence[str]) -> st
 
 
 def _parts_now(path: str) -> Parts | None:
-    """Return the module in a file by its parts; None if it can only be asked for whole."""
+    """Return the module in a file by its parts; None if it can't be split into parts."""
     data = read_bytes(path)
     try:
         return parts_of(decoded(data)) if isinstance(data, bytes) else None

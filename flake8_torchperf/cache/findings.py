@@ -33,7 +33,7 @@ def remembered(
 ) -> list[FindingRecord]:
     """Return the findings in ``lines``: recalled, or those of ``analyse``, which fills ``reads``.
 
-    A cache that can't be written is no reason not to lint: the log says so.
+    If the cache can't be written, the log says so and linting continues.
     """
     key = memory.key(filename, digest("".join(lines).encode("utf-8", "surrogatepass")))
     known = _findings(memory, key)

@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 # Parts of the package that no finding depends on.
 _NOT_LINTING = frozenset({"runtime", "__pycache__"})
 _CONTENT = (".py", ".json", ".toml", ".md")
-# Options that say where and whether to remember, and what is left out of it, not what is found.
+# Options that decide where and whether to cache and what to leave out, but not what is found.
 _NOT_ABOUT_FINDINGS = frozenset({"cache", "cache_folder", "baseline"})
 
 
 def conditions(options: Options, more: Iterable[str] = ()) -> str:
     """Return the digest of all that is the same for every file of a run.
 
-    ``more`` is what else the stored rows depend on. The linter counts by content and not by version
-    alone: a checkout that is being worked on has one version for a long time.
+    ``more`` lists other things that the stored rows depend on. The digest covers the linter's
+    content, not only its version: a checkout under development has one version for a long time.
     """
     chosen = [
         f"{field.name}={getattr(options, field.name)!r}"
@@ -60,13 +60,13 @@ def _linter() -> str:
             if name.endswith(_CONTENT):
                 path = os.path.join(folder, name)
                 parts += [os.path.relpath(path, package), digest(Path(path).read_bytes())]
-    # In a checkout the pages stand beside the package (see findings/catalogue.py).
+    # In a checkout the pages lie next to the package (see findings/catalogue.py).
     if not (package / "rules").is_dir():
         parts.append(_pages(package.parent / "rules"))
     return digest_of(parts)
 
 
-# What a folder of rules may hold beside its pages; not imported, see above.
+# A file that a folder of rules may hold besides its pages; not imported, see above.
 _CONVENTIONS = "conventions.toml"
 
 

@@ -1,9 +1,9 @@
-"""The memory of one run: a file's key in, the rows found for it before out, or nothing.
+"""The cache of one run: a file's key in, the rows that an earlier run found for it out, or nothing.
 
-A row is a tuple of texts and numbers; its owner decides what they mean. An entry also lists what
-was asked besides the file itself: which modules, for which of their parts, and the digests of the
-answers. It counts only while all answers are the same, and while the modules that were looked for
-in vain are still missing.
+A row is a tuple of texts and numbers; its owner decides what they mean. An entry also lists the
+questions that the run asked about other files: which modules, which of their parts, and the digests
+of the answers. The entry is valid only while all answers are the same, and while the modules that
+were not found are still missing.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from flake8_torchperf.cache.store import Store
 
 Row: TypeAlias = "tuple[str | int | float | None, ...]"
-# Path of a module that was looked for -> digest of what it held, "" where there was no file. A path
+# Path of a module that was looked for -> digest of its content, "" if there was no file. A path
 # that ends in a separator or in `WHOLE` stands for all modules below that folder, one that ends in
-# `PROMISES` for those of them that may hold a function that must not wait. Behind a path and `PART`
-# stands what it was asked for (see `project/answers.py`).
+# `PROMISES` for those of them that may hold a function that must not wait. A path, `PART` and a
+# name stand for one part of a module (see `project/answers.py`).
 Reads: TypeAlias = "Mapping[str, str]"
 
 _PARSES = "parses"
@@ -34,9 +34,9 @@ _PARSES = "parses"
 
 @dataclass(frozen=True)
 class Memory:
-    """Recalls and keeps rows in a store, for one run: files are taken not to change meanwhile.
+    """Recalls and stores rows, for one run: files are assumed not to change meanwhile.
 
-    ``conditions`` is the digest of what is the same for all files (`key.conditions`). It pickles.
+    ``conditions`` is the digest of the inputs that all files share (`key.conditions`). It pickles.
     """
 
     store: Store
@@ -48,8 +48,8 @@ class Memory:
     def key(self, given: str, content: str) -> str:
         """Return the key of a file, by its name as on the command line and the digest of its text.
 
-        The name counts, as given and in full, because folders make some code cold (tests) and tell
-        where imports lead: from where the file really is, if that is elsewhere.
+        The key covers the name as given and in full: folders make some code cold (tests) and
+        decide where imports lead. Imports start where a symbolic link points.
         """
         full = os.path.abspath(given)
         real = os.path.realpath(full) if os.path.islink(full) else ""
@@ -61,9 +61,9 @@ class Memory:
     def recall(self, key: str) -> list[Row] | None:
         """Return the rows cached under ``key``; None if an answer they depend on has changed.
 
-        Each file is compared by its content first. If that has changed, what was asked of the file
-        is asked again. If the answers are the same, the entry is written again with the new
-        contents, so that the next run need only compare those.
+        Each file is first compared by its content. If the content has changed, the questions about
+        the file are asked again. If the answers are the same, the entry is rewritten with the new
+        digests, so that the next run only compares contents.
         """
         entry = self.store.get(key)
         if not _is_entry(entry):
@@ -83,7 +83,7 @@ class Memory:
         return [tuple(row) for row in entry["rows"]]
 
     def keep(self, key: str, rows: Sequence[Row], reads: Reads) -> None:
-        """Store rows with what was read for them. Raises OSError if they can't be written."""
+        """Store rows with the files read for them. Raises OSError if they can't be written."""
         parts = parts_read(reads)
         prefix = os.path.commonprefix(list(parts))  # noqa: RUF071 - characters, to write them once
         kept = []
@@ -115,8 +115,8 @@ class Memory:
     def _packages_above(self, path: str) -> str:
         """Return a digit for each folder around a file, nearest first: 1 for a package, else 0.
 
-        Together with the path, these say the file's dotted name. They also say the name of the
-        package that it lies in where folders between are none.
+        The path and these digits give the file's dotted name, and the name of the package around it
+        even if folders between them are not packages.
         """
         folder = os.path.dirname(path)
         if folder == path:

@@ -1,4 +1,4 @@
-"""Where the cache is: what a person chose in, a folder out."""
+"""The place of the cache: the user's setting in, a folder out."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Entries on disk: a key and JSON in, the same JSON out, or nothing.
 
-Several processes may read and write at once: an entry is written beside its place and moved there
-in one step. What cannot be read, or is not what was written, is a miss. Entries are data: nothing
-in them is ever executed.
+Several processes may read and write at once: an entry is written to a temporary file and moved to
+its place in one step. An entry that can't be read, or is damaged, is a miss. Entries are data:
+nothing in them is ever executed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from flake8_torchperf.digest import digest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Some twenty-five times what all of transformers 5.23 needs.
+# About 25 times the size of the entries for all of transformers 5.23.
 LIMIT_BYTES = 256 * 1024 * 1024
 # After a sweep the cache is this full, so that the next entry does not call for another one.
 _KEPT_SHARE = 0.8
@@ -118,7 +118,7 @@ class Store:
         try:
             os.replace(half, path)
         except PermissionError:
-            # Windows keeps what another process has open, which found the same; else there is none.
+            # On Windows the rename fails while another process, which found the same, has it open.
             os.remove(half)
             if not os.path.exists(path):
                 raise
@@ -150,9 +150,9 @@ class Store:
                 total -= file.bytes
 
     def clear(self) -> Usage:
-        """Remove every entry, and nothing that is not ours; returns what was removed.
+        """Remove every entry, but no files of others; returns the usage that was removed.
 
-        Raises PermissionError for the first that cannot be, once all others are gone.
+        Raises PermissionError for the first entry that can't be removed, after removing all others.
         """
         files = list(self._files(abandoned_before=time.time()))
         left = [file.path for file in files if not _remove(file.path)]
@@ -197,5 +197,5 @@ def _remove(path: str) -> bool:
 
 
 def in_words(error: OSError) -> str:
-    """Describe what went wrong, and with which file."""
+    """Describe an error and name its file."""
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)

@@ -120,7 +120,7 @@ def _below_linted(manager: Manager, folder: str, name: str) -> bool:
 
 
 def settings() -> str:
-    """Return the options that decide what is found at all."""
+    """Return the options that change the findings."""
     ours = TorchPerfPlugin.options()
     return f"scope={ours.scope.name.lower()} confidence={ours.confidence}"
 
@@ -157,10 +157,10 @@ def _written_before(path: Path) -> Baseline:
 
 
 def write_baseline(manager: Manager, found: Sequence[Violation]) -> str:
-    """Write down the findings and return a message. Raises SystemExit if they can't be written.
+    """Write the findings and return a message. Raises SystemExit if they can't be written.
 
-    The entries of files that were not linted now, or could not be analysed, and those of codes that
-    were not selected, stay.
+    Entries remain if their file was not linted now or could not be analysed, or if their code was
+    not selected.
     """
     path = Path(manager.options.write_baseline)
     by_file: dict[str, list[FindingRecord]] = {}

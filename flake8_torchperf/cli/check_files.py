@@ -1,7 +1,7 @@
 """Lint one file, or many at once, with flake8's machinery: file names in, flake8's rows out.
 
-A row is what flake8's `FileChecker` makes of a finding: code, line, column, text, and the line in
-which a ``# noqa`` would silence it. In rows of ours, the values of `FindingRecord` follow.
+A row is the tuple that flake8's `FileChecker` makes of a finding: code, line, column, text, and the
+line in which a ``# noqa`` silences it. In our rows, the values of `FindingRecord` follow.
 
 Relied on, in flake8 6.0 to 7.5: the methods of `checker.FileChecker` that are overridden here.
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.history.finding_record import FindingRecord, Place
     from flake8_torchperf.options import Options
 
-# A file's name, its rows, and what flake8 counted in it.
+# A file's name, its rows, and flake8's counts for it.
 Result: TypeAlias = "tuple[str, list[Any], dict[str, int]]"
 
 STDIN = "-"
@@ -101,8 +101,8 @@ class Work:
 class FileChecker(checker.FileChecker):
     """flake8's `FileChecker`, without the steps that our findings do not need.
 
-    ``parses_all`` says that a file is parsed even if it can have no findings, since a file that
-    does not parse must not pass.
+    If ``parses_all``, a file is parsed even if it can have no findings, since a file that does not
+    parse must be reported.
     """
 
     parses_all = True
@@ -201,11 +201,11 @@ def content_of(filename: str) -> bytes | None:
         with open(filename, "rb") as file:
             return file.read()
     except OSError:
-        return None  # linted all the same: flake8 has a message for it
+        return None  # linted anyway: flake8 reports the problem
 
 
 def cannot_have_findings(data: bytes, filename: str) -> bool:
-    """True if a file with this content cannot have findings, whatever its encoding."""
+    """True if a file with this content cannot have findings in any encoding."""
     text = (data.decode("latin-1"),)
     if concerns(text, filename) or states_contracts(text):
         return False
@@ -221,7 +221,7 @@ def why_no_text(data: bytes) -> str:
     except (SyntaxError, UnicodeError) as error:
         return str(error)
     except LookupError:
-        pass  # flake8 can't read it either, and says so
+        pass  # flake8 can't read it either, and reports that
     return ""
 
 
@@ -236,7 +236,7 @@ def display_name(filename: str, options: argparse.Namespace) -> str:
 
 
 def place_of(row: Sequence[Any]) -> Place:
-    """Return what flake8 knows of a finding in one of its rows: line, column and text."""
+    """Return the line, column and text that flake8 has for a finding in one of its rows."""
     return (row[1], row[2], f"{row[0]} {row[3]}")
 
 
@@ -304,7 +304,7 @@ def _and_tidy(one: Callable[[str, Context], Done], filename: str, work: Context)
 
 def lint(filename: str, work: Work) -> tuple[Result, str]:
     """Lint one file and cache its rows; also returns why they could not be cached."""
-    # Of notebooks nothing is kept: what they hold depends on nbformat too.
+    # Notebooks are not cached: their Python source also depends on nbformat.
     keeps = work.memory is not None and not is_notebook(filename)
     before = content_of(filename) if keeps else None
     try:
@@ -322,7 +322,7 @@ def lint(filename: str, work: Work) -> tuple[Result, str]:
     if any(row[0] == INTERNAL_ERROR for row in rows):
         return result, ""  # of the moment, perhaps: too little stack or memory
     try:
-        # What a file imports may speak of torch one day.
+        # The files that a file imports may mention torch later.
         if not file.unconcerned:
             work.memory.keep(key(work.memory, filename, before, work.options), rows, file.reads)
         elif file.passed_over and not rows:
@@ -333,9 +333,9 @@ def lint(filename: str, work: Work) -> tuple[Result, str]:
 
 
 def _large_first(filenames: Sequence[str], jobs: int) -> list[str]:
-    """The files in their order, but first those at which one process would work on its own.
+    """Return the files in their order, but first those that would keep one process busy at the end.
 
-    The rest stays as it is, since findings are printed in that order as they come.
+    The others keep their order, since findings are printed in that order as they arrive.
     """
     sizes = {name: _size(name) for name in filenames}
     most = sum(sizes.values()) / (jobs * LARGE_SHARE)
@@ -343,7 +343,7 @@ def _large_first(filenames: Sequence[str], jobs: int) -> list[str]:
     return [*large, *(one for one in filenames if sizes[one] <= most)]
 
 
-# A file is large if it holds more than this part of what each process has to do.
+# A file is large if its size is more than 1 / LARGE_SHARE of the work of each process.
 LARGE_SHARE = 32
 
 
@@ -351,7 +351,7 @@ def _size(filename: str) -> int:
     try:
         return os.path.getsize(filename)
     except OSError:
-        return 0  # standard input, or what flake8 says it cannot read
+        return 0  # standard input, or a file that flake8 reports as unreadable
 
 
 # The files linted in this process.
@@ -359,7 +359,7 @@ _linted = itertools.count(1)
 # A full one takes as long as a few files, and finds a few hundred objects in hundreds of them.
 _FULL_COLLECTION_EVERY = 1000
 
-# What a process of the pool does, and with what: set once, when it starts.
+# The function that a process of the pool runs, and its settings: set once, when it starts.
 _work: list[tuple[Callable[[str, Any], Any], Work]] = []
 
 
@@ -379,10 +379,10 @@ def _pool(
 
 
 def _import_before(filenames: Sequence[str]) -> None:
-    """Import and read here what each forked process would otherwise load for itself.
+    """Load before forking what each process would otherwise load itself.
 
-    That is the interpreter, torch's table, and the words of the package that files are searched
-    for callers in. The other modules that a process reads take under 2 % of its time.
+    That is the interpreter, torch's table, and the words of the package's files, which are searched
+    for callers. The other modules that a process reads take under 2 % of its time.
     """
     from flake8_torchperf import linter  # noqa: F401
     from flake8_torchperf.findings import catalogue, report  # noqa: F401

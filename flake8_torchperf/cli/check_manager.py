@@ -1,4 +1,4 @@
-"""The files of one run through flake8's manager: those that nobody remembers are linted."""
+"""The files of one run through flake8's manager: files that are not in the cache are linted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class Manager(checker.Manager):
-    """flake8's, linting only the files whose findings nobody remembers."""
+    """flake8's manager, which lints only the files whose findings are not in the cache."""
 
     work: Work
     # Report each file as soon as those before it are done, and not all in the end.
@@ -51,13 +51,13 @@ class Manager(checker.Manager):
     interrupted = False
     # Is some file no text that Python can read?
     unread = False
-    # Report what a profile measured first, the dearest before all others.
+    # Report the findings with the highest measured cost first.
     by_cost = False
-    # Takes old findings out of a file's rows: the file, its rows, and what is known of ours.
+    # Removes old findings from rows; takes the file, its rows, and the records of our findings.
     leave_out: Callable[[str, list[Any], dict[Place, FindingRecord]], list[Any]] | None = None
     # Report each finding of a row by itself.
     apart = False
-    # Tells of a file's comments which silence none of its rows.
+    # Returns a row for each comment of a file that silences none of its rows.
     unused_noqa: Callable[[str, list[Any]], list[Any]] | None = None
 
     def __init__(
@@ -69,7 +69,7 @@ class Manager(checker.Manager):
         self._suppression = Suppression(self.options, style_guide)
 
     def start(self) -> None:
-        """Find the files, and say of which folders there are none."""
+        """Find the files, and print the folders that can't be listed."""
         self.notes: list[str] = []
         failed = _walking_aloud(super().start)
         self.notes += [f"{one.filename}: not looked into: {one.strerror}" for one in failed]
@@ -82,9 +82,9 @@ class Manager(checker.Manager):
                 self.notes.append(f"{path}: there is no Python file in it that is not excluded")
 
     def run(self) -> None:
-        """Recall what is known, and lint the rest, in parallel where that is more than one.
+        """Take findings from the cache and lint the other files, several of them in parallel.
 
-        Ctrl-C ends it with what is there by then.
+        After Ctrl-C, the findings so far are reported.
         """
         self.told: dict[str, dict[Place, FindingRecord]] = {}
         self._order = sorted(display_name(name, self.options) for name in self.filenames)
@@ -113,7 +113,7 @@ class Manager(checker.Manager):
             say_forgetful(problem)
 
     def _arrive(self, name: str, rows: Sequence[Any], counts: dict[str, int]) -> None:
-        """Keep of a file's rows what flake8 knows, and the rest apart; show them in their turn."""
+        """Split a file's rows into flake8's part and our records; show them in their turn."""
         found = (restored(row[FLAKE8S:]) for row in rows)
         self.told[name] = {one.place: one for one in found if one is not None}
         kept = [row[:FLAKE8S] for row in rows]
@@ -165,7 +165,7 @@ class Manager(checker.Manager):
             self._bar.show()
 
     def report(self) -> tuple[int, int]:
-        """Report what was not shown before; returns flake8's two counts."""
+        """Report the findings that were not shown yet; returns flake8's two counts."""
         if self.by_cost:
             return self._report_by_cost()
         if not self.at_once:
@@ -177,7 +177,7 @@ class Manager(checker.Manager):
         return self._shown
 
     def _report_by_cost(self) -> tuple[int, int]:
-        """Report the dearest findings first, those of which no profile tells last, as ever."""
+        """Report by falling cost; findings without a measurement come last, in the usual order."""
         rows = [
             (self._spent(name, row), name, row)
             for name, rows, _ in sorted(self.results, key=itemgetter(0))
@@ -200,7 +200,7 @@ class Manager(checker.Manager):
         return (0.0, 0, 0) if told is None else told.measured
 
     def told_of(self, error: Violation) -> FindingRecord | None:
-        """Return what is known of a finding that flake8 reports; None where it is not ours."""
+        """Return the record of a finding that flake8 reports; None if it is not ours."""
         place = (error.line_number, error.column_number - 1, f"{error.code} {error.text}")
         return self.told.get(error.filename, {}).get(place)
 
@@ -237,9 +237,9 @@ class Manager(checker.Manager):
 
 
 def _walking_aloud(find_files: Callable[[], None]) -> list[OSError]:
-    """Let flake8 find its files; returns which folders it could not list.
+    """Let flake8 find its files; returns the errors of folders that it could not list.
 
-    It leaves ``os.walk`` without an ``onerror``, so that such a folder is as good as empty.
+    flake8 calls ``os.walk`` without an ``onerror``, so it treats such a folder as empty.
     """
     failed: list[OSError] = []
     walk = os.walk
@@ -252,6 +252,6 @@ def _walking_aloud(find_files: Callable[[], None]) -> list[OSError]:
 
 
 def say_forgetful(problem: str) -> None:
-    """Say why nothing can be remembered, and what to do about it."""
+    """Print why nothing can be cached, and what to do about it."""
     advice = "name another folder with --cache-dir, or --no-cache"
     print(f"torchperf: check: findings can't be remembered: {problem}; {advice}", file=sys.stderr)

@@ -1,8 +1,8 @@
-"""flake8's options with our checker's alone: a command line in, plugins and options out.
+"""flake8's options and those of our checker only: a command line in, plugins and options out.
 
 Plugins are found and options parsed as flake8 does it, but only our checker is imported. Formatter
-plugins are still loaded: they decide the output, and one of them, Flake8-pyproject, where the
-configuration stands.
+plugins are still loaded: they decide the output, and one of them, Flake8-pyproject, decides which
+file holds the configuration.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class Face:
     """The differences between the commands that take flake8's options.
 
     ``add`` registers a command's own options. ``settle`` may change the parsed options before the
-    plugin gets them; it also takes the formats that flake8 has. Plugins that a repository's
-    configuration names, whose code flake8 runs, are left out unless ``local``. ``codes`` says that
-    the command selects by code, so a code that no rule has is a mistake.
+    plugin gets them; it also takes flake8's formats. Plugins that a repository's configuration
+    names, whose code flake8 runs, are left out unless ``local``. ``codes`` says that the command
+    selects by code, so a code that no rule has is an error.
     """
 
     program: str
@@ -122,7 +122,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(unsafe=False, suggested=False, verify=False, require_verified=False)
 
 
-# Folders with other people's code, beside those that flake8 leaves out by default.
+# Folders with third-party code, besides those that flake8 excludes by default.
 INSTALLED = (".venv", "venv", "node_modules", "site-packages")
 
 
@@ -143,7 +143,7 @@ def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
         options.extend_select = [*(options.extend_select or ()), UNUSED_NOQA]
     settle_format(options, formats)
     if tuple(options.exclude) == defaults.EXCLUDE:
-        # Who names such a folder wants it linted.
+        # A folder that the command line names is linted.
         named = {os.path.basename(os.path.abspath(path)) for path in options.filenames}
         options.exclude = [*options.exclude, *(name for name in INSTALLED if name not in named)]
     if options.write_baseline:

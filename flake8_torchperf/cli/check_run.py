@@ -1,13 +1,13 @@
-"""flake8's own run with our checker alone: a command line in, flake8's report out.
+"""flake8's own run with only our checker: a command line in, flake8's report out.
 
-Everything a person sees of flake8 stays flake8's: which files are linted, ``# noqa``, what is
-selected and ignored, the formats, the exit status. Left out is what only other checkers need, and
-the work on files that were linted before.
+flake8 still decides everything that a user sees: which files are linted, ``# noqa``, selected and
+ignored codes, the formats, the exit status. The run skips the steps that only other checkers need,
+and the files that were linted before.
 
 Relied on, in flake8 6.0 to 7.5: that `Application` makes its parts in ``make_*`` methods, and that
 `checker.Manager.run` leaves a name, rows and counts for each of ``filenames`` in ``results``.
-tests/cli/test_check.py holds the output against flake8's, tests/package/test_package.py against the
-oldest.
+tests/cli/test_check.py compares the output with flake8's, tests/package/test_package.py with that
+of the oldest flake8.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class CheckApplication(Application):
     _report: Gathered | None = None
     _handled: list[Violation] | None = None
     _old: OldFindings | None = None
-    # What goes to a baseline or into comments, where these are written.
+    # The findings to write to a baseline or into comments, if requested.
     _written: Findings | None = None
     # Is there a finding that got no comment?
     _left = False
@@ -88,17 +88,17 @@ class CheckApplication(Application):
         self.make_file_checker_manager(argv)
 
     def make_file_checker_manager(self, argv: Sequence[str]) -> None:
-        """Make the manager that leaves out what can be left out."""
+        """Make the manager that skips cached files and steps that our findings do not need."""
         assert self.guide is not None
         assert self.plugins is not None
         assert self.options is not None
         ours = TorchPerfPlugin.options()
         needs = Needs.of(self.options, self.formatter)
-        # What a row holds depends on these too.
+        # The contents of rows depend on these too.
         more = ("check", flake8.__version__, repr(needs), str(self.options.disable_noqa))
         memory = _memory(ours, more)
-        # One memory is enough: the plugin's own would hide from ours what was read for a file.
-        # Rows are remembered whole, and old findings are left out behind that.
+        # Only the manager caches: a cache in the plugin would hide which files were read.
+        # The cache holds all rows; old findings are left out afterwards.
         if ours.baseline is not None:
             from flake8_torchperf.cli.check_baseline import OldFindings
 
@@ -118,7 +118,7 @@ class CheckApplication(Application):
         self.file_checker_manager = manager
 
     def run_checks(self) -> None:
-        """Lint; standard input that is no text ends the run with one line."""
+        """Lint; standard input that is not text stops the run with a one-line error."""
         try:
             super().run_checks()
         except UnicodeDecodeError as error:
@@ -150,7 +150,7 @@ class CheckApplication(Application):
         return plain and not self.options.output_file and sys.stdout.isatty()
 
     def _run(self, argv: Sequence[str]) -> None:
-        """Run; Ctrl-C ends what it ends, with one line."""
+        """Run; Ctrl-C stops the run with one line."""
         try:
             super()._run(argv)  # type: ignore[misc]  # not among the types
         except KeyboardInterrupt:
@@ -162,9 +162,9 @@ class CheckApplication(Application):
             print("torchperf: check: interrupted; not all files were linted", file=sys.stderr)
 
     def exit_code(self) -> int:
-        """flake8's, and others for Ctrl-C and for files that could not be analysed.
+        """Return flake8's exit status, or another after Ctrl-C or if a file can't be analysed.
 
-        A baseline that was written is no failure.
+        Writing a baseline is not a failure.
         """
         assert self.options is not None
         if self._interrupted:
@@ -243,7 +243,7 @@ class CheckApplication(Application):
         return summary.summary(found)
 
     def _write(self, found: Sequence[Violation]) -> None:
-        """Write what was found into a baseline or into comments, and say so."""
+        """Write the findings into a baseline or into comments, and print what was written."""
         assert self.options is not None
         assert isinstance(self.file_checker_manager, Manager)
         if self.options.add_noqa:
@@ -260,9 +260,9 @@ class CheckApplication(Application):
             print(f"torchperf: check: {words}", file=sys.stderr)
 
     def report(self) -> None:
-        """Report, and tell on standard error which files could not be analysed.
+        """Report, and print on standard error which files could not be analysed.
 
-        ``--select TPF`` would pass over them: E902 and E999 are not among its codes.
+        ``--select TPF`` would hide them: E902 and E999 are not among its codes.
         """
         assert self.options is not None
         assert isinstance(self.file_checker_manager, Manager)
@@ -310,9 +310,10 @@ def read_options(
     look_at: Callable[[argparse.Namespace], None],
     face: Face = CHECK,
 ) -> tuple[Plugins, argparse.Namespace]:
-    """The plugins and options of a command line and the configuration; or the end, in one line.
+    """Return the plugins and options of a command line and the configuration.
 
-    ``look_at`` may object to the options with any of the exceptions that are told here.
+    Invalid ones stop the process with a one-line error; ``look_at`` may raise for the options any
+    of the exceptions that are handled here.
     """
     try:
         _check_here()
@@ -358,7 +359,7 @@ def check_places(options: argparse.Namespace) -> None:
 
 
 def _memory(options: Options, more: Sequence[str]) -> Memory | None:
-    """Return what is remembered; None if a person wants none or there is no place for it."""
+    """Return the cache; None if it is switched off or there is no folder for it."""
     if options.cache is False:
         return None
     store = Store(cache_folder(options.cache_folder))

@@ -1,6 +1,6 @@
 """The codes that a command line and flake8's configuration name: each must be one of ours.
 
-Codes of other plugins may stand in flake8's files, which `check` and `fix` share with flake8.
+flake8's files may contain codes of other plugins: `check` and `fix` share them with flake8.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DIGITS = str.maketrans("LIOSBZ", "110582")
 _PAGE = re.compile(r"(TPF\d{3})-(.+)\.md")
 # The words of a value as "a.py, b.py: TPF101": names, colons and codes.
 _WORDS = re.compile(r"[^\s,:]+|:")
-# Less alike than this, by difflib's ratio, is another plugin's code.
+# A code whose similarity (difflib's ratio) is below this is taken for another plugin's.
 _ALIKE = 0.65
 _LIKE_A_CODE = re.compile(r"[A-Za-z]+[0-9]+[A-Za-z0-9]*|[A-Z]+")
 
@@ -58,7 +58,7 @@ def check_configured(
 
 
 def _listed(where: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the codes that options list, each with what to call its option."""
+    """Yield the codes that options list, each with the name of its option."""
     for name in CODE_OPTIONS:
         value = values.get(name.replace("-", "_"))
         if not value:

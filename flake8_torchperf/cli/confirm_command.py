@@ -1,6 +1,6 @@
 """``torchperf confirm``: arguments in, verdicts on the screen, as JSON or as a page, a status out.
 
-Only a person who types it starts a run: the configuration says what is found, never that it runs.
+Only this command starts a run: the configuration decides the findings, but can't start one.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from flake8_torchperf.runtime.confirm.report import Judged, Session
 
 DEFAULT_SIZES = (16, 64, 256)
-# The least and the most that may be asked for: a day, and more memory than machines have. Beyond,
-# the system's own calls overflow, and so do numbers that are told.
+# The smallest and largest values: up to a day, and more memory than machines have. With larger
+# values the system's own calls overflow, and so do the numbers in reports.
 BOUNDS = {"timeout": (1, 86_400), "memory": (64, 2**24), "project": (1, 10**18)}
-# A probe this much larger than the largest is what the reasons extrapolate to.
+# The reasons extrapolate to a probe this many times the size of the largest one.
 PROJECTION = 1000
 STATUSES = """\
 exit status:
@@ -138,7 +138,7 @@ def _check_bounds(arguments: argparse.Namespace) -> None:
         if given is None:
             continue
         shown = f"{given:g}" if isinstance(given, float) else given
-        if not given >= least:  # nor is what is no number, nan
+        if not given >= least:  # also refuses nan
             raise OptionError(f"--{name}: {shown} is too small, give {least} or more")
         if given > most:
             raise OptionError(f"--{name}: {shown} is too large, give {most} or less")
@@ -174,7 +174,7 @@ def parse_inputs(text: str) -> dict[str, str]:
         if isinstance(call, ast.Call) and not call.args and all(k.arg for k in call.keywords):
             return {str(one.arg): ast.unparse(one.value) for one in call.keywords}
     except (SyntaxError, ValueError):
-        pass  # what follows says so
+        pass  # the code below reports it
     except (RecursionError, MemoryError) as error:
         raise OptionError("--inputs: the text is nested too deeply for Python's parser") from error
     raise OptionError(f'--inputs: {text!r} is not of the form "name=expression, ..."')

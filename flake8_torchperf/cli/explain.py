@@ -20,7 +20,7 @@ from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 if TYPE_CHECKING:
     import argparse
 
-# Codes that are no rules, and have no pages.
+# Codes that are not rules and have no pages.
 CODES = {
     INTERNAL_ERROR: {
         "code": INTERNAL_ERROR,
@@ -163,7 +163,7 @@ def _show(text: str, out: TextIO) -> None:
 
 
 def markdown(page: Documentation | Convention) -> str:
-    """Return a page as people read it, here and on the documentation's site."""
+    """Return a page as Markdown, for the terminal and for the documentation's site."""
     if isinstance(page, Convention):
         return _CONVENTION.format(row=page, evidence="\n".join(f"- {one}" for one in page.evidence))
     rule = page.rule

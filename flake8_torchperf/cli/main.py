@@ -1,7 +1,7 @@
 """The ``torchperf`` command: arguments in, an exit status out.
 
-Each command lives in a module of its own that offers ``add_command(commands)``; to add one, add
-its module to ``COMMANDS``. Such a module may import only what parsing its arguments needs, so that
+Each command has its own module with a function ``add_command(commands)``; to add a command, add its
+module to ``COMMANDS``. The module may import only what parsing its arguments needs, so that
 ``torchperf --help`` never imports torch.
 """
 
@@ -20,7 +20,7 @@ from flake8_torchperf import __version__
 from flake8_torchperf.cli.parser import Parser, complain, fail
 
 CHECK, FIX = "check", "fix"
-# What writing to standard output may end in, beside a reader that has gone.
+# Errors of writing to standard output, besides a closed pipe.
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 COMMANDS = (
     "flake8_torchperf.cli.check_command",
@@ -126,7 +126,7 @@ def build_parser() -> Parser:
 def save(option: str, path: Path, text: str) -> int:
     """Write a report to the file that an option names; returns the exit status.
 
-    What UTF-8 has no bytes for, above all a path that is not UTF-8 itself, is written escaped.
+    Text that UTF-8 can't encode, above all a path that is not UTF-8, is written escaped.
     """
     try:
         path.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,7 +1,7 @@
 """The parser of ``torchperf``'s command lines: arguments in, a namespace or one line of error out.
 
-argparse answers a mistake with the whole usage and a list of everything it knows. This one says in
-a single line what is unknown and what comes nearest.
+argparse answers an error with the whole usage and a list of all choices. This parser prints a
+single line with the unknown word and the nearest known one.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
-# What a shell reports for a command line that cannot be used; argparse exits with it too.
+# The exit status of shells, and of argparse, for an unusable command line.
 USAGE_ERROR = 2
-# What a shell reports for a program that Ctrl-C ended.
+# The exit status of shells for a program that Ctrl-C ended.
 INTERRUPTED = 130
-# As argparse tells an option from a value: -5 is a number, "-x y" a text.
+# argparse's distinction between an option and a value: -5 is a number, "-x y" a text.
 _LIKE_AN_OPTION = re.compile(r"-[^\s\d][^\s]*$")
 _ALL_THAT_FOLLOWS = (argparse.PARSER, argparse.REMAINDER)
-# Less alike than this, by difflib's ratio, is no slip of the fingers: --bogus is not --verbose.
+# A word whose similarity (difflib's ratio) is below this is not a typo: --bogus is not --verbose.
 _ALIKE = 0.65
 
 
@@ -41,7 +41,7 @@ class Parser(argparse.ArgumentParser):
         try:
             parsed, extra = super().parse_known_args(words, namespace)
         except _Unusable as problem:
-            # argparse looks for what is missing first, where a misspelt option may be the reason.
+            # argparse first reports missing arguments, which a misspelt option may have caused.
             for word in self._unknown_options(words):
                 self._reject(word)
             complain(self, str(problem))
@@ -101,7 +101,7 @@ def add_parser(
 
 
 def complain(parser: argparse.ArgumentParser, message: str) -> NoReturn:
-    """Say in one line what a parser cannot use, and leave with status 2."""
+    """Print in one line what a parser cannot use, and exit with status 2."""
     if "did you mean" not in message:
         message = f"{message}; {parser.prog} --help tells what can be used"
     parser.exit(USAGE_ERROR, f"{parser.prog}: {' '.join(message.split())}\n")
@@ -117,6 +117,6 @@ def near(word: str, known: Iterable[str]) -> str:
 
 
 def fail(problem: str) -> int:
-    """Say in one line what cannot be done; returns the exit status for it."""
+    """Print a problem in one line; returns the exit status for it."""
     print(f"torchperf: {' '.join(problem.split())}", file=sys.stderr)
     return USAGE_ERROR

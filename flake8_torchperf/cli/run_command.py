@@ -1,4 +1,4 @@
-"""``torchperf run``: a person's own script, module or tests under the counter, then the report.
+"""``torchperf run``: runs the user's script, module or tests with the counter, then reports.
 
 The command line goes in; the workload's exit status comes out. The report goes to stderr or a
 file, because stdout is the workload's own.
@@ -92,19 +92,19 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the workload, report, and leave with the workload's own exit status.
+    """Run the workload, report, and exit with the workload's own exit status.
 
-    Where the workload died of a signal, so does this process. What cannot be started is a usage
-    error (2): no torch, no such script, an option that cannot be used.
+    If a signal ended the workload, the same signal ends this process. A workload that can't be
+    started is a usage error (2): torch or the script is missing, or an option is invalid.
     """
     command = arguments.module or _found(arguments.script)
     problem = _problem(arguments, command)
     if problem:
         return fail(problem)
-    # Before the workload, which may run for hours. A run shows what heat only guesses, so it is
-    # held against the findings of every scope, unless somebody chose one.
+    # Checked before the workload, which may run for hours. A run measures what heat only infers, so
+    # it is compared with the findings of every scope, unless the user chose one.
     options = settings(arguments, "run", Options(scope=Level.COLD))
-    # Only now: what is below imports torch.
+    # Imported late, because these modules import torch.
     from flake8_torchperf.runtime.workload.launch import leave_like, run_workload
     from flake8_torchperf.runtime.workload.ranks.team import TeamError
 
@@ -150,7 +150,7 @@ def _report(
         return data, files
 
     merged = report(run)
-    # The workload may have run for hours: what cannot be written costs none of the other reports.
+    # The workload may have run for hours: a report that can't be written must not lose the others.
     saved = {
         option: max(
             save(

@@ -90,7 +90,7 @@ def _row(cost: _Cost) -> Row:
 
 
 def _link(anchor: str) -> str:
-    # What is no UTF-8 is escaped when the page is saved, in the anchor as in its link.
+    # Saving the page escapes text that is not UTF-8, in the anchor as in its link.
     return "#" + quote(anchor, errors="backslashreplace")
 
 
@@ -123,7 +123,7 @@ def _parts(statements: Statements, lines: Iterable[int], end: int) -> list[tuple
         if loose and first <= loose[-1][1] + 1:
             first = loose.pop()[0]
         loose.append((first, last))
-    # A function stands within another's lines where both hold such a line: once is enough.
+    # A line of a nested function is also a line of the outer one: show it once.
     inner = {
         one
         for one in functions

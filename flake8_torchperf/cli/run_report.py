@@ -36,7 +36,7 @@ _TITLES = (
 
 
 def print_report(data: Row, out: TextIO, *, metrics: bool = False) -> None:
-    """Print operations first and what matters most last, where a terminal still shows it."""
+    """Print operations first and the most important part last, where a terminal still shows it."""
     write = _writer(out)
     if metrics:
         write("torchperf run: operations", "bold")

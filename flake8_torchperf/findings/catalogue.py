@@ -39,9 +39,9 @@ _OURS = r"(?m)^name\s*=\s*flake8-torchperf\s*$"
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Every rule, by code; ``by_kind`` lists those that may object to a site, the first match wins.
+    """Every rule, by code; ``by_kind`` lists the rules for a kind of site: the first match wins.
 
-    ``called_functions`` are the qualified names of the calls that pages match: Call sites are
+    ``called_functions`` are the qualified names of the calls that pages match: call sites are
     recorded only for them. ``hot`` are the function-name globs that pages declare hot.
     """
 
@@ -51,12 +51,12 @@ class Catalogue:
     hot: tuple[str, ...]
 
     def kinds_when_cold(self) -> frozenset[SiteKind]:
-        """Return the kinds of sites that some rule objects to wherever they stand."""
+        """Return the kinds of sites that some rule reports in cold code as well."""
         return frozenset(
             kind
             for kind, pairs in self.by_kind.items()
             for _, match in pairs
-            # What is compiled or transformed is looked at in any case.
+            # Compiled and transformed code is examined in any case.
             if match.heat is Level.COLD and match.traits.isdisjoint(OWN_TRAITS)
         )
 
@@ -130,7 +130,7 @@ def pages_folder() -> Path:
 
 
 def _texts(folder: Path, *, pageless: bool = False) -> list[PageText]:
-    """Return the pages of a folder; unless ``pageless``, the folder must hold some."""
+    """Return the pages of a folder, which may be empty only if ``pageless``."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Rows of waits: the findings of one function, grouped if one wait follows straight after another.
+"""Rows of waits: groups findings of one function whose waits follow directly on each other.
 
 A wait straight after another is nearly free (H100, busy queue: 4,057 us for the first ``.item()``
 and 13 us for each that follows). A row holds only such waits. It ends where any work is queued, at
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 
 NON_BLOCKING = "non-blocking"
-# Ways to make text of a tensor that call ``Tensor.__format__``, which reads one of no dimensions.
+# Conversions to text that call ``Tensor.__format__``, which reads the number of a 0-d tensor.
 _FORMATS = ("f-string", "format")
-# The waits of a piece of code are counted from 0; these stand for no wait.
+# Leaders are indices of waits, from 0; these two stand for no wait.
 _NONE = -1
 _LEFT = -2
 
@@ -37,8 +37,8 @@ def in_rows(
 ) -> list[list[Raw]]:
     """Return the findings of one analysis as rows, mostly of one finding.
 
-    ``roots`` are the function or the statements that the findings stand in; ``queued`` holds the
-    identities of the operators that were seen to compute on tensors.
+    ``roots`` are the function or the statements that contain the findings; ``queued`` holds the
+    identities of the operators that compute on tensors.
     """
     alone = [[raw] for raw in raws]
     waits = {id(raw.site.node): i for i, raw in enumerate(raws) if _may_lead(raw)}
@@ -59,8 +59,8 @@ def in_rows(
 def _may_lead(raw: Raw) -> bool:
     """True if the wait leaves the device with no work on this stream.
 
-    A branch, a running total and a number passed to an operation have a remedy of their own, and so
-    have findings of a user's own pages: none of them is part of a row.
+    A row holds only findings with the same remedy. A branch, a running total, a number passed to
+    an operation and the findings of a user's own pages have remedies of their own.
     """
     site = raw.site
     if site.compiled or not raw.rule.own or raw.rule.family != HOST_READS:
@@ -76,7 +76,7 @@ def _may_lead(raw: Raw) -> bool:
 
 
 def _may_follow(site: JudgedSite) -> bool:
-    """True if the wait itself queues nothing: it reads a value that has been computed.
+    """True if the wait itself queues no work: it reads a value that is already computed.
 
     The text of a tensor with dimensions is computed on the device (torch/_tensor_str.py); the text
     of one without is its number.
@@ -88,7 +88,7 @@ def _may_follow(site: JudgedSite) -> bool:
 
 
 class _Walk:
-    """Goes through code in the order in which it runs, with the wait that leads the current row.
+    """Walks code in the order in which it runs, with the wait that leads the current row.
 
     Each method takes the leader before a piece of code and returns the one after it: `_NONE` if the
     device may have work again, `_LEFT` if control does not reach the end.
@@ -103,7 +103,7 @@ class _Walk:
         self._following = following
         self._queued = queued
         self._work = work
-        # The leader of each wait that follows one.
+        # Follower -> leader, both as indices of waits.
         self.led: dict[int, int] = {}
 
     def block(self, body: Sequence[ast.stmt], leader: int) -> int:
@@ -179,7 +179,7 @@ class _Walk:
 
     def _try(self, node: ast.Try, leader: int) -> int:
         tried = self.block(node.body, leader)
-        # An exception may come before or after anything in the body.
+        # An exception may be raised at any point of the body.
         caught = leader if tried == leader else _NONE
         sides = [tried if tried == _LEFT else self.block(node.orelse, tried)]
         sides += [self.block(handler.body, caught) for handler in node.handlers]

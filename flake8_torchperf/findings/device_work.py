@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.knowledge.table import Op
 
-# Builtins that run unknown code: generators, loaders, strings.
+# Builtins that may run unknown code: generators, loaders, source text.
 _RUNNING = frozenset((
     "__import__", "aiter", "anext", "breakpoint", "compile", "eval", "exec", "filter", "input",
     "iter", "map", "next",
@@ -34,7 +34,7 @@ _HOST_BUILTINS = frozenset((
     "abs", "bool", "complex", "divmod", "float", "format", "hash", "id", "int", "isinstance", "len",
     "repr", "round", "str", "type",
 ))  # fmt: skip
-# Builtins that read a tensor they are given.
+# Builtins that read the number of a tensor argument.
 _READERS = frozenset(("float", "int", "bool", "complex"))
 # Modules that work on the host.
 _HOST_MODULES = frozenset((
@@ -43,7 +43,7 @@ _HOST_MODULES = frozenset((
 ))  # fmt: skip
 # Letters of the torch table (see `table.Op`): views, and reads of an element, which queue nothing.
 _IDLE_FLAGS = frozenset("vdh")
-# Methods without such a letter that queue nothing either, and operations with one that may copy.
+# Methods without those letters that queue nothing either, and operations with them that may copy.
 _IDLE = frozenset(("detach_", "requires_grad_", "tolist"))
 _COPYING = frozenset(("as_tensor", "contiguous", "reshape", "to"))
 # Methods of lists, dicts and text; `update` and `decode` are those of metrics and models too.
@@ -56,7 +56,7 @@ _CONTAINER_METHODS = frozenset((
 _TELLING_METHODS = LOGGING_METHODS | {"named_parameters", "parameters", "write"}
 # Methods that start work, whatever their arguments.
 _STARTING = frozenset(("backward", "forward", "generate", "manual_backward", "step"))
-# The last word of a name that counts, names or configures something.
+# The last word of names for counts, labels and configuration, which lie on the host.
 _HOST_NAME = re.compile(
     r"(?:.*_)?(?:args|cfg|config|epoch|epochs|i|idx|it|iter|iteration|iters|key|lr|message|mode|msg"
     r"|name|opt|param_groups|path|phase|prefix|rank|start_time|step|steps|tag|time|title)"
@@ -66,21 +66,21 @@ _TORCH = ("torch.", "F.")
 
 
 class Work:
-    """The names of one function or module that lie on the host, for judging its calls."""
+    """Judges the calls of one function or module by its names whose values lie on the host."""
 
     __slots__ = ("_on_host", "_reads", "_told")
 
     def __init__(self, roots: Sequence[ast.AST], reads: Collection[int]) -> None:
         self._reads = reads
         self._on_host: set[str] = set()
-        # Names of values that were read before, which lie on the host.
+        # Names of values that were read before, and so lie on the host.
         self._told: set[str] = set()
         self._note_names(roots)
 
     def given_by(self, call: ast.Call, *, thrown_away: bool) -> bool:
         """True if a call may give the device work.
 
-        ``thrown_away`` says that its result is not used.
+        ``thrown_away`` is True if nothing uses the result.
         """
         name = _name(call.func)
         known = _is_idle(call.func)
@@ -123,7 +123,7 @@ class Work:
             case ast.Subscript(value=owner):
                 return self._lies_on_host(owner)
             case ast.IfExp(body=body, orelse=other):
-                # `a if isinstance(a, float) else a.item()`: what is no number is made one.
+                # `a if isinstance(a, float) else a.item()` gives a number either way.
                 return self._lies_on_host(body) or self._lies_on_host(other)
             case ast.keyword() | ast.expr():
                 return all(map(self._lies_on_host, children(node)))
@@ -156,7 +156,7 @@ class Work:
 
 
 def _is_idle(func: ast.expr) -> bool | None:
-    """True for a call known to queue nothing, False for one of torch that may; None if unknown."""
+    """True if a call queues nothing, False if it is torch's and may; None if it is unknown."""
     if isinstance(func, ast.Name):
         idle = func.id in PLAIN_BUILTINS or _idle(load().function(f"torch.{func.id}"))
         return True if idle else None

@@ -30,7 +30,7 @@ SECTIONS = (
     "When to ignore it",
     "References",
 )
-# A page that names fixes shows here what each of them makes of an example.
+# The section in which a page shows the code before and after each of its fixes.
 FIXES = "Fixes"
 # A repository's own page documents a house rule, which need not be about speed or cite sources.
 REPOSITORY_SECTIONS = ("What it does", "Bad", "Good")
@@ -58,8 +58,8 @@ SHOWS = ("line", "use")
 EVIDENCE_KEYS = ("counter", "law", "at_least", "good_at_most", "needs", "shows")
 EXAMPLE_KEYS = ("call", "inputs", "setup", "host")
 FIX_KEYS = ("changes", "allows", "call", "inputs", "setup", "left")
-# The changes that a fix may make if it is not safe, as words of its `allows`. rules/README.md
-# explains them, and `fix --verify` holds the fix to them.
+# The words of `allows`: the changes that a fix may make if it is not safe. rules/README.md
+# explains them, and `fix --verify` checks that a fix makes no others.
 ALLOWANCES = frozenset(
     {
         "tensor-for-number", "tensor-for-list", "dtype", "other-error",

@@ -9,7 +9,7 @@ import re
 from keyword import iskeyword
 
 _CHARACTERS = r"[\w.*?\[\]!-]+"
-# Each of them can stand for a letter: one of several, any one, any number.
+# Wildcards, each of which can match one letter: a set, any character, any number of characters.
 _WILD = r"\[!?\]?[^\]]*\]|[*?]"
 
 

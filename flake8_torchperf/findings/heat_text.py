@@ -27,11 +27,11 @@ class Place(NamedTuple):
         return self.words.replace("{name}", self.name)
 
 
-# The characters that the path from code that must not wait may take, and how many fewer each time
-# that a message has no room for it.
+# The most characters for the path of calls from code that must not wait, and by how many they are
+# reduced each time that the message is too long.
 LONGEST_WAY = 72
 LESS_WAY = 7
-# The same where a message has no room for a name.
+# Shorter words, for a message that has no room for a name.
 BRIEF = {
     Cause.CALLED: "called at line {line}",
     Cause.CALLED_IN_LOOP: "loop at line {line}",
@@ -39,7 +39,7 @@ BRIEF = {
 
 
 def place(site: JudgedSite, *, brief: int = 0) -> Place:
-    """Return words for the cause of a site's heat; the higher ``brief``, the fewer words."""
+    """Return words for the cause of a site's heat; a higher ``brief`` gives fewer words."""
     heat = site.heat
     if heat.cause is Cause.CONTRACT:
         return Place(_way(heat, getattr(site.node, "lineno", 0), LONGEST_WAY - LESS_WAY * brief))
@@ -65,7 +65,7 @@ def _way(heat: Heat, line: int, room: int) -> str:
 
 
 def _ways(heat: Heat) -> Iterator[tuple[str, list[str]]]:
-    """Yield the path in ever fewer words: its middle calls are dropped first, then names cut."""
+    """Yield ever shorter forms of the path: middle calls are dropped first, then names are cut."""
     names = heat.name.split(" -> ") if heat.name else []
     yield heat.caller, names
     for kept in range(len(names) - 1, 0, -1):
@@ -105,7 +105,7 @@ def row_of(heat: Heat) -> str:
 
 
 def hidden_by(heat: Heat) -> str:
-    """Return the reason that only scope "all" reports a cold place: "convention log-writers"."""
+    """Return why only scope "all" reports a cold place: "convention log-writers"."""
     if heat.hidden_by is Cause.NOTHING:
         return (
             f"nothing shows how often {heat.name} runs" if heat.name else "nothing shows how often"
@@ -114,7 +114,7 @@ def hidden_by(heat: Heat) -> str:
 
 
 def reason_for(heat: Heat) -> str:
-    """Return the reason that a function runs as often as it does: "called by `fit` at line 9"."""
+    """Return why a function runs as often as it does: "called by `fit` at line 9"."""
     return _named(heat.cause, heat).text
 
 

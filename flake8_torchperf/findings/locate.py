@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.site import JudgedSite, Loop
     from flake8_torchperf.syntax.positions import Snippet
 
-# Longer sources of what a loop iterates are left out of messages.
+# Messages leave out a loop's iterable if its source text is longer than this.
 MAX_OVER = 40
 
 

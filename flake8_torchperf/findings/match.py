@@ -25,20 +25,20 @@ _SCOPE_LEVEL = {"loop": Level.LOOP, "hot": Level.HOT}
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """A site and the rule that objects to it; not yet placed in the file or worded."""
+    """A site and the rule that objects to it, without position or message yet."""
 
     rule: Rule
     site: JudgedSite
 
 
 def find(sites: Iterable[JudgedSite], catalogue: Catalogue, scope: Level) -> list[Raw]:
-    """Return the findings among ``sites``, in their order, one for each cause.
+    """Return the findings among ``sites``, in their order, one for each node.
 
     ``scope`` is the coldest level to report: LOOP for ``--torchperf-scope=loop``, HOT for "hot",
     COLD for "all". Of several sites on one node the rule of the highest priority reports; a finding
     on a node that another finding covers is dropped.
     """
-    best: dict[int, Raw] = {}  # by identity: two equal expressions are two causes
+    best: dict[int, Raw] = {}  # by identity of the node: equal expressions are reported separately
     for site in sites:
         rule = rule_for(site, catalogue, scope)
         if rule is None:
@@ -59,7 +59,7 @@ def rule_for(site: JudgedSite, catalogue: Catalogue, scope: Level) -> Rule | Non
 
 
 def matches(site: JudgedSite, match: Match) -> bool:
-    """True if every condition of ``match`` but heat holds for ``site``."""
+    """True if every condition of ``match``, except its heat, holds for ``site``."""
     return (
         site.kind is match.kind
         and _operation_matches(site.operation, match)
@@ -81,14 +81,14 @@ def chain_ends_with(chain: tuple[str, ...], steps: tuple[ChainStep, ...]) -> boo
 
 
 def _hot_enough(site: JudgedSite, rule: Rule, match: Match, scope: Level) -> bool:
-    """True if the site is hot enough: for the user's scope, and for the match or else the rule.
+    """True if the site is hot enough for the user's scope and for the match, or else the rule.
 
     A rule whose scope is "all" is reported only if the user asks for everything.
     """
     if match.heat is not None and match.heat is not Level.COLD:
         return site.heat.level >= max(match.heat, scope)
     if match.heat is Level.COLD:
-        # Wrong in cold code as well; only the quietest start (loops only) leaves it out.
+        # Wrong in cold code as well; only scope "loop" leaves it out.
         return scope is not Level.LOOP or site.heat.level is Level.LOOP
     if scope is Level.COLD:
         return True
@@ -109,7 +109,7 @@ def _operand_matches(site: JudgedSite, match: Match) -> bool:
         return True
     tensor = tensor_of(site.operand) if site.operand is not None else None
     if tensor is None:
-        # Nothing contradicts "not on the host" then, but nothing shows the rest.
+        # Without a tensor nothing contradicts "not on the host", but nothing shows chain and dtype.
         return not (match.chain or match.dtype)
     return (
         match.dtype in ("", tensor.dtype)
@@ -119,7 +119,7 @@ def _operand_matches(site: JudgedSite, match: Match) -> bool:
 
 
 def _outranks(challenger: Raw, holder: Raw) -> bool:
-    """True if ``challenger`` takes the node from ``holder``; the holder keeps it in a tie."""
+    """True if ``challenger`` replaces ``holder`` on a node; ``holder`` stays in a tie."""
     return challenger.rule.priority > holder.rule.priority
 
 

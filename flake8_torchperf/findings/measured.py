@@ -1,7 +1,7 @@
 """Applies a profile to the sites of a function: measured heat replaces inferred heat.
 
-A profile outweighs all inference, but not the user's word. A site is dropped if the device shows
-that it does not wait.
+A profile outweighs all inference, but not what the user declares. A site is dropped if the device
+showed that it does not wait.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.heat import Heat, Measured
     from flake8_torchperf.judgement.site import JudgedSite
 
-# Evidence that is a wait for the device, whatever else it is. A copy to the device is none: one
-# that does not wait is a copy all the same.
+# Counters of evidence that always include a wait for the device. Copies to the device are not
+# among them: a copy that does not wait is counted as well.
 WAITING_COUNTS = frozenset(
     {"host_reads", "dynamic_shapes", "transfers", "synchronisations", "device_syncs"}
 )
@@ -38,7 +38,7 @@ def as_measured(
     for site in result.sites:
         told = at(getattr(site.node, "lineno", 0))
         if told is None or site.compiled or site.heat.cause in SAID:
-            sites.append(site)  # compiled code runs without its lines being seen
+            sites.append(site)  # no profile sees the lines of compiled code
             continue
         heat = _heat(site, told, catalogue)
         if heat is not None:
@@ -66,7 +66,7 @@ def _heat(site: JudgedSite, told: Measured, catalogue: Catalogue) -> Heat | None
 
 
 def _waits(spec: EvidenceSpec | None, told: Measured) -> bool:
-    """True if the site is a wait, and one that the run could measure."""
+    """True if the rule's evidence is a wait that the run could measure."""
     if spec is None or spec.counter not in WAITING_COUNTS:
         return False
     return told.is_witnessed or spec.needs != "cuda"

@@ -1,7 +1,7 @@
 """Words the message of a finding, from a rule's template, a site and its source.
 
 A message says what happens, how often, and what to write instead, in at most `LONGEST` characters.
-The words of a rule's page stand in full; expressions and names from the source are cut to fit.
+The words of a rule's page are never cut; expressions and names from the source are cut to fit.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ if TYPE_CHECKING:
     from flake8_torchperf.syntax.positions import Snippet
 
 LONGEST = 140
-# A message longer than this cuts expressions, yet to no less than what is easily recognised.
+# In a message longer than this, expressions are cut, but not below `USUAL_EXPRESSION` characters.
 AIM = 100
 LONGEST_EXPRESSION = 60
 USUAL_EXPRESSION = 32
-# Before an expression is cut to less than this, the words around it are shortened.
+# The words around an expression are shortened before the expression is cut below this length.
 SHORTEST_EXPRESSION = 12
 # The end of the message of a finding that a safe fix rewrites; room is reserved for it.
 FIXABLE = " [fix]"
-# The number of times that a message is tried in fewer words.
+# How often a message is shortened to fewer words before its expressions are cut further.
 BRIEFEST = 5
 _GAP = "..."
 
-# Stands in the message of a finding that leads a row for the words about the others; no printable
-# text holds it.
+# A placeholder in the message that leads a row, for the words about the other findings. It is not
+# printable, so no message contains it otherwise.
 MORE = "\0"
-# Advice for reads that follow one another, for copies, and for texts.
+# Advice for a whole row of reads, of copies, and of reads for text.
 READ_TOGETHER = "stack them for one .tolist()"
 COPY_TOGETHER = "copy them as one tensor"
 FORMAT_TOGETHER = "format after the loop"
-# The family of rules about reads on the host; the trait of a site whose value is only logged, and
-# the advice for it.
+# The family of rules about host reads; the trait of a site whose value is only logged, and the
+# advice for that site.
 HOST_READS = "host reads"
 LOGGED = "logged"
 LOG_SELDOM = "log every n steps, or collect and log once"
 
-# The fields that are cut if a message would be too long.
+# The fields that are cut if a message is too long.
 _FROM_SOURCE = ("expression", "operand", "name", "function", "over")
 
 
@@ -56,9 +56,9 @@ def format_message(
 ) -> str:
     """Return the one-line message of ``rule`` for ``site``, without its code.
 
-    The words of a user's page may exceed the room of a message; the source then still gets
+    The words of a user's page may be longer than a message should be; expressions then still get
     `USUAL_EXPRESSION` characters. ``others`` are the rest of the row that the site leads; `MORE`
-    stands in the message for how many of them are reported with it.
+    in the message stands for how many of them are reported with it.
     """
     shortest = SHORTEST_EXPRESSION if rule.own else USUAL_EXPRESSION
     advice = rule.advice(site.operation, site.traits)
@@ -118,7 +118,7 @@ def _longest(template: str, values: Mapping[str, str]) -> int:
 
 
 def _share(room: int, lengths: Sequence[int]) -> int:
-    """Return the length that each text may have; a shorter one leaves its room to the others."""
+    """Return the length that each text may have; shorter texts leave their room to the others."""
     for index, length in enumerate(lengths):
         share = room // (len(lengths) - index)
         if length > share:
@@ -142,7 +142,7 @@ def _compiled(template: str, values: Mapping[str, str], shortest: int) -> str:
 
 
 def leading(lead: str, lines: Sequence[int]) -> str:
-    """Return the message of a finding that also stands for those in these lines."""
+    """Return the message of a finding that also reports the findings in these lines."""
     if len(lines) == 1:
         more = f", and 1 more wait at line {lines[0]}"
     else:
@@ -151,7 +151,7 @@ def leading(lead: str, lines: Sequence[int]) -> str:
 
 
 def _room_for(others: Sequence[JudgedSite]) -> str:
-    """Return words as long as the longest that can name some of these sites."""
+    """Return the longest text that can take the place of `MORE` for these sites."""
     if not others:
         return ""
     last = max(getattr(site.node, "end_lineno", 0) for site in others)
@@ -197,7 +197,7 @@ def shorten(text: str, longest: int = LONGEST_EXPRESSION) -> str:
 
 
 def _loop(site: JudgedSite, told: Place) -> str:
-    """Return words for the innermost loop; without one, those for the heat of the place."""
+    """Return words for the innermost loop, or for the heat of the place if there is no loop."""
     if not site.loops:
         return told.words
     loop = site.loops[-1]

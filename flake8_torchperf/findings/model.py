@@ -29,7 +29,7 @@ class Edit:
     name: str = ""
 
     def of(self, safety: str, name: str) -> Edit:
-        """Return the same edit, as made by a fix of this safety and name."""
+        """Return the same edit with the safety and name of its fix."""
         return replace(self, safety=safety, name=name)
 
 
@@ -39,11 +39,11 @@ class Finding:
 
     ``message`` is one printable line without the code. The place is that of the reported
     expression: lines count from 1, columns from 0 and in characters (flake8 prints them from 1),
-    and ``end_column`` is the first one after it. ``rule`` is the page that objects; ``site`` is the
-    evidence of the interpreter, with the operand's value and the reason that it is known to be a
-    tensor. Findings with the same ``row`` wait straight after each other: ``lead`` is the message
-    of one that also stands for those after it, with `MORE` for their number. ``edits`` are the
-    changes that fixes offer, safest first.
+    and ``end_column`` is the first column after the expression. ``rule`` is the page that objects;
+    ``site`` is the interpreter's evidence, with the operand's value and the reason to believe that
+    it is a tensor. The waits of findings with the same ``row`` follow directly on each other:
+    ``lead`` is the message of a finding that also reports the later ones of its row, with `MORE`
+    for their number. ``edits`` are the changes that fixes offer, safest first.
     """
 
     code: str
@@ -59,6 +59,6 @@ class Finding:
     edits: tuple[Edit, ...] = ()
 
     def offering(self, edits: tuple[Edit, ...], mark: str) -> Finding:
-        """Return the finding with the edits of fixes, and their mark in the message."""
+        """Return the finding with the edits of fixes, and ``mark`` appended to its messages."""
         lead = self.lead + mark if self.lead else ""
         return replace(self, edits=edits, message=self.message + mark, lead=lead)

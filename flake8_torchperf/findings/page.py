@@ -84,7 +84,7 @@ class PageError(CatalogueError):
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """Return ``"; did you mean 'x'?"`` for the known word closest to ``word``, or list them all."""
-    import difflib  # only where a mistake is reported: linting never pays for it
+    import difflib  # needed only to report a mistake
 
     names = list(known)
     close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
@@ -152,7 +152,7 @@ class PageText:
 def read_text(path: Path) -> str:
     """Return the page's text; raise PageError if the file cannot be read."""
     try:
-        with open(path, encoding="utf-8-sig") as file:  # editors on Windows add a mark
+        with open(path, encoding="utf-8-sig") as file:  # editors on Windows add a byte order mark
             return file.read()
     except UnicodeDecodeError:
         raise PageError(path, 1, "not UTF-8 text; save the page as UTF-8") from None

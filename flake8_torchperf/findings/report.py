@@ -1,4 +1,4 @@
-"""Turns the sites of one analysis result into findings: matched, located, worded."""
+"""Turns the sites of one analysis result into findings with positions and messages."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def report(
 def _logging(
     raws: list[Raw], snippet: Snippet, options: Options, qualify: Callable[[ast.expr], str]
 ) -> list[Raw]:
-    """Return the findings, with a trait on reads that are only logged, or without those reads."""
+    """Return the findings, with a trait on reads that are only logged, or without such reads."""
     if not any(raw.rule.family == HOST_READS for raw in raws):
         return raws
     found = logged(snippet.nodes, qualify)
@@ -72,7 +72,7 @@ def _logging(
 
 
 def _told(site: JudgedSite, scope: Level) -> bool:
-    """False for a call of a helper at scope "all", which reports the wait in the helper itself."""
+    """True unless the site calls a helper at scope "all", which reports the helper's own wait."""
     return scope is not Level.COLD or IN_HELPER not in site.traits
 
 
@@ -84,7 +84,7 @@ def _believed(site: JudgedSite, needed: Strength) -> bool:
 
 # A loop with more operations per parameter than this is an update rule, not a lone operation.
 MAX_OPERATIONS = 2
-# Places that wait for the value of one tensor.
+# Kinds of sites that wait for the value of one tensor.
 _WAITS = frozenset((
     SiteKind.HOST_READ, SiteKind.HOST_REDUCTION, SiteKind.HOST_COMPARISON, SiteKind.FORMAT,
     SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.NUMBER_USE,
@@ -94,9 +94,9 @@ _WAITS = frozenset((
 def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
     """Return the findings without operations per parameter that belong to longer loops.
 
-    Such operations are reported only if their loop runs one or two of them. Each expression has one
-    finding: if a wait is part of the operation, or the operation part of a wait, only the wait is
-    reported. Of nested operations only the outermost is.
+    An operation per parameter is reported only if its loop runs at most `MAX_OPERATIONS` of them.
+    Each expression has one finding: if an operation contains a wait, or a wait contains the
+    operation, only the wait is reported. Of nested operations only the outermost is reported.
     """
     kept = list(raws)
     operations = [raw for raw in kept if raw.site.kind is SiteKind.PARAMETER_LOOP]
@@ -119,7 +119,7 @@ def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
 def _row(row: list[Raw], snippet: Snippet, catalogue: Catalogue, options: Options) -> list[Finding]:
     """Return a finding for each wait of a row, in the order of the file.
 
-    Each also has the message for the case that it leads the part of the row that is reported.
+    Each finding also has a second message, used if it is the first of its row to be reported.
     """
     if len(row) == 1:
         return [_finding(row[0], locate(row[0].site, snippet), snippet, catalogue, options)]

@@ -74,7 +74,7 @@ class Rule:
 
     @property
     def address(self) -> str:
-        """The URL of its page: on the documentation's site, or of a repository's own file."""
+        """The URL of the rule's page: on the documentation's site, or a repository's own file."""
         return f"{SITE}rules/{self.path.stem}.html" if self.own else self.path.resolve().as_uri()
 
     def advice(self, operation: str, traits: Collection[str] = ()) -> str:

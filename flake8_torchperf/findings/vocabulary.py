@@ -1,6 +1,6 @@
-"""The words that a rule page may use for sites, beside the keys that `page` checks.
+"""The traits and globs that a rule page may use; `page` checks its keys.
 
-Operations are not checked: most are names of torch's, and there is no list of the rest.
+Operations are not checked: most are names of torch, and there is no list of the rest.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from flake8_torchperf.torch_compile.regions import SWITCHES
 if TYPE_CHECKING:
     from flake8_torchperf.findings.rule import Rule
 
-# Every trait that the interpreter gives a site; tests/lint/test_pages_errors.py looks through it.
+# Every trait that the interpreter gives a site; tests/lint/test_pages_errors.py checks the list.
 _OF_COPIES = ("to-device", "to-host", "non-blocking", "pinned", "pageable", "kept", "scalar",
               "varying", "from-factory", "from-numpy", "from-python", "host-only",
               "as-another", "by-stated", "device-object")  # fmt: skip

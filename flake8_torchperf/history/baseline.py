@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 VERSION = 1
 MARK = "torchperf-baseline"
-# A file that could not be analysed is no finding to get used to.
+# The code of files that could not be analysed, which a baseline never accepts.
 NEVER = "TPF900"
-# As large a file is none that we have written: a million findings take less.
+# A larger file was not written by us: a million findings take less.
 MAX_BYTES = 256 * 1024 * 1024
 
-# Code, function and source text without what a formatter changes.
+# Code, function and source text, without anything that a formatter changes.
 Key: TypeAlias = "tuple[str, str, str]"
 
 
@@ -66,8 +66,8 @@ class Entry:
 class Baseline:
     """The findings that were there before.
 
-    ``files`` maps paths as seen from the baseline's own ``folder``, with slashes, to entries.
-    ``settings`` are the options that decided what was found.
+    ``files`` maps paths relative to the baseline's own ``folder``, with slashes, to entries.
+    ``settings`` are the options that the findings depended on.
     """
 
     folder: str
@@ -96,8 +96,8 @@ def known_before(
 ) -> tuple[frozenset[int], Counter[Key]]:
     """Return the indices of the findings that the baseline knows, and its unmatched entries.
 
-    Of findings that look alike, as many as before are known, from the top. Those that a comment may
-    silence come last, since nobody sees them anyway.
+    Of findings with the same key, the baseline knows as many as it lists, from the top of the file.
+    Findings that a comment may silence come last, since they are not reported anyway.
     """
     left = Counter(allowed)
     known: set[int] = set()

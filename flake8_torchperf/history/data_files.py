@@ -23,8 +23,8 @@ class DataFileError(ValueError):
 class Kind:
     """One kind of file.
 
-    ``name`` is what messages call it, ``mark`` the key that holds its version, ``made_by`` what
-    writes one. A file of more than ``max_bytes`` is none that we have written.
+    ``name`` is its name in messages, ``mark`` the key that holds its version, ``made_by`` the
+    command that writes one. A file of more than ``max_bytes`` was not written by us.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Kind:
         return f"restore it, or remove it and write it with {self.made_by}"
 
     def wrong(self, path: Path, problem: str) -> DataFileError:
-        """Return the error for a file that is none of this kind."""
+        """Return the error for a file that is not of this kind."""
         return self.error(f"{path} is no {self.name}: {problem}; {self.advice}")
 
 
@@ -91,7 +91,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def relative(filename: str, folder: str) -> str:
-    """Return a path as seen from a folder, with slashes; in full if there is no way between."""
+    """Return a path relative to a folder, with slashes; the full path if that is impossible."""
     above, name = os.path.split(os.path.abspath(filename))
     path = os.path.join(os.path.realpath(above), name)
     try:

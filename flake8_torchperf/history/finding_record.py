@@ -20,7 +20,7 @@ Place: TypeAlias = "tuple[int, int, str]"
 InRow = TypeVar("InRow", "Finding", "FindingRecord")
 
 MODULE = "<module>"
-# Source text longer than this is cut, and told apart by its digest.
+# Source text longer than this is cut, and a digest keeps different texts distinct.
 LONGEST_SOURCE = 160
 _DIGITS = 16
 
@@ -33,14 +33,15 @@ _STYLE = re.compile(r"[\s()\"'\\]+")
 class FindingRecord(NamedTuple):
     """A finding in plain values.
 
-    Lines count from 1, columns from 0; ``end_column`` is the first one behind. ``text`` begins with
-    the code. ``cost`` says how often it is paid for ("per step"). ``function`` is the qualified
-    name of the function around it, ``source`` its text in a form that no reformatting changes.
-    ``fixable`` is 1 where a safe fix rewrites it, ``quiet`` where its statement mentions noqa. By a
-    profile, its statement ``ran`` and ``waits`` so often, for ``seconds`` if that was measured.
-    Findings with the same ``row`` wait directly after each other; ``lead`` is the text of one that
-    is reported for those after it (see `as_rows`). ``decided_by`` is the id of the row of
-    `judgement/rows.py` that decided.
+    Lines count from 1, columns from 0; ``end_column`` is the first column after the expression.
+    ``text`` begins with the code. ``cost`` says how often the cost arises ("per step").
+    ``function`` is the qualified name of the function around it, ``source`` its text in a form that
+    reformatting does not change. ``fixable`` is 1 if a safe fix rewrites it, ``quiet`` is 1 if its
+    statement mentions noqa. ``ran`` and ``waits`` are a profile's counts for its statement,
+    ``seconds`` the time of the waits if it was measured. The waits of findings with the same
+    ``row`` follow directly on each other; ``lead`` is the text of a finding that also reports the
+    later ones (see `as_rows`). ``decided_by`` is the id of the row of `judgement/rows.py` that
+    decided.
     """
 
     line: int
@@ -77,7 +78,7 @@ class FindingRecord(NamedTuple):
 
 
 def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecord:
-    """Return the row of a finding in the module that ``places`` were made from."""
+    """Return the record of a finding in the module that ``places`` were made from."""
     from flake8_torchperf.findings.heat_text import row_of  # not needed where findings are cached
 
     node = finding.site.node
@@ -104,9 +105,9 @@ def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecor
 def as_rows(
     found: Sequence[FindingRecord], is_reported: Callable[[FindingRecord], bool]
 ) -> list[FindingRecord]:
-    """Return the findings to print: of each row the first that is reported, for all that are.
+    """Return the findings to print: one for each row, which stands for its reported findings.
 
-    Those that are not reported stay as they are: each ``# noqa`` has something to silence.
+    Findings that are not reported remain in the result, so that each ``# noqa`` silences something.
     """
     if not any(one.row for one in found):
         return list(found)
@@ -145,7 +146,7 @@ def _spent(measured: Measured | None) -> tuple[int, int, float]:
 
 
 def restored(row: Sequence[object]) -> FindingRecord | None:
-    """Return the finding that the plain values of a row stand for, or None if they are no row."""
+    """Return the finding with these plain values, or None if they are not those of a finding."""
     match row:
         case [
             int(line),
@@ -186,7 +187,7 @@ def normal_form(node: ast.AST) -> str:
 
 
 def without_style(text: str) -> str:
-    """Return the text without what a formatter changes, so that only other changes show."""
+    """Return the text without anything that a formatter changes."""
     return _STYLE.sub("", text)
 
 

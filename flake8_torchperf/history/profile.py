@@ -1,7 +1,7 @@
-"""Profiles: what recorded runs say of each statement, by file, function and the statement's text.
+"""Profiles: the measurements of recorded runs, by file, function and the statement's text.
 
-A profile is data: JSON of a known version, read whole or not at all, never executed. Knows nothing
-of torch.
+A profile is data: JSON of a known version, read whole or not at all, never executed. This module
+knows nothing about torch.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ VERSION = 1
 MARK = "torchperf-profile"
 # A statement takes some two hundred bytes.
 MAX_BYTES = 64 * 1024 * 1024
-# As much of a statement's text as its entry shows to people.
+# The number of characters of a statement's text that its entry shows.
 SHOWN = 80
 
-# The function, the digest of the text, and how many alike stand before it in that function.
+# The function, the digest of the text, and the number of equal statements before it there.
 Key: TypeAlias = "tuple[str, str, int]"
 
 
@@ -54,10 +54,10 @@ KIND = Kind("profile", MARK, VERSION, MAX_BYTES, "torchperf run --save-profile",
 class Entry:
     """One statement, summed over the ``runs`` processes in which it ran.
 
-    ``line`` and ``text`` are for people: where it stood and how it began. It ran ``times`` times
-    and waited ``waits`` times. ``seconds`` is how long the host waited, None where no device
-    measured the waits and they are inferred; ``operations`` are those it queued, None where nobody
-    counted them.
+    ``line`` and the beginning of the source, ``text``, are only for display. The statement ran
+    ``times`` times and waited ``waits`` times. ``seconds`` is how long the host waited, None if the
+    waits are inferred because no device measured them; ``operations`` is the number of operations
+    that it queued, None if they were not counted.
     """
 
     line: int
@@ -146,7 +146,7 @@ class Profiled:
 def merge(profiles: Iterable[Profile]) -> Profile:
     """Return the sum of several runs, or of the processes of one; their order does not matter.
 
-    What a device measured for a statement outweighs what was inferred without one.
+    For each statement, a device's measurement outweighs inference without a device.
     """
     files: dict[str, dict[Key, Entry]] = {}
     devices: set[str] = set()

@@ -71,7 +71,7 @@ class CallWaits:
         self.torch_version: str = data["torch"]
         self._functions: Mapping[str, list[list[str]]] = data["functions"]
         self._classes: Mapping[str, Mapping[str, list[list[str]]]] = data["classes"]
-        # Last names of what waits that no tensor and no container of Python has as well.
+        # Last names of calls that wait, without names of methods of tensors or Python containers.
         self.names: frozenset[str] = frozenset(data["names"])
 
     def function(self, qualified: str) -> tuple[Way, ...]:

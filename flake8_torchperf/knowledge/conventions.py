@@ -1,6 +1,7 @@
-"""The table of conventions: what a name says where nothing else does, each row with its evidence.
+"""The table of conventions: what a name implies if nothing else decides, each row with evidence.
 
-Rows are data (`conventions.toml`). A team's own stand in a file of that name beside its rule pages.
+Rows are data (`conventions.toml`). A team's own rows are in a file of that name in its folder of
+rule pages.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 
 FILE = "conventions.toml"
 TABLE = Path(__file__).with_name(FILE)
-# What a row may be about: the name of a function; of its class or a base; of its module; of a
-# package that holds that; a module imported there; a decorator; a name in the head of a loop; the
-# flag that a branch asks; a variable; a function that is called.
+# The subjects of rows: the name of a function; of its class or a base class; of its module; of a
+# package that contains the module; a module imported there; a decorator; a name in the head of a
+# loop; the flag that a branch tests; a variable; a function that is called.
 SUBJECTS = (
     "function", "class", "module", "package", "import", "decorator", "loop", "flag", "variable",
     "call",
 )  # fmt: skip
-# What a row does to what it matches, and to what subjects it can.
+# The effects of rows, each with the subjects that it applies to.
 EFFECTS = {
     "cold": ("function", "class", "module", "package", "import", "decorator"),
     "cold-if-compiled": ("module", "package"),
@@ -221,7 +222,7 @@ def _on_one_line(error: Exception) -> str:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """Return the parts of a pattern that stand between bars outside all brackets."""
+    """Return the alternatives of a pattern, split at the bars outside all brackets."""
     parts, depth, skip = [""], 0, False
     for character in pattern:
         if not skip and character in "([":

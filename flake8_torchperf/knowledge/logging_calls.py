@@ -1,8 +1,8 @@
-"""The calls that report to a person or a tracker what happened: the one table of logging calls.
+"""The table of logging calls, which report to the user or to a tracker.
 
 A method counts by its name unless its owner is known to be something else; a function by its full
 name. Sources: Python's logging; torch.utils.tensorboard.SummaryWriter; tqdm; lightning's
-LightningModule.log; the trackers' own documentation, named beside them.
+LightningModule.log; the trackers' own documentation, named next to each.
 """
 
 from __future__ import annotations

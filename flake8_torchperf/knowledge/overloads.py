@@ -1,8 +1,6 @@
 """One overload of a torch call, and the choice among several by the kinds of the arguments.
 
-Overload strings enter, `Overload` values and chosen `Return` values leave.
-
-Kinds of arguments (what the caller knows of each):
+Kinds of arguments, as far as the caller knows them:
 
 `T` tensor, `Tl` list or tuple of tensors, `i` int, `b` bool, `1` the literal True, `0` the literal
 False, `-` the literal None, `f` float, `n` some number, `s` str, `Y` dtype, `D` device, `Z` Size or
@@ -18,8 +16,8 @@ from functools import cache
 
 from flake8_torchperf.knowledge.returns import Return, TensorReturn, common_return, parse_return
 
-# How well an argument's kind suits a parameter's type: 3 exact, 2 by a conversion that torch makes,
-# 1 because one of the two is unknown. What is absent does not fit.
+# How well an argument's kind fits a parameter's type: 3 exactly, 2 by a conversion that torch
+# makes, 1 because one of the two is unknown. Pairs that are not listed do not fit.
 _FITS: dict[tuple[str, str], int] = {
     ("b", "1"): 3,
     ("b", "0"): 3,
@@ -44,7 +42,7 @@ _FITS: dict[tuple[str, str], int] = {
     ("s", "D"): 2,
     ("i", "D"): 2,
     ("D", "s"): 1,
-    # torch reads a zero-dimensional tensor where a number is expected; a better fit goes first.
+    # torch reads a zero-dimensional tensor where a number is expected; a better fit is preferred.
     ("T", "i"): 1,
     ("T", "n"): 1,
     ("T", "f"): 1,
@@ -76,7 +74,7 @@ class Overload:
 
     params: tuple[Param, ...]
     returns: Return
-    flags: frozenset[str] = frozenset()  # what holds for this overload and not for all of them
+    flags: frozenset[str] = frozenset()  # flags of this overload, besides those of all overloads
 
     def fit(self, positional: Sequence[str], keywords: Mapping[str, str]) -> int | None:
         """Return how well the arguments suit (higher is better), or None if they do not suit."""
@@ -92,7 +90,7 @@ class Overload:
             if fit is None:
                 return None
             given.add(param.name)
-            # An overload that asks for what was given says more than one that merely allows it.
+            # An overload that requires the argument is more specific than one that only allows it.
             total += 2 * fit + (not param.optional and param.type not in {"0", "1"})
         for param in self.params:
             if (
@@ -210,8 +208,8 @@ def resolve(
     """Return what the best matching overload returns.
 
     If several match equally well, the result is what they have in common; if none matches, it is
-    Unknown. If a dtype is given, the dtype of a returned tensor is unknown here: the caller knows
-    the argument.
+    Unknown. If a dtype is passed, the dtype of a returned tensor is unknown here: only the caller
+    knows the argument.
     """
     named = keywords if isinstance(keywords, Mapping) else dict.fromkeys(keywords, "x")
     best = best_fitting(overloads, positional, named)

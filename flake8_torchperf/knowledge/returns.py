@@ -41,7 +41,7 @@ class TupleReturn:
 
 @dataclass(frozen=True, slots=True)
 class ListReturn:
-    """A list, an iterator or a tuple of unknown length, all of whose items are alike."""
+    """A list, an iterator or a tuple of unknown length, whose items all have the same form."""
 
     item: Return
 

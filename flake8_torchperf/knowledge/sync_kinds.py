@@ -17,7 +17,7 @@ from flake8_torchperf.knowledge.table import Op, TorchTable
 from flake8_torchperf.knowledge.table import load as load_table
 
 DATA: Final = Path(__file__).with_name("sync_kinds.toml")
-# The namespaces whose functions torch hands to a mode, with what their names begin with there.
+# The namespaces whose functions torch passes to a function mode, with the prefix of their names.
 _NAMESPACES: Final = {"torch": "", "torch.linalg": "linalg_", "torch.nn.functional": ""}
 _WAITS: Final = frozenset("hsy")
 # How the recorder takes a call that it does not take from the table (see `sync_kinds.toml`).

@@ -66,7 +66,7 @@ class Op:
     """A function or method: its overloads and flags.
 
     `own_flags` hold for all overloads; `flags_for` adds those of the overload that a call selects
-    and applies the conditions. `source` says who documents that it waits, or where it was measured.
+    and applies the conditions. `source` names the document or measurement that shows the wait.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Op:
         They are those of the best matching overloads. The letters d, h, s and y are left out if a
         parameter in `unless` is given, or if no parameter in `only_with` is given other than as
         False. `repeat_interleave` with `output_size` has no `y`, for example. `mask` says that a
-        boolean tensor is among the arguments, which `__getitem__` asks for.
+        boolean tensor is among the arguments, which matters for `__getitem__`.
         """
         best = best_fitting(self.overloads, positional, keywords)
         flags = self.own_flags.union(*(overload.flags for overload in best or self.overloads))
@@ -208,7 +208,7 @@ class TorchClass:
 
     @cached_property
     def _found(self) -> dict[str, Op | None]:
-        """Its methods by name, as they were asked for."""
+        """Its methods by name, filled as they are looked up."""
         return {}
 
     def _find(self, name: str) -> Op | None:
@@ -280,7 +280,7 @@ class TorchTable:
     def method(self, name: str) -> Op | None:
         """Return the Tensor method of that name, `__and__` and the like included.
 
-        `self` is no parameter of it.
+        `self` is not among its parameters.
         """
         key = "." + name
         if key not in self._ops:

@@ -1,11 +1,11 @@
-"""Everything that runs code. Torch is imported only when a name is used.
+"""All modules that run code. Torch is imported only when a name is used.
 
 - `counting`: counts dispatches, host reads and waits while code runs.
 - `api`: for tests and notebooks: `budget`, the pytest plugin, the text report.
 - `rule_pages`: the evidence that a rule's page declares, and runs of its examples.
 - `confirm`: runs single functions with made-up inputs in a sandbox.
 - `workload`: runs the user's own program, script or tests.
-- `verify`: runs the text before and after a fix, and compares what they do.
+- `verify`: runs the text before and after a fix, and compares their behaviour.
 - `html_page` fills the `templates` of both reports.
 """
 
@@ -38,9 +38,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module behind an exported name when the name is first used.
+    """Import the module of an exported name when the name is first used.
 
-    Raises a one-line ImportError that says what to install, where torch is missing.
+    If torch is missing, raises a one-line ImportError that says what to install.
     """
     home = _HOMES.get(name)
     if home is None:
@@ -50,7 +50,7 @@ def __getattr__(name: str) -> Any:
 
 
 def require_torch() -> None:
-    """Raise a one-line ImportError where torch is not installed.
+    """Raise a one-line ImportError if torch is not installed.
 
     A torch that is installed but fails to import raises its own error, because the user must not be
     told to install it again.

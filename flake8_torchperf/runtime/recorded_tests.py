@@ -1,7 +1,7 @@
-"""pytest's option `--torchperf-profile-save`: records what the tests do, and writes a profile.
+"""pytest's option `--torchperf-profile-save`: records the waits of tests, and writes a profile.
 
-With pytest-xdist each worker records what it runs, and the process that started them merges that.
-Loaded into every pytest run of an environment, so large imports wait until the option is given.
+With pytest-xdist each worker records its own tests, and the process that started the workers merges
+the records. pytest loads this module in every run, so large imports wait until the option is given.
 """
 
 from __future__ import annotations

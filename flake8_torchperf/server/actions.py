@@ -1,4 +1,4 @@
-"""Code actions: what is offered for findings, and the edit that each of them makes."""
+"""Code actions: the actions offered for findings, and the edit that each of them makes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FIX_ALL = "source.fixAll.torchperf"
 QUICK_FIX = types.CodeActionKind.QuickFix
 ACTION_KINDS = (QUICK_FIX, FIX_ALL)
-# What `data` of an action says it does, beside the names of fixes.
+# The actions that `data` can name, besides fixes.
 NOQA, MARK, ALL = "noqa", "mark", "all"
 Data: TypeAlias = "dict[str, Any]"
 

@@ -58,16 +58,16 @@ if TYPE_CHECKING:
 FACE = replace(CHECK, program="torchperf server", local=False)
 # Fixes of every safety are planned: each is offered.
 CHOICE = Choice(unsafe=True, suggested=None)
-# Sections of a rule's page that say what it finds and what it costs.
+# The sections of a rule's page that describe the problem and its cost.
 TOLD = ("What it does", "Why it is slow")
 LOG = logging.getLogger(__name__)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def read_configuration() -> tuple[FixWork | None, Ready]:
-    """Return how the current folder is linted, and the files that decide it.
+    """Return the settings for linting in the current folder, and the files that hold them.
 
-    The first is None if the configuration can't be used; `Ready` then says why.
+    The settings are None if the configuration can't be used; `Ready` then says why.
     """
     said = io.StringIO()
     try:
@@ -228,7 +228,7 @@ def _measured(told: Measured | None) -> str:
 
 
 def _changes(rule: Rule, name: str) -> str:
-    """Return what a fix that is not safe changes, as the page of its rule says."""
+    """Return the rule page's description of what a fix that is not safe changes."""
     return next((fix.changes for fix in read_documentation(rule).fixes if fix.name == name), "")
 
 

@@ -22,9 +22,9 @@ from flake8_torchperf.server.text import Units
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-# Schemes of what is linted; the cells of a notebook, say, are no modules.
+# URI schemes of documents that are linted; the cells of a notebook, for example, are not modules.
 _SCHEMES = ("file", "untitled")
-# The name under which `check -` lints, for what has no file yet.
+# The file name of `check -`, used for documents that have no file yet.
 _NO_FILE = "stdin"
 WATCHED = (
     "**/*.py",
@@ -38,7 +38,7 @@ WATCHED = (
 class Protocol(LanguageServerProtocol):
     """pygls's protocol, without its leak of finished notifications.
 
-    pygls keeps a kilobyte for every notification that it has handled, thus for every key.
+    pygls keeps a kilobyte for every notification that it has handled, and so for every key.
     """
 
     def _execute_handler(self, msg_id: Any, *arguments: Any, **named: Any) -> None:
@@ -112,7 +112,7 @@ class Server(LanguageServer):
         return found
 
     def tell(self, words: str) -> None:
-        """Show a person one line."""
+        """Show the user one line."""
         self.window_show_message(types.ShowMessageParams(types.MessageType.Error, words))
 
     def log(self, words: str) -> None:
@@ -259,7 +259,7 @@ def _answer_actions(server: Server) -> None:
             try:
                 action.edit = await actions.edit(_data(action), document, server.client)
             except actions.NoEditError:
-                continue  # what cannot be done is not offered
+                continue  # an action that can't be done is not offered
             kept.append(action)
         return kept
 
@@ -294,6 +294,6 @@ def serve() -> int:
     sys.path[:] = [path for path in sys.path if path not in ("", os.getcwd())]
     server = make_server()
     answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what is printed is no message
+    os.dup2(2, 1)  # printed text must not mix with the protocol's messages
     server.start_io(sys.stdin.buffer, answers)
     return 0 if server.is_shut_down else 1

@@ -1,8 +1,8 @@
 """The process that lints for one folder: requests on standard input, replies on standard output.
 
-It is started in the folder and reads the configuration there once, as ``torchperf check`` does;
-what it keeps from text to text is what a run keeps from file to file. Nothing that it reads is
-imported or executed.
+It is started in the folder and reads the configuration there once, as ``torchperf check`` does. It
+keeps the same data from text to text as a run keeps from file to file. It neither imports nor
+executes the code that it reads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.server.model import Reply, Request
 
 LENGTH = struct.Struct(">Q")
-# What starts it. The current folder is the user's: nothing may be imported from there.
+# The command that starts it. Nothing may be imported from the current folder, which is the user's.
 START = (
     "import sys; sys.path[:] = [p for p in sys.path if p]; "
     "from flake8_torchperf.server.child import main; main()"
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _streams() -> tuple[BinaryIO, BinaryIO]:
-    """Return the two pipes; redirect what is printed to standard error."""
+    """Return the two pipes; redirect printed text to standard error."""
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb", buffering=0)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -74,7 +74,8 @@ def _answer(analysis: Any, request: Request) -> Reply:
     try:
         reply: Reply = analysis.answer(request)
     except Exception as error:
-        # A mistake of ours must not end the process: the next text may do. The client is told.
+        # A bug of ours must not end the process, since the next text may work. The client gets the
+        # error.
         traceback.print_exc(file=sys.stderr)
         return Failed(f"{type(error).__name__}: {error}")
     return reply

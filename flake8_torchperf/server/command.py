@@ -25,7 +25,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 
 def run(_arguments: argparse.Namespace) -> int:
-    """Serve until the client says exit; returns the exit status."""
+    """Serve until the client sends exit; returns the exit status."""
     try:
         from pygls.lsp.server import LanguageServer  # noqa: F401
     except ImportError:

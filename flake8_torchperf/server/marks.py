@@ -1,4 +1,4 @@
-"""Write what a person says of a place or a function into source text or pyproject.toml.
+"""Write the user's mark for a place or a function into source text or pyproject.toml.
 
 The functions take a text and return the changed text; they return None, or raise
 `NotMarkedError`, if it cannot be written.
@@ -20,7 +20,7 @@ from flake8_torchperf.server.text import split_lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What a person is to replace.
+# The placeholder that the user replaces.
 REASON = "REASON"
 SYNC_FREE = "torchperf: sync-free"
 HOT, COLD = "hot", "cold"
@@ -30,11 +30,11 @@ _NEXT_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
 
 
 class NotMarkedError(Exception):
-    """A mark that cannot be written; the text is one line: why, and what to do instead."""
+    """A mark can't be written; the text is one line: why, and what to do instead."""
 
 
 def with_noqa(text: str, line: int, code: str) -> str | None:
-    """Return the text with a ``# noqa`` for a code in a line (from 0); None if none can stand."""
+    """Return the text with a ``# noqa`` for a code in a line (from 0); None if that fails."""
     changed, written = noqa.with_noqa(text, {line + 1: [code]}, REASON)
     return changed if written else None
 
@@ -96,7 +96,7 @@ def with_named(folder: str, key: str, function: str) -> tuple[str, str, str]:
 
 
 def _named(text: str, key: str, name: str) -> str:
-    """Return the text with a name in front of a list of the table, each made if there is none."""
+    """Return the text with a name at the front of a list; adds the list and table if missing."""
     table = _TABLE.search(text)
     if table is None:
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"

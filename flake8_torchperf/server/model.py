@@ -34,8 +34,8 @@ class Problem:
     ``span`` is where the expression begins and ends: line, column, line, column. ``name`` and
     ``page`` are those of the rule. ``function`` is the qualified name of the function around it and
     ``head`` the line of its ``def``; "" and -1 at module level. ``notes`` hold the reason's chain,
-    then the calls. ``measured`` is what a profile tells of the statement. ``row`` is the id of the
-    row that decided, ``why`` its sentence.
+    then the calls. ``measured`` describes a profile's measurement of the statement. ``row`` is the
+    id of the row that decided, ``why`` its sentence.
     """
 
     code: str
@@ -55,7 +55,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Lint:
-    """Asks for the findings in a text; ``moved`` says that other files may have changed."""
+    """Requests the findings in a text; ``moved`` says that other files may have changed."""
 
     path: str
     text: str
@@ -84,7 +84,7 @@ class FixAll:
 
 @dataclass(frozen=True, slots=True)
 class Explain:
-    """Asks for what a rule's page says, as Markdown."""
+    """Requests a rule's page, as Markdown."""
 
     code: str
 
@@ -94,9 +94,9 @@ Request: TypeAlias = Lint | Fix | FixAll | Explain
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The first reply: the files and folders on which the configuration rests.
+    """The first reply: the files and folders that decide the configuration.
 
-    ``said`` is for a person to read. Where the configuration cannot be used the process ends.
+    ``said`` is a message for the user. If the configuration can't be used, the process ends.
     """
 
     watched: tuple[str, ...]
@@ -113,7 +113,7 @@ class Linted:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A changed text, or what a page says."""
+    """A changed text, or the text of a page."""
 
     text: str
 

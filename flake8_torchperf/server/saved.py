@@ -1,7 +1,7 @@
-"""Problems of saved texts: a text in, those of an earlier run out, if they still hold.
+"""Problems of saved texts: a text in, the problems of an earlier run out, if they still apply.
 
-Opening a file, and saving another one, ask again for findings that have not changed. The store is
-that of ``torchperf check``; what a person types is not stored before it is saved.
+Opening a file or saving another one requests findings that have not changed. The store is that of
+``torchperf check``; text is stored only once it is saved.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Saved:
     def __init__(self, options: argparse.Namespace, ours: Options) -> None:
         self._store = Store(cache_folder(ours.cache_folder)) if ours.cache is not False else None
         self._stamped: dict[str, tuple[tuple[int, int], str]] = {}
-        # What is reported is decided by flake8's own options and the baseline as well.
+        # flake8's own options and the baseline also decide which findings are reported.
         theirs = [f"{name}={value!r}" for name, value in sorted(vars(options).items())]
         known = read_file(str(ours.baseline))[1] if ours.baseline is not None else ""
         self._conditions = conditions(ours, ["problems", known, *theirs])
@@ -52,12 +52,12 @@ class Saved:
         try:
             return tuple(_restored(json.loads(str(row[0]))) for row in rows)
         except (ValueError, TypeError, IndexError):
-            return None  # what another program wrote
+            return None  # written by another program
 
     def keep(
         self, name: str, text: str, problems: Sequence[Problem], reads: dict[str, str]
     ) -> None:
-        """Store the problems in a text if it is what the file holds; log why that fails."""
+        """Store the problems in a text if the file has the same content; log why that fails."""
         path = os.path.abspath(name)
         if self._store is None or read_file(path)[1] != _digest(text):
             return

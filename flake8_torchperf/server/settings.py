@@ -15,7 +15,7 @@ SETTINGS_FILES = ("setup.cfg", "tox.ini", ".flake8", "pyproject.toml")
 
 
 def configuration_files(folder: str) -> tuple[str, ...]:
-    """Return the files in which a folder's configuration may stand, whether they exist or not."""
+    """Return the files that may hold a folder's configuration, whether they exist or not."""
     found: list[str] = []
     home = os.path.expanduser("~")
     while True:

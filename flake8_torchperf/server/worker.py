@@ -29,7 +29,7 @@ PATIENCE = 60.0
 class Worker:
     """Lints for the files below one folder.
 
-    ``tell`` takes lines that a person should see, ``log`` lines that help to find mistakes.
+    ``tell`` takes lines for the user, ``log`` lines for debugging.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Worker:
     async def ask(self, request: Callable[[], Request | None]) -> Reply | None:
         """Return the reply to what ``request`` returns when its turn comes; None without a request.
 
-        A caller that stops waiting for the reply disturbs nobody: the exchange goes on to its end.
+        A caller may stop waiting for the reply: the exchange still completes.
         """
         return await asyncio.shield(asyncio.ensure_future(self._exchange(request)))
 

@@ -81,7 +81,7 @@ class Attributes:
         return None
 
     def _written_later(self, name: str) -> bool:
-        """True if a method that is no constructor writes the attribute."""
+        """True if a method other than a constructor writes the attribute."""
         for base in self._owner.__mro__:
             info = self._sources.class_info(base)
             writers = [] if info is None else info.writers.get(name, [])

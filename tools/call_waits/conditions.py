@@ -26,7 +26,7 @@ from flake8_torchperf.syntax.compile_guards import MODE_TESTS
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
 from flake8_torchperf.values.values import Tensor
 
-# torch/overrides.py: true where an argument is no plain tensor, but a class that stands in for one.
+# torch/overrides.py: true if an argument is an object that stands in for a plain tensor.
 _STAND_INS = frozenset(
     ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
 )
@@ -38,7 +38,7 @@ _MAX_STEPS = 5
 
 @dataclass
 class Scope:
-    """One function of torch, with what is needed to read its tests.
+    """One function of torch, with the facts needed to read its tests.
 
     `attribute` gives the condition for an attribute of the object to be true (or false); `empty`
     says if one is known to be empty.
@@ -102,7 +102,7 @@ class Scope:
         return found
 
     def is_parameter(self, name: str, line: int) -> bool:
-        """True if a name in this line still holds what the caller gave."""
+        """True if a name in this line still holds the caller's argument."""
         return name in self.callee.parameters and not any(
             n.id == name and isinstance(n.ctx, ast.Store) and n.lineno <= line
             for n in self.callee.info.nodes.of(ast.Name)
@@ -125,7 +125,7 @@ class Scope:
     def _none(self, node: ast.expr, is_none: bool) -> Condition:
         """Return the condition for ``p is None``, and for ``(x := self._scale) is None``.
 
-        If the attribute is what is read, None means an object that has not been used yet.
+        If the test reads an attribute, None means an object that has not been used yet.
         """
         kept = self._is_kept(node)
         if isinstance(node, ast.NamedExpr):

@@ -8,7 +8,7 @@ from itertools import product
 from typing import TypeAlias
 
 ON, OFF, GIVEN, NONE, TENSOR = "on", "off", "given", "none", "tensor"
-# Ways to wait that are kept of one function, and of one condition on the way to it.
+# The most ways to wait that are stored for one function, or for one condition on the way to it.
 MAX_WAYS = 4
 
 
@@ -35,12 +35,12 @@ class Atom:
         return self.asks == GIVEN
 
     def owned(self) -> Atom:
-        """Return the same, asked of the object's constructor."""
+        """Return the same condition on the object's constructor."""
         return replace(self, own=True)
 
 
-# Atoms that hold together, and the ways in which a condition can be met. A condition is sufficient:
-# what cannot be expressed is no way.
+# Atoms that hold together, and a condition: the sets of atoms that each meet it. A condition is
+# sufficient but not necessary: tests that can't be expressed are left out.
 Atoms: TypeAlias = frozenset[Atom]
 Condition: TypeAlias = tuple[Atoms, ...]
 ALWAYS: Condition = (frozenset(),)
@@ -48,12 +48,12 @@ NEVER: Condition = ()
 
 
 def both(a: Condition, b: Condition) -> Condition:
-    """Return the condition that is met where both are."""
+    """Return the condition that holds if both hold."""
     return simplified(x | y for x, y in product(a, b))
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition:
-    """Return the condition that is met where all of them are."""
+    """Return the condition that holds if all of them hold."""
     met = ALWAYS
     for condition in conditions:
         if not met:
@@ -63,7 +63,7 @@ def all_of(conditions: Iterable[Condition]) -> Condition:
 
 
 def any_of(conditions: Iterable[Condition]) -> Condition:
-    """Return the condition that is met where one of them is."""
+    """Return the condition that holds if at least one of them holds."""
     return simplified(atoms for condition in conditions for atoms in condition)
 
 
@@ -77,7 +77,7 @@ def simplified(ways: Iterable[Atoms]) -> Condition:
     return tuple(kept[:MAX_WAYS])
 
 
-# Pairs that no argument meets at once.
+# Pairs of conditions that no argument can meet together.
 _AGAINST = {(ON, OFF), (GIVEN, NONE), (NONE, TENSOR)}
 
 
@@ -90,7 +90,7 @@ def _contradicts(atoms: Atoms) -> bool:
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """Where torch waits: the file under torch's folder, the line, and what happens there."""
+    """A wait in torch: the file under torch's folder, the line, and the kind of wait."""
 
     file: str
     line: int

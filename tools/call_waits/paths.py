@@ -30,7 +30,7 @@ _UNKNOWN = Guard(None)
 def guards(body: Sequence[ast.stmt], node: ast.AST) -> list[Guard]:
     """Return the tests on the way to a node of this block.
 
-    What only leads to an exception, skips one round of a loop or filters what is iterated does not
+    Tests that only raise an exception, skip one round of a loop or filter the iterated items do not
     count.
     """
     found: list[Guard] = []

@@ -22,7 +22,7 @@ from flake8_torchperf.values.values import (
     Value,
 )
 
-# Classes whose methods the linter knows by themselves: a tensor's, and what waits on purpose.
+# Classes whose methods the linter already knows: tensors, and classes that wait on purpose.
 _KNOWN = ("tensor", "event", "stream")
 # Modules whose tensors lie on the host, which their sources do not show: device_mesh.py makes the
 # ranks there. `ON_HOST` in interpreter/models/torch_classes.py says so of the mesh.
@@ -69,7 +69,7 @@ def _functions(public: Catalogue, walk: Walk) -> dict[str, Any]:
 def _classes(public: Catalogue, walk: Walk) -> dict[str, Any]:
     names = public.class_names()
     described: dict[str, dict[str, Any]] = {}
-    # Bases first: what a class inherits unchanged is told of its base alone.
+    # Bases first: a method that a class inherits unchanged is listed for its base only.
     for qualified, cls in sorted(public.classes.items(), key=lambda item: len(item[1].__mro__)):
         if kind_of(cls, public.classes) in _KNOWN or walk.sources.class_info(cls) is None:
             continue

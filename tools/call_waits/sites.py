@@ -34,7 +34,7 @@ _ALL = Options(scope=Level.COLD)
 
 @dataclass(frozen=True)
 class Wait:
-    """A place in a function that waits: its node, its line, and what happens there."""
+    """A place in a function that waits: its node, its line, and the kind of wait."""
 
     node: ast.AST
     line: int
@@ -74,7 +74,7 @@ class Sites:
         own = heats.own(info).cause
         told = report(result, self._catalogue, _ALL, info.module.qualify)
         found = [f for f in told if _counts(f, own)]
-        if tensor:  # what makes a number of what it is given takes tensors; other code need not
+        if tensor:  # code that converts its argument to a number takes tensors; other code may not
             found = [f for f in found if f.site.kind is SiteKind.HOST_READ]
         return [Wait(f.site.node, f.line, f.site.operation) for f in found]
 

@@ -1,4 +1,4 @@
-"""torch's sources, read as the linter reads them, beside the objects that Python made of them."""
+"""torch's sources, read as the linter reads them, with the objects that Python made from them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Path(torch.__file__).parent
 
 @dataclass(eq=False)
 class Module:
-    """A module of torch, with what interpreting its functions takes."""
+    """A module of torch, with the inputs for interpreting its functions."""
 
     name: str
     path: Path

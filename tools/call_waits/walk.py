@@ -50,7 +50,7 @@ class Walk:
         """Return the ways in which a call of this function waits."""
         key = (callee.info.key, callee.owner)
         if key not in self._facts:
-            self._facts[key] = {}  # what calls itself adds nothing by that
+            self._facts[key] = {}  # a recursive call adds nothing
             if callee.is_run_by_calling and self._depth < _MAX_DEPTH:
                 self._depth += 1
                 self._facts[key] = minimal(self._of_itself(self._found(callee), callee))
@@ -106,7 +106,7 @@ class Walk:
         return Scope(callee, attributes.truth, attributes.empty, tensors)
 
     def _by_call(self, call: ast.Call, callee: Callee, facts: Facts) -> None:
-        """Add what a call in a function waits for, in terms of the function's own arguments."""
+        """Add the waits of a call in a function, in terms of the function's own arguments."""
         called = self._called(call, callee)
         inner = {} if called is None else self.facts(called)
         if called is None or not inner:
@@ -122,7 +122,7 @@ class Walk:
             add(facts, all_of([way, *asked]), place)
 
     def _called(self, call: ast.Call, callee: Callee) -> Callee | None:
-        """Return the function of torch that a call runs, as far as its name tells."""
+        """Return the function of torch that a call runs, if its name shows it."""
         match call.func:
             case ast.Attribute(value=ast.Name(id=me), attr=name) if me and me == callee.me:
                 return None if callee.owner is None else self.sources.method(callee.owner, name)
@@ -176,7 +176,7 @@ def _arguments(call: ast.Call, callee: Callee) -> dict[str, ast.expr] | None:
 def _asked(
     atom: Atom, given: dict[str, ast.expr] | None, called: Callee, scope: Scope, *, same: bool
 ) -> Condition:
-    """Return what an atom of a function asks of the arguments of a function that calls it."""
+    """Return an atom of a function as a condition on the arguments of its caller."""
     if atom.own and same:
         return (frozenset((atom,)),)
     if atom.own and called.info.name != "__init__":

@@ -1,4 +1,4 @@
-"""Odd inputs for the linter: real torch sources mutated, whole modules made up, and what must hold.
+"""Odd inputs for the linter: mutated torch sources and generated modules, with checks of results.
 
-`tools/fuzz.py` runs it for as long as one likes; `tests/lint/test_fuzz.py` for a minute.
+`tools/fuzz.py` runs them for any time; `tests/lint/test_fuzz.py` for a minute.
 """

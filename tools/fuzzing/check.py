@@ -1,6 +1,6 @@
-"""Check what must hold for any text: it is linted without an error, twice alike, at its own places.
+"""Checks for any text: linting raises no error, gives the same result twice, and valid places.
 
-Takes a source text and returns what was found; a broken promise raises `BrokenError`.
+Takes a source text and returns the findings; a failed check raises `BrokenError`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Mutations of source text and of syntax trees: source in, another source out.
 
-Text mutations give Python and broken Python alike; tree mutations always give Python, of kinds
-that nobody writes. The module does not know the linter.
+Text mutations give valid or broken Python; tree mutations always give valid Python, of kinds that
+people do not write. The module does not know the linter.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def tree_mutation(source: str, other: str, rng: random.Random) -> str | None:
             made = ast.unparse(ast.fix_missing_locations(tree))
             ast.parse(made)
     except (SyntaxError, ValueError, RecursionError, AttributeError, TypeError, KeyError):
-        return None  # a tree that is no program, such as a call where a name must stand
+        return None  # not a valid program: for example a call in place of a name
     return made
 
 
@@ -175,7 +175,7 @@ def _graft(tree: ast.Module, donor: ast.Module, rng: random.Random) -> None:
 
 
 def _copied(node: ast.AST) -> ast.AST:
-    """Return a node of its own: a tree in which one stands twice could become endless."""
+    """Return a copy of a node: a tree that contains a node twice could become cyclic."""
     made = type(node)()
     for name, value in ast.iter_fields(node):
         if isinstance(value, list):

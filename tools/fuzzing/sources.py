@@ -76,7 +76,7 @@ class Pieces:
                 text = file.read()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                # What says nothing of torch is not analysed, mutated or not.
+                # The linter does not analyse text that does not mention torch, mutated or not.
                 tree = ast.parse(text) if "torch" in text else None
             self._parsed[path] = None if tree is None else (text.splitlines(True), tree)
         return self._parsed[path]

@@ -183,8 +183,8 @@ def _is_ellipsis(node: ast.expr) -> bool:
 def returned(text: str | None, named: Mapping[str, str], self_return: Return = UNKNOWN) -> Return:
     """Return the `Return` that an annotation names.
 
-    `named` maps the names of classes to their public qualified names; `self_return` is what `Self`
-    means. An Optional is what it holds: a caller who uses the result has it.
+    `named` maps the names of classes to their public qualified names; `self_return` is the meaning
+    of `Self`. An Optional counts as its inner type: a caller that uses the result has a value.
     """
     if text is None:
         return UNKNOWN

@@ -55,7 +55,7 @@ _NO_OPERATOR = {
 
 
 class Assembler:
-    """Holds what all sections need; one per run."""
+    """Holds the data that all sections need; one per run."""
 
     def __init__(self) -> None:
         package = Path(torch.__file__).parent
@@ -186,15 +186,15 @@ class Assembler:
 
 
 def _private(stubbed: Iterable[str]) -> set[str]:
-    """Return the functions behind an underscore that a stub declares and that Python code calls.
+    """Return the functions with a leading underscore that a stub declares and Python code calls.
 
-    Most are one step of a public function, or one backend's kernel, whose arguments no sample
-    fits: `_PRIVATE` says what is left.
+    Most private functions are one step of a public function, or one backend's kernel, whose
+    arguments no sample fits: `_PRIVATE` selects the others.
     """
     return {name for name in stubbed if name.startswith(_PRIVATE)}
 
 
-# `_foreach_add_` and its kin, what distributions and optimizers ask, parts of sparse tensors
+# `_foreach_add_` and the like, functions that distributions and optimizers call, sparse tensors
 _PRIVATE = (
     "_foreach_", "_is_all_true", "_is_any_true", "_is_zerotensor", "_is_view", "_indices",
     "_values", "_nnz", "_to_dense", "_to_sparse", "_coalesced_", "_conj", "_neg_view",

@@ -1,7 +1,7 @@
-"""Ways to write an assignment, an index, a copy or a new tensor, each measured as it stands.
+"""Forms of assignments, indices, copies and new tensors, each measured as it is written.
 
-What waits is not a property of an operation there: `v[0] = 1.0` does and `x[0] = 1.0` does not.
-Texts leave, and what makes one callable on a device.
+For these, waiting is not a property of an operation: `v[0] = 1.0` waits and `x[0] = 1.0` does not.
+Provides the texts, and a function that makes one callable on a device.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FORMS = (
     "x.index_put_((ids, i2), x.new_zeros(()))", "x.index_put_((ids, i2), h0)",
     "v.masked_fill_(m, 0.0)", "v.masked_fill_(m, s)", "v.masked_fill(m, h0)",
     "torch.where(m, v, s)", "torch.where(m, v, 0.0)", "torch.where(m, v, h0)",
-    # Numbers beside tensors.
+    # Numbers and tensors together.
     "v + 1.0", "v * h0", "v * s", "torch.maximum(v, h0)", "v.clamp(min=s)", "v.clamp(min=h0)",
     "torch.add(v, v, alpha=2)", "v.sum() == 0", "v ** h0",
     # Tensors made on the device.
@@ -86,7 +86,7 @@ def holders(device: str) -> dict[str, Any]:
 
 
 def prepared(text: str, device: str) -> Callable[[], object]:
-    """Return a call that runs the form once, as a statement of its own."""
+    """Return a call that runs the form once, as a whole statement."""
     code = compile(text, f"<{text}>", "exec")
     names = holders(device)
     return lambda: exec(code, names)

@@ -1,6 +1,6 @@
-"""Find the dtype and rank letters of the table that explain all that was observed.
+"""Find the dtype and rank letters of the table that explain all observations.
 
-Pure functions: what `probe` observed and what the annotation says in, one `Return` out.
+Pure functions: the observations of `probe` and the annotation in, one `Return` out.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _settle(annotated: Return, seen: Sequence[tuple[Observation, Return]]) -> Re
     found = [(o, result) for o, result in seen if result != HostReturn("N")]
     seen = (
         found or seen
-    )  # None stands for what is not there: a caller who uses the result has the rest
+    )  # None means an absent result: a caller that uses the result has the other form
     results = [result for _, result in seen]
     if all(isinstance(result, TensorReturn) for result in results):
         return _tensor(seen)

@@ -1,8 +1,8 @@
 """Calls every operation of the table with small tensors on a device and notes whether it waited.
 
 Takes the table and a `Witness`; returns one row for each operation, its overloads by the text of
-their parameters. Arguments are found on the CPU first, by the generator's own prober, so that what
-reaches the device is known to suit.
+their parameters. The generator's own prober finds the arguments on the CPU first, so that only
+valid arguments reach the device.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Case:
-    """A call that an overload does not describe. `decides` names the operation it speaks for.
+    """A call that an overload does not describe. `decides` names the operation that it decides.
 
-    `spares` says for which operation, by which parameter, it is documented that it does not wait.
-    `disputed` is set where sources disagree: the summary then reports the outcome.
+    `spares` names the operation, and its parameter, that are documented not to wait in this call.
+    `disputed` is set if sources disagree: the summary then reports the outcome.
     """
 
     words: str
@@ -149,9 +149,9 @@ def _computes(signature: Signature) -> bool:
 
 
 def _conditions(op: Op, signature: Signature, device: str) -> dict[str, Any] | None:
-    """Return the options without which the operation is not said to wait.
+    """Return the options without which no source says that the operation waits.
 
-    None if one of them is no option of this signature, or has no sample. An operation that makes a
+    None if this signature lacks one of them, or if one has no sample. An operation that makes a
     tensor without taking one gets the device.
     """
     given: dict[str, Any] = {}
@@ -184,7 +184,7 @@ def _function(name: str) -> Callable[..., Any] | None:
     return found if callable(found) else None
 
 
-# --- what depends on more than an overload
+# --- calls whose wait depends on more than the overload
 
 
 def _numbers(device: str) -> torch.Tensor:

@@ -1,6 +1,6 @@
-"""Folds what was measured on CUDA into the entries: a measurement outweighs every document and tag.
+"""Folds measurements on CUDA into the entries: a measurement outweighs every document and tag.
 
-Where it was measured is stated once, for the whole table.
+The table states once where all of them were measured.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from torch_table.witness import WAITED_BY
 from torch_table.workers import LOST
 
 MEASURED = Path(__file__).resolve().parents[2] / "benchmarks" / "measured_syncs.json"
-# What an operation that returned without waiting can not have done on a device: read an element,
-# ask for a size that depends on data, synchronise.
+# The letters that a measurement without a wait rules out on a device: reading an element, a size
+# that depends on data, synchronising.
 _NEEDS_THE_DEVICE = frozenset("dhsy")
 
 
 def read_measured(path: Path = MEASURED) -> dict[str, Any]:
-    """Return the file's content; nothing measured where there is none."""
+    """Return the file's content; an empty measurement if there is no file."""
     if not path.is_file():
         return {"operations": {}}
     return dict(json.loads(path.read_bytes()))
@@ -50,9 +50,9 @@ def fold_measured(
     rows = measured["operations"]
     entries = {**functions, **{METHOD + name: entry for name, entry in methods.items()}}
     for name, entry in entries.items():
-        # Of copies the cases alone tell, whatever an earlier tool measured of their overloads.
+        # For copies only the cases decide, not the overloads that an earlier tool measured.
         row = decided.get(name, "" if name in COPIES else name)
-        # A method without parameters has the key "", so what tells a row is its outcome.
+        # A method without parameters has the key "", so the outcome distinguishes a row.
         outcomes = {k: how != "none" for k, how in rows.get(row, {}).items() if how in WAITED_BY}
         if outcomes and name in decided:
             _decide_whole(entry, waits=any(outcomes.values()))
@@ -88,7 +88,7 @@ def _decide(entry: Entry, outcomes: Mapping[str, bool]) -> None:
 def _types(key: str) -> str:
     """Return the parameters of a key with their types, without the marks of optional ones.
 
-    Whether an option must be given changes only what is returned.
+    Whether an option must be given affects only the return.
     """
     return key.replace("=", "")
 

@@ -140,7 +140,7 @@ class Builder:
         entry.signatures += [s.without_first() if bound else s for s in found]
 
     def _probe(self, function: Callable[..., Any], single: Signature) -> Probed:
-        """Return what is observed without options or, if that never works, with one of them."""
+        """Return the observations without options or, if that never works, with one of them."""
         probed = self._prober.probe(function, single)
         if probed.observations:
             return probed
@@ -176,7 +176,7 @@ class Builder:
     def _with_options(
         self, function: Callable[..., Any], single: Signature, settled: Signature, probed: Probed
     ) -> list[Signature]:
-        """Return further signatures, where one option or two change what is returned."""
+        """Return further signatures, for one or two options that change the return."""
         changing: list[_Option] = []
         found: list[Signature] = []
         plain = self._observe(function, single, probed, ())
@@ -221,7 +221,7 @@ class _Option:
 
 
 def _options(function: Callable[..., Any], parameters: Sequence[Parameter]) -> list[_Option]:
-    """Return the options that can change what a call returns.
+    """Return the options that can change the return of a call.
 
     Options that only a Python signature shows are included.
     """

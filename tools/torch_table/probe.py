@@ -1,4 +1,4 @@
-"""Call an operation with small sample arguments, and observe what comes back.
+"""Call an operation with small sample arguments, and observe its results.
 
 Takes a callable with its `Signature`; returns `Observation`s (dtypes and ranks in, form and
 letters out) and the operators dispatched on the way.
@@ -168,7 +168,7 @@ class Prober:
     def working(
         self, function: Callable[..., Any], signature: Signature, given: Mapping[str, Any]
     ) -> Scenario | None:
-        """Return the first samples that suit beside the `given` arguments; None if none do."""
+        """Return the first samples that work with the `given` arguments; None if none do."""
         tensors = tensors_of(signature.parameters)
         for base in scenarios(signature.parameters):
             found = self._first_working(function, signature.parameters, base, given, tensors)
@@ -183,7 +183,7 @@ class Prober:
         probed: Probed,
         given: Mapping[str, Any],
     ) -> list[Observation]:
-        """Return what is observed for the arguments that worked, with options added."""
+        """Return the observations for the arguments that worked, with options added."""
         parameters = signature.parameters
         found: list[Observation] = []
         with warnings.catch_warnings():

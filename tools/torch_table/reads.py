@@ -111,7 +111,7 @@ def _on_cuda(value: Any) -> Any:
 def conditions(
     function: Callable[..., Any], parameters: Sequence[Parameter], scenario: Scenario
 ) -> tuple[str, set[str]]:
-    """Return what a call without options needs (see `fake_reads`), and options that avoid it."""
+    """Return the needs of a call without options (`fake_reads`), and options that avoid them."""
     found = fake_reads(function, parameters, scenario, {})
     spared: set[str] = set()
     if found not in {"h", "y"}:

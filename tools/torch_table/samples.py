@@ -1,8 +1,8 @@
 """Small sample arguments for a signature: those to try, and a call with them.
 
-Takes the parameters of a `Signature`; returns `Scenario`s, the arguments that each stands for,
-and what a callable returns for them. Samples are a few elements on the CPU; every failure of a
-call is an expected answer ("these arguments do not suit").
+Takes the parameters of a `Signature`; returns `Scenario`s, the arguments of each, and a callable's
+results for them. Samples are a few elements on the CPU; every failure of a call is an expected
+answer ("these arguments do not fit").
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from torch_table.model import Parameter
 
 DTYPES = {"f": torch.float32, "i": torch.int64, "b": torch.bool, "c": torch.complex64}
 SHAPES: tuple[tuple[int, ...], ...] = ((3, 3), (3,), (), (2, 3, 3), (1, 2, 4, 4), (1, 2, 4, 4, 4))
-# First tensor's shape and the others', to tell broadcasting from following the first tensor.
+# Shapes of the first tensor and of the others, which distinguish broadcasting from following the
+# first tensor.
 MIXED: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((3, 3), ()),
     ((), (3, 3)),
@@ -58,7 +59,7 @@ class Scenario:
     number: float = 2
     # unit: within (0, 1); definite: symmetric positive definite; zeros; ones; mixed
     fill: str = "unit"
-    # What stands in for a required parameter of unknown type.
+    # The sample for a required parameter of unknown type.
     unknown: str = "tensor"
 
     def tensor(self, first: bool) -> torch.Tensor:

@@ -127,7 +127,7 @@ class Reader:
         parameters: list[Parameter] = []
         for index, param in enumerate(signature.parameters.values()):
             text = _annotation_text(param.annotation)
-            if text == "None":  # what `BroadcastingList2[int]` of torch._jit_internal evaluates to
+            if text == "None":  # `BroadcastingList2[int]` of torch._jit_internal evaluates to None
                 text = None
             if text is None and comment is not None and index < len(comment[0]):
                 text = comment[0][index]
@@ -138,7 +138,7 @@ class Reader:
         return Signature(tuple(parameters), self.returned(text, self_return))
 
     def documented_return(self, function: object) -> Return:
-        """Return what a docstring's first line names: `inv(A, *, out=None) -> Tensor`."""
+        """Return the result type in a docstring's first line: `inv(A, *, out=None) -> Tensor`."""
         first = (getattr(function, "__doc__", None) or "").strip().split("\n")[0]
         match = re.search(r"\)\s*->\s*(.+)$", first)
         if match is None:

@@ -1,6 +1,4 @@
-"""Folds the hand-written, cited supplement, and what docstrings say of synchronisation, into the
-entries.
-"""
+"""Folds the hand-written, cited supplement, and docstrings' notes on waits, into the entries."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ WAITED_BY = ("none", "debug mode", "queue", "both")
 _MESSAGE = "called a synchronizing CUDA operation"
 # Long enough that launching any operation takes less, short enough for two thousand of them.
 IDLE_SECONDS = 0.05
-# A device that idled counts slowly at first: as long it is kept busy before it is timed.
+# An idle device's clock is slow at first: the device is kept busy for this long before it is timed.
 WARM_SECONDS = 0.5
 # A call whose own work on the host takes this part of the idling gets a longer one.
 HOST_SHARE = 0.25
@@ -73,7 +73,7 @@ class CudaWitness:
     def _asked(self, call: Callable[[], object], seconds: float) -> tuple[bool, bool]:
         """Return two flags for a call: the debug mode warned, and the call emptied the queue.
 
-        The queue is emptied if what had been queued before is done when the call returns.
+        The queue is emptied if all work queued before the call is done when it returns.
         """
         done = self._cuda.Event()
         with warnings.catch_warnings(record=True) as seen:

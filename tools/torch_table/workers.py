@@ -1,8 +1,8 @@
-"""Rows measured in processes of their own, one after the other, and saved as they come.
+"""Rows measured in separate processes, one after the other, and saved as they come.
 
 Takes names and the script that measures them, started with `--worker`; returns a row for each
-name. A name that ends its process is noted, and the rest is measured in a new one. The journal
-holds what an interrupted run has measured, and the next run goes on from there.
+name. A name that ends its process is noted, and the other names are measured in a new process. The
+journal holds the rows of an interrupted run, which the next run continues.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class LostDevice(RuntimeError):
 
 
 def gather(names: list[str], run: Run, keep: Callable[[Row], None] = lambda row: None) -> Row:
-    """Return the result of every name. After one that ends its process, a new process goes on.
+    """Return the result of every name. After a name that ends its process, a new one continues.
 
     ``keep`` gets each row as it comes. Raises LostDevice if one process after the other ends
     without a row.
@@ -84,7 +84,7 @@ def serve(rows: Iterable[tuple[str, Any]]) -> None:
 
 
 class Journal:
-    """Rows on disk beside the file that a whole run writes: the versions first, then row by row."""
+    """Rows in a file next to the output of a whole run: first the versions, then row by row."""
 
     def __init__(self, output: Path, versions: Mapping[str, str]) -> None:
         self._path = output.with_name(f"{output.name}.part")

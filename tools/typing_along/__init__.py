@@ -1,1 +1,1 @@
-"""A person at a keyboard: an editor without a window, and what is typed into it."""
+"""A simulated user: an editor without a window, and the edits typed into it."""

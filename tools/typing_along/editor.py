@@ -16,7 +16,7 @@ from lsprotocol import types
 from pygls.lsp.client import LanguageClient
 
 SERVER = (sys.executable, "-m", "flake8_torchperf.cli.main", "server")
-# Seconds for whatever the server is asked.
+# Seconds to wait for any reply of the server.
 PATIENCE = 60.0
 
 
@@ -51,7 +51,7 @@ class Published:
 
 @dataclass
 class Buffer:
-    """An open file: its text as the editor has it, and what was published for it."""
+    """An open file: the editor's text, and the diagnostics published for it."""
 
     uri: str
     text: str
@@ -98,7 +98,7 @@ class Editor:
         return int(server.pid)
 
     def open(self, path: Path | str, text: str) -> Buffer:
-        """Open a file with this text, whatever is saved of it."""
+        """Open a file with this text, which may differ from the saved file."""
         uri = path if isinstance(path, str) else path.as_uri()
         buffer = self.buffers[uri] = Buffer(uri, text, 1)
         item = types.TextDocumentItem(uri, "python", 1, text)

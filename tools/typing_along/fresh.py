@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 # Line and column, both from 1, code and message.
 Row: TypeAlias = "tuple[int, int, str, str]"
-# Runs a command in a folder with this standard input; returns what it printed.
+# Runs a command in a folder with this standard input; returns its output.
 Runner: TypeAlias = "Callable[[Sequence[str], Path, bytes], bytes]"
 FORMAT = "%(row)d\t%(col)d\t%(code)s\t%(text)s"
 

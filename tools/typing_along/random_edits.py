@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-# What a person may type, with a hole for the indentation; some of it is torch's business.
+# Code that a user may type, with a placeholder for the indentation; some of it uses torch.
 PIECES = (
     "x.item()", "print(loss)\n{}", "for row in x:\n{}    total += row.sum().item()\n{}",
     "if mask.any():\n{}    pass\n{}", "import torch\n", "# Größe ☃ 𝔘\n{}",

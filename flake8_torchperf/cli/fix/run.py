@@ -49,8 +49,8 @@ example:
 
 exit status: 0 where no findings are left, 1 where some are, 2 for a wrong command line or a
 file that cannot be read or parsed."""
-# What a fix in one file does to others of its package is over after as many passes as calls and
-# values lead through; none needed more than two.
+# A fix in one file can change the findings in other files of its package. Each pass carries such a
+# change one call or value further; no package has needed more than two passes.
 MAX_PASSES = 10
 
 
@@ -86,7 +86,7 @@ def run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
 
 
 def _fixed(manager: Manager, work: FixWork) -> list[Fixed]:
-    """Fix all files; write them, or show what would change."""
+    """Fix all files; write them, or show the changes."""
     jobs = max(manager.jobs, 1)
     done = for_each(fix_file, manager.filenames, work, min(jobs, len(manager.filenames)))
     done.sort(key=lambda one: one.filename)
@@ -254,7 +254,7 @@ def _show_change(filename: str, old: str, new: str) -> None:
 
 
 def _conclude(done: list[Fixed], options: argparse.Namespace) -> int:
-    """Say in one line what was done and what is left; returns the exit status."""
+    """Print in one line what was fixed and what is left; returns the exit status."""
     diff = bool(options.diff)
     made = sum(one.fixed for one in done)
     suggested = sum(len(one.made) for one in done) - made

@@ -23,7 +23,7 @@ _MISSING_TORCH = "--verify runs code and needs torch: pip install flake8-torchpe
 
 @dataclass(frozen=True)
 class Verified:
-    """One verdict: where its finding is, what would fix it, and whether that was made."""
+    """One verdict, with the place of its finding, the fix, and whether the fix was made."""
 
     line: int
     column: int
@@ -58,7 +58,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def check(options: argparse.Namespace) -> None:
-    """Raise ValueError, with one line, where the code could not be run as asked."""
+    """Raise ValueError, with one line, if the code can't be run as the options ask."""
     if options.require_verified and not options.verify:
         raise ValueError("--require-verified needs --verify")
     if not options.verify:
@@ -99,7 +99,7 @@ def close(limits: Limits | None) -> None:
 
 
 def verdicts(outcome: Outcome, verifier: Verifier | None) -> tuple[Verified, ...]:
-    """Return the verdicts on what was made, then those on what was left."""
+    """Return the verdicts on the fixes that were made, then on those that were not."""
     if verifier is None:
         return ()
     tried = verifier.tried

@@ -1,7 +1,7 @@
 """Fix one file in rounds: a name in, the fixed text and the findings left to report out.
 
-flake8 decides which findings count: what is not selected, is ignored for the file or has a
-``# noqa`` is not fixed.
+flake8 decides which findings count: a finding is not fixed if its code is not selected, if it is
+ignored for the file, or if it has a ``# noqa``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class FixWork(Work):
 
     choice: Choice = field(default_factory=Choice)
     limits: Limits | None = None
-    # What files are to hold by the changes shown so far, by the path under which they are read.
+    # The contents of files after the changes shown so far, by the path under which they are read.
     pending: dict[str, bytes] = field(default_factory=dict)
 
 
@@ -228,13 +228,13 @@ class _TextChecker(FileChecker):
         self._lines = io.StringIO(text, newline=None).readlines()
         self._safeties = work.choice.safeties
         super().__init__(filename=filename, work=work)
-        self._remembers = True  # what was read tells which files to fix once more
+        self._remembers = True  # the files that were read decide which files to fix once more
 
     def _make_processor(self) -> FileProcessor:
         return FileProcessor(self.filename, self.options, lines=self._lines)
 
     def run_check(self, plugin: LoadedPlugin, **arguments: Any) -> Any:
-        """Run the check, with the fixes that are asked for."""
+        """Run the check, with the fixes that the options ask for."""
         made = super().run_check(plugin, **arguments)
         if isinstance(made, TorchPerfPlugin):
             made.safeties = self._safeties
@@ -312,9 +312,9 @@ def _counts(found: tuple[Finding, ...]) -> Counts:
 def concerned(
     filenames: list[str], done: list[Fixed], written: frozenset[str], pending: Mapping[str, bytes]
 ) -> list[str]:
-    """Return the files whose findings may differ now, as an answer that they rest on has changed.
+    """Return the files whose findings may differ now, because an answer they depend on has changed.
 
-    ``pending`` holds what files are going to hold, by their paths.
+    ``pending`` holds the future contents of files, by their paths.
     """
     by_name = {one.filename: one for one in done}
     folders = {os.path.join(part, "") for path in written for part in _folders(path)}

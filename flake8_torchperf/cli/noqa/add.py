@@ -39,7 +39,7 @@ class Added:
 
 
 def add_noqa(found: Iterable[Violation], reason: str) -> Added:
-    """Write a comment for each finding, beside those that its line has; each file in one step."""
+    """Write a comment for each finding, or add its code to the line's; each file in one step."""
     wanted: dict[str, dict[int, list[str]]] = {}
     for one in found:
         if one.code not in NEVER_SILENCED:
@@ -55,7 +55,7 @@ def add_noqa(found: Iterable[Violation], reason: str) -> Added:
 
 
 def _in_file(name: str, places: Mapping[int, Sequence[str]], reason: str) -> tuple[int, list[str]]:
-    """Return how many lines of a file got a comment, and what to say of the others."""
+    """Return how many lines of a file got a comment, and messages for the others."""
     if is_notebook(name):
         return 0, [f"{name}: no comments are written into notebooks"]
     try:

@@ -66,7 +66,7 @@ def _text(filename: str) -> str:
     try:
         return decoded(filename, data).text
     except NotWrittenError:
-        return ""  # a file that is no text is reported as such
+        return ""  # flake8 reports a file that is not text
 
 
 def _row(comment: NoqaComment, codes: Sequence[str]) -> Any:

@@ -1,4 +1,4 @@
-"""Replace what only IPython reads in a cell by Python with as many lines.
+"""Replace IPython's own syntax in a cell by Python with as many lines.
 
 Nothing is executed, so a magic's effect is unknown: ``!ls`` does nothing, ``x = %magic`` gives
 ``None``.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PYTHON = frozenset({"capture", "prun", "python", "python3", "pypy", "time", "timeit"})
 _CELL_MAGIC = re.compile(r"\s*%%(\w+)")
 _LINE_MAGIC = re.compile(r"(?P<before>\s*(?:[\w.\[\], ]+=\s*)?)(?:[%!]|[,;/]\w)")
-# What a question mark asks for is shown: ``torch.sum?``, ``?torch.sum``, ``%timeit?``.
+# IPython's help syntax: ``torch.sum?``, ``?torch.sum``, ``%timeit?``.
 _HELP = re.compile(r"(?P<before>\s*)(?:\?.*|[%\w.*]+\?{1,2})\s*$")
 
 

@@ -104,7 +104,7 @@ def _is_python(metadata: Any) -> bool:
 
 
 def in_cell(error: Violation) -> Violation:
-    """Return a finding in a notebook as people look for it, with its cell and the line there."""
+    """Return a finding in a notebook with its cell and its line in that cell."""
     try:
         book = read_notebook(error.filename)
     except (OSError, NotebookError):

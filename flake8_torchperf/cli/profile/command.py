@@ -11,7 +11,7 @@ from flake8_torchperf.cli.parser import Parser, add_parser, complain, fail
 if TYPE_CHECKING:
     from flake8_torchperf.history.profile import Entry, Profile
 
-# Statements that are shown where nobody asks for another number.
+# The number of statements shown by default.
 SHOWN = 20
 
 

@@ -24,7 +24,7 @@ _MODULES = {
     "junit": "junit",
 }
 FORMAT_NAMES = (TEXT, *_MODULES)
-# What flake8 would print between or behind the lines of a report.
+# flake8's options that print text between or after the lines of a report.
 _MIXED = ("count", "statistics", "benchmark", "show_source")
 FOR_PEOPLE = ("grouped", "github")
 

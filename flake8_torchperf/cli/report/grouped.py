@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.cli.report.reported import Reported
     from flake8_torchperf.findings.rule import Rule
 
-# Of one, and of several; other families (of rule pages of one's own) are told as "findings".
+# Singular and plural by family; other families, from a user's own pages, are called "findings".
 _NOUNS = {
     "host reads": ("read", "reads"),
     "per-element loops": ("per-element loop", "per-element loops"),

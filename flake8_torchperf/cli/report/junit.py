@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.cli.report.reported import Reported
 
-# What XML 1.0 has no way to write (https://www.w3.org/TR/xml/#charsets).
+# Characters that XML 1.0 cannot express (https://www.w3.org/TR/xml/#charsets).
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 

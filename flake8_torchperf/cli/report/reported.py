@@ -33,9 +33,9 @@ _LEVELS = {"per element": WORST, "per step": MIDDLE, "per call": LEAST}
 class Reported:
     """One finding that flake8 reports.
 
-    Lines and columns count from 1; ``end_column`` is the first one behind, or the column itself
-    if the end is unknown. ``path`` has slashes. ``again`` counts the findings before it in the same
-    function that look alike.
+    Lines and columns count from 1; ``end_column`` is the first column after the expression, or the
+    column itself if the end is unknown. ``path`` has slashes. ``again`` counts the earlier findings
+    in the same function that look the same.
     """
 
     code: str
@@ -58,7 +58,7 @@ class Reported:
 
     @property
     def level(self) -> str:
-        """The cost, as one of three levels; a finding that is no rule's has the worst."""
+        """The cost, as one of three levels; a finding without a rule has the worst."""
         if self.code in RESERVED or not self.code.startswith("TPF"):
             return WORST
         return _LEVELS.get(self.told.cost, MIDDLE)
@@ -82,7 +82,7 @@ class Gathered(BaseFormatter):
         self.told = {}
         self.found: list[Reported] = []
         self.files: list[str] = []
-        # What is written behind the report.
+        # The lines to write after the report.
         self.behind: list[str] = []
         self._alike: Counter[tuple[str, ...]] = Counter()
 
@@ -131,7 +131,7 @@ def as_path(filename: str) -> str:
     if os.path.isabs(name):
         inside = os.path.relpath(name) if _same_drive(name) else name
         name = name if inside.startswith("..") else inside
-    # A name that is no UTF-8 would end the report.
+    # A name that is not UTF-8 would make writing the report fail.
     return name.replace(os.sep, "/").encode("utf-8", "backslashreplace").decode()
 
 

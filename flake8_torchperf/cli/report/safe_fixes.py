@@ -48,7 +48,7 @@ def _in_file(path: str, ones: Iterable[Reported]) -> dict[Reported, Replacement]
     try:
         text = read_source(path).text
     except NotWrittenError:
-        return {}  # standard input, or no longer there: the finding stands without its fix
+        return {}  # standard input, or a deleted file: the finding is reported without its fix
     planned = {(f.line, f.column, f.code): f for f in lint(text, path, TorchPerfPlugin.options())}
     made: dict[Reported, Replacement] = {}
     for one in ones:

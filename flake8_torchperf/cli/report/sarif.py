@@ -28,7 +28,7 @@ _LEVELS = {WORST: "error", MIDDLE: "warning", LEAST: "note"}
 
 
 class Report(Gathered):
-    """One run, with the rules that have findings, and what safe fixes would write."""
+    """One run, with the rules that have findings, and the replacements of safe fixes."""
 
     def text(self, found: Sequence[Reported]) -> str:
         """Return the document."""

@@ -34,5 +34,5 @@ def _stale(name: str, entries: Iterable[Entry]) -> int:
         with open(name, "rb") as file:
             tree = ast.parse(file.read())
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        return 0  # the file's own message says so
+        return 0  # the file has its own message
     return Profiled(entries, Statements(tree)).stale

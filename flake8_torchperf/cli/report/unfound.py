@@ -52,7 +52,7 @@ def _of_file(
     try:
         found = {profiled.span(one.line) for one in lint(text, name, everything)}
     except (SyntaxError, ValueError, RecursionError):
-        return  # the file's own message says so
+        return  # the file has its own message
     allowed, lines = allowed_lines(name), text.splitlines()
     for span, told in waited:
         if span in found or span[0] in allowed:
@@ -65,7 +65,7 @@ def _of_file(
 
 
 def _text(name: str) -> str:
-    """Return the text of a file; "" if it cannot be read, which the file's own message says."""
+    """Return the text of a file; "" if it cannot be read, which is reported elsewhere."""
     try:
         with open(name, encoding="utf-8") as file:
             return file.read()

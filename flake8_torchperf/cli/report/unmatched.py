@@ -29,10 +29,10 @@ _DEFINITION = re.compile(r"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.
 def unmatched(
     filenames: Sequence[str], options: Options, given: Mapping[str, object]
 ) -> tuple[list[str], bool]:
-    """Return a line per glob that names no function; True if a contract given now is among them.
+    """Return a line per glob that names no function; True if one is a contract of ``given``.
 
-    ``given`` holds what the command line alone says. Where the linted files lie in packages, all of
-    these count: contracts and frequencies are followed there too.
+    ``given`` holds the settings of the command line. If linted files are in packages, functions of
+    all files of these packages count: contracts and frequencies are followed there too.
     """
     globs = {SYNC_FREE: options.sync_free, "hot": options.hot, "cold": options.cold}
     waiting = {(name, glob) for name in globs for glob in globs[name]}
@@ -104,7 +104,7 @@ def _paths(filenames: Sequence[str]) -> Iterator[str]:
 
 
 def _package_of(folder: str) -> str:
-    """Return the outermost package that a folder lies in, "" if it is none."""
+    """Return the outermost package around a folder; "" if the folder is not a package."""
     found = ""
     while os.path.isfile(os.path.join(folder, "__init__.py")):
         found, folder = folder, os.path.dirname(folder)

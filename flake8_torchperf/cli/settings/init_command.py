@@ -1,6 +1,6 @@
 """``torchperf init``: writes a section with every setting, and a hook for pre-commit.
 
-Nothing that stands there is changed. A commented line is a setting with an example.
+Existing lines are not changed. A commented line is a setting with an example.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def init() -> int:
 
 
 def section() -> str:
-    """Return the table with each setting as a comment, and what it means above it."""
+    """Return the table with each setting as a comment, below its explanation."""
     lines = [TABLE, "# Settings of torchperf and of the flake8 plugin; flake8's own files win."]
     for one in SETTINGS:
         lines += [f"# {line}" for line in wrap(one.help[0].upper() + one.help[1:], _WIDTH)]

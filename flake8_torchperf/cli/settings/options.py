@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 # An older flake8 makes its parts in another way, and is run as it is: the same findings, no sooner.
 OLDEST_BUILT_ON = (6,)
-# Where a command's namespace keeps what was given, as flake8 is to be told it.
+# The attribute of a command's namespace that holds the given settings, in flake8's spelling.
 _KEPT = "settings"
 
 
 def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> None:
-    """Give a command the options that decide what is found, or those of them that are named."""
+    """Give a command the options that change the findings, or only those named in ``only``."""
     group = parser.add_argument_group("settings", "As of flake8 and torchperf check.")
     add = partial(group.add_argument, dest=_KEPT, action="append", default=[])
     for one in SETTINGS:
@@ -44,8 +44,8 @@ def settings(
 ) -> Options:
     """Return the options for the current folder and this command line.
 
-    ``defaults`` applies where nobody chose. An unusable setting ends the process with a one-line
-    error.
+    ``defaults`` applies to settings that are not set. An invalid setting ends the process with a
+    one-line error.
     """
     import flake8
 

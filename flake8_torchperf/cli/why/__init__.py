@@ -1,1 +1,1 @@
-"""``torchperf why FILE:LINE``: what is known in a line, and why it is reported or not."""
+"""``torchperf why FILE:LINE``: the values in a line, and why it is reported or not."""

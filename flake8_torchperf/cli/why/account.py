@@ -155,7 +155,7 @@ def _judged(finding: Finding, options: Options, *, reported: bool) -> Judged:
 
 
 def _is_doubted(sure: str, options: Options) -> bool:
-    """True if the reason is weaker than what the options ask for."""
+    """True if the reason is weaker than the options require."""
     order = ("assumed", "inferred", "stated")
     return sure != "" and order.index(sure) < order.index(options.confidence)
 
@@ -172,7 +172,7 @@ def _decided(finding: Finding, frequency: str, *, reported: bool, doubted: bool,
 
 
 def _changes(finding: Finding, *, reported: bool, doubted: bool) -> tuple[str, ...]:
-    """Return what a person may write or measure to change the decision."""
+    """Return what the user may write or measure to change the decision."""
     function = finding.site.function.replace(".<locals>", "")
     if reported:
         return (

@@ -1,4 +1,4 @@
-"""Applies edits to a text: parses it once with libcst and rewrites only what an edit owns."""
+"""Applies edits to a text: parses it once with libcst and rewrites only the nodes of the edits."""
 
 from __future__ import annotations
 

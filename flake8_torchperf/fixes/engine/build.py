@@ -39,7 +39,7 @@ def with_arguments(call: cst.Call, new: Sequence[cst.Arg]) -> cst.Call:
         return call.with_changes(args=_joined(new, _COMMA.whitespace_after))
     last, gap = arguments[-1], _gap(call)
     trailing = isinstance(last.comma, cst.Comma)
-    # White space before the closing bracket. A comment there stays behind its argument.
+    # White space before the closing bracket. A comment there remains after its argument.
     end = last.comma.whitespace_after if trailing else last.whitespace_after_arg  # type: ignore[union-attr]
     arguments[-1] = last.with_changes(
         comma=cst.Comma(whitespace_after=_commented(gap, end)),
@@ -76,7 +76,7 @@ def _plain(
 def _commented(
     gap: cst.BaseParenthesizableWhitespace, end: cst.BaseParenthesizableWhitespace
 ) -> cst.BaseParenthesizableWhitespace:
-    """Return the gap between two arguments, with the comments that stood behind the first one."""
+    """Return the gap between two arguments, with the comments that followed the first one."""
     if not isinstance(end, cst.ParenthesizedWhitespace) or not comments_in(end):
         return gap
     if not isinstance(gap, cst.ParenthesizedWhitespace):

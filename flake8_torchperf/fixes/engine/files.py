@@ -1,6 +1,6 @@
 """Reads a file to be changed, and writes it completely or not at all.
 
-Encoding, byte-order mark, line ends and mode stay as they are.
+Encoding, byte-order mark, line ends and mode do not change.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 
 class NotWrittenError(Exception):
-    """A file that is left as it is; ``str`` says why, in a few words."""
+    """The file was not written; ``str`` says why, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def read_source(path: str) -> Source:
 
 
 def decoded(path: str, data: bytes) -> Source:
-    """Return the text in a file's bytes. Raises NotWrittenError where there is none."""
+    """Return the text in a file's bytes. Raises NotWrittenError if they are not text."""
     try:
         encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
         mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""

@@ -22,10 +22,10 @@ def gaining(
     find: Callable[[str], Sequence[Finding]],
     apply: Callable[[Sequence[Edit]], str],
 ) -> Sequence[tuple[Finding, Edit]]:
-    """Return the edits of a text that reduce what is reported in the function of their finding.
+    """Return the edits of a text that reduce the findings in the function of their own finding.
 
-    No function may have more reported than before. All edits are tried together first; if that is
-    no gain, each is tried alone.
+    No function may have more findings than before. All edits are tried together first; if that is
+    not a gain, each is tried alone.
     """
     before = _burden(find(text))
 

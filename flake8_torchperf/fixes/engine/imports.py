@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def with_imports(module: cst.Module, names: Iterable[str]) -> cst.Module:
-    """Return the module with ``import NAME`` for each name, behind the first import of its package.
+    """Return the module with ``import NAME`` for each name, after the first import of its package.
 
-    Where there is none, they follow the last import at the top of the file, or the docstring.
+    Without such an import, they follow the last import at the top of the file, or the docstring.
     """
     for name in dict.fromkeys(names):
         if not any(_imports(statement, name) for statement in module.body):

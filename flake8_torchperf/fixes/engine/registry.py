@@ -31,8 +31,8 @@ class Fix(Protocol):
     def plan(self, place: Place) -> Edit | None:
         """Return the edit for a finding; None where the fix does not apply.
 
-        Runs while linting: it may look at the ast and at what the interpreter knows, and must
-        import neither libcst nor torch.
+        Runs while linting: it may read the ast and the interpreter's results, and must import
+        neither libcst nor torch.
         """
 
     def rewrite(

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 Judge: TypeAlias = "Callable[[str, Sequence[tuple[Finding, Edit]]], Sequence[bool]]"
 
-# A fix may uncover another. None of ours needs more than three; text that goes on changing is left
-# as it is after this many.
+# A fix may make another one possible. Ours need at most three rounds; a text that still changes
+# after this many is left as it is then.
 MAX_ROUNDS = 10
 
 
@@ -48,10 +48,10 @@ class Choice:
         return self.suggested is None or bool(self.suggested)
 
     def edit(self, finding: Finding) -> Edit | None:
-        """Return the safest of the finding's edits that was asked for.
+        """Return the safest of the finding's edits that the user asked for.
 
-        An edit whose nodes enclose those of another one goes first: a loop before a condition in
-        it.
+        An edit whose nodes enclose those of another edit comes first: a loop before a condition in
+        the loop.
         """
         chosen: Edit | None = None
         for edit in finding.edits:
@@ -88,7 +88,7 @@ class Outcome:
     """The result of fixing one text.
 
     ``first`` are the findings before, ``left`` those after; ``found`` and ``changes`` are in the
-    order in which they were made. ``open`` says that the rounds ended before the changes did.
+    order in which they were made. ``open`` is True if the text still changed in the last round.
     """
 
     text: str
@@ -113,7 +113,7 @@ def fixed(
     first: tuple[Finding, ...] | None = None
     found: tuple[Finding, ...] = ()
     changes: list[Change] = []
-    find = lru_cache(maxsize=4)(find)  # a text is linted to see what its fixes gain, then as it is
+    find = lru_cache(maxsize=4)(find)  # judging the gain of fixes lints the text that comes next
     for number in range(MAX_ROUNDS):
         found = tuple(find(text))
         first = found if first is None else first
@@ -160,7 +160,7 @@ def _round(
     applied = applied_to(edits)
     new, fits = wrapped(text, applied.text)
     if not fits:
-        # A line that cannot be wrapped is worse to read than what it replaces.
+        # A line that cannot be wrapped is harder to read than the code that it replaces.
         short = tuple(edit for edit in edits if wrapped(text, applied_to((edit,)).text)[1])
         applied = applied_to(short)
         new, _ = wrapped(text, applied.text)

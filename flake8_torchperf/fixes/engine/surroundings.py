@@ -75,7 +75,7 @@ class Surroundings:
             waiting += below.at(line)
 
     def holds(self, node: ast.AST) -> bool:
-        """True if the node stands in this module's tree."""
+        """True if the node is part of this module's tree."""
         return self.parent(node) is not None
 
     def parent(self, node: ast.AST) -> ast.AST | None:
@@ -97,7 +97,7 @@ class Surroundings:
         yield from itertools.islice(alike, places.get(id(site.node), len(alike)) + 1, None)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
-        """Return the innermost statement that a node is, or stands in."""
+        """Return the innermost statement that is, or contains, a node."""
         here: ast.AST | None = node
         while here is not None and not isinstance(here, ast.stmt):
             here = self.parent(here)
@@ -159,9 +159,9 @@ class Surroundings:
         )
 
     def _local(self, name: str, at: ast.AST) -> str | None:
-        """Return what a function or class around a place imports under a name.
+        """Return the full name that a function or class around a place imports under a name.
 
-        "" where it is bound there in another way, None where no scope around binds it.
+        Returns "" if the name is bound there in another way, None if no scope around binds it.
         """
         here = self.parent(at)
         while here is not None:
@@ -181,9 +181,9 @@ class Surroundings:
 
 
 def names_bound(scope: ast.AST) -> dict[str, str]:
-    """Return the names that a scope, or one within it, binds, with the name that one import gives.
+    """Return the names that a scope, or one within it, binds, with the full name of each import.
 
-    The name is "" where the binding is no import, or there are several.
+    The full name is "" if the binding is not an import, or if there are several bindings.
     """
     nodes = Nodes([scope])
     found: dict[str, str] = {}

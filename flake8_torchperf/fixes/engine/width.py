@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 # Widths that formatters are set to; a file has the first of them that nearly all its lines keep.
 WIDTHS = (79, 88, 100, 110, 120)
 USUAL = 100
-# A shorter file says too little about its width, and so does one without longer lines; a few lines
-# may be data.
+# A file with fewer lines, or without any line longer than `TELLING`, shows too little about its
+# width; a few lines may be data.
 FEWEST_LINES = 60
 TELLING = 72
 SHARE = 0.99
@@ -88,7 +88,7 @@ def _by_line(text: str) -> dict[int, list[tokenize.TokenInfo]]:
 def _wrapped(line: str, tokens: Sequence[tokenize.TokenInfo], width: int) -> str | None:
     """Return a line broken within its last brackets, or within those before them.
 
-    A comment stays in the first of the new lines.
+    A comment remains in the first of the new lines.
     """
     end = line[_length(line) :]
     comments = [token.start[1] for token in tokens if token.type == tokenize.COMMENT]

@@ -38,7 +38,7 @@ EXACT = 8
 _ALIKE = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "torch.int",
                     "torch.int64", "torch.long", "torch.bool", "torch.half", "torch.float16",
                     "torch.bfloat16", "torch.double", "torch.float64"))  # fmt: skip
-# Numbers that `torch.finfo` tells of a dtype, and that every dtype of floats can hold or round.
+# Attributes of `torch.finfo` whose number every dtype of floats can hold or round.
 _SMALL = frozenset(("eps", "tiny", "smallest_normal", "resolution"))
 
 
@@ -96,7 +96,7 @@ def _dtype_of_whole(made: ast.Call, moved: dict[str, str], place: Place) -> dict
     if told or _is_new(made) or _number(leaf, place) is not None:
         return {}
     if not is_whole(leaf, place.around):
-        return {}  # a dtype would round what a caller passes as a float
+        return {}  # a dtype would round a float that a caller passes
     written = place.around.reach("torch.int64", made)
     return {"dtype": written[0]} if written and not written[1] else {}
 
@@ -144,10 +144,10 @@ def _is_constant(node: ast.expr) -> bool:
 
 
 def _is_plain(made: ast.Call, moved: dict[str, str]) -> bool:
-    """True if nothing is passed but the data, a device, and what else `torch.full` takes."""
+    """True if the only arguments are the data, a device, and others that `torch.full` takes."""
     keywords = {one.arg for one in made.keywords}
     if not moved and "device" not in keywords and not _is_new(made):
-        return False  # filled on the host, it would be copied all the same
+        return False  # a tensor filled on the host would still be copied
     if len(made.args) != 1 or None in keywords or not _ALLOWED.issuperset(map(str, keywords)):
         return False
     return not moved.keys() & keywords and not (moved and "requires_grad" in keywords)

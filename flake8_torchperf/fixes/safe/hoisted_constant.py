@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 _NAMES: dict[type[ast.AST], str] = {ast.Mult: "factor", ast.Div: "divisor", ast.Add: "offset",
                                     ast.Sub: "offset", ast.Compare: "bound"}  # fmt: skip
-# They change neither what is made in them nor where.
+# Contexts that change neither the tensors made in them nor their device.
 _CONTEXTS = frozenset(("torch.no_grad", "torch.enable_grad", "torch.autocast",
                        "torch.amp.autocast", "torch.cuda.amp.autocast"))  # fmt: skip
 _LAZY = (*FUNCTIONS, ast.Lambda, ast.GeneratorExp)
@@ -51,7 +51,7 @@ _LOOPS = (ast.For, ast.While)
 
 @dataclass(frozen=True, slots=True)
 class _Hoist:
-    """The node of a loop that goes before it, and the name that it gets."""
+    """The node to move from a loop to before it, and the name that its value gets."""
 
     node: ast.AST
     name: str
@@ -65,19 +65,19 @@ def plan(place: Place) -> Edit | None:
 def hoisted(place: Place, *, for_all: bool) -> Edit | None:
     """The edit that makes data before the outermost loop that doesn't change it.
 
-    ``for_all`` asks for proofs that hold whatever callers pass, and that nothing can fail.
+    ``for_all`` requires proofs that hold for all arguments of callers, and that nothing can fail.
     """
     around = place.around
     made = host_data(place.site.node, around, "as-another" in place.site.traits)
     if made is None or filled(place) is not None:
-        return None  # what is filled in waits for nothing
+        return None  # a fill does not wait
     statement = around.statement(made.call)
     if statement is None or around.function(made.call) is None:
         return None
     if _is_put_off(place, made.call) or (for_all and not cannot_fail(made, around)):
         return None
     if not for_all and is_lazy(place, made.call, statement):
-        return None  # what stands before it may ask whether there is a device
+        return None  # the code before it may test whether there is a device
     chosen: ast.stmt | None = None
     for loop in _loops(place, statement, for_all):
         if not _Loop(place, loop, for_all).lets_out(made):
@@ -90,7 +90,7 @@ def hoisted(place: Place, *, for_all: bool) -> Edit | None:
 
 
 def _is_put_off(place: Place, node: ast.expr) -> bool:
-    """True if an expression is evaluated when what it stands in is called or asked for more."""
+    """True if an expression runs only when a lambda, function or generator around it runs."""
     here: ast.AST | None = node
     while isinstance(here, (ast.expr, ast.comprehension, ast.keyword)):
         if isinstance(here, _LAZY):
@@ -100,9 +100,9 @@ def _is_put_off(place: Place, node: ast.expr) -> bool:
 
 
 def _loops(place: Place, statement: ast.stmt, for_all: bool) -> Iterator[ast.stmt]:
-    """Yield the loops around a statement, the innermost first, up to what may catch its errors.
+    """Yield the loops around a statement, innermost first, up to code that may catch its errors.
 
-    What is not proved for all callers stays behind the ``if`` that it stands in.
+    Data that is not proved for all callers is not moved out of the ``if`` around it.
     """
     inner: ast.stmt = statement
     while True:
@@ -134,7 +134,7 @@ class _Loop:
         self._bound = names_bound(loop)
 
     def lets_out(self, made: HostData) -> bool:
-        """True if nothing in the loop changes what the tensor is made of."""
+        """True if nothing in the loop changes the data, dtype or device of the tensor."""
         if any(name in self._bound for name in names_in(made.parts())):
             return False
         if not self._is_known_before(names_in(made.parts())):
@@ -146,7 +146,7 @@ class _Loop:
         return self._is_of_tensor(made) and (keeps_default_dtype(made) or self._calls_torch())
 
     def _is_known_before(self, names: frozenset[str]) -> bool:
-        """True if what a function binds a name to is bound when the loop begins."""
+        """True if each name that the function binds is bound when the loop begins."""
         function = self._place.around.function(self._loop)
         assert isinstance(function, FUNCTIONS)
         given = {one.arg for one in ast.walk(function.args) if isinstance(one, ast.arg)}
@@ -177,7 +177,7 @@ class _Loop:
         return False
 
     def _is_of_tensor(self, made: HostData) -> bool:
-        """True if the device is that of what is a tensor for every caller."""
+        """True if the device is that of an expression that is a tensor for every caller."""
         device, around = made.device, self._place.around
         if isinstance(device, ast.Name) and not made.as_another:
             device = only_value(device, around)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
-# Methods whose result has an element for each of the tensor's, whatever else they are given.
+# Methods whose result has one element for each element of the tensor, with any other arguments.
 _ELEMENTWISE = frozenset(("long", "int", "clamp", "clamp_min", "clamp_max", "abs", "round", "relu",
                           "contiguous", "clone", "detach", "to", "cpu", "cuda"))  # fmt: skip
 _SIZED = frozenset(("ones", "zeros", "full", "empty", "arange", "randint", "randperm"))

@@ -1,7 +1,7 @@
-"""``torch.stack(x).pin_memory().to(d)`` -> ``....to(d, non_blocking=True)``: the host goes on.
+"""``torch.stack(x).pin_memory().to(d)`` -> ``....to(d, non_blocking=True)``: no wait.
 
 Only where nothing else can write to the pinned memory before the copy is complete, because the same
-expression made it. `pin_memory` returns a tensor that is pinned already as it is.
+expression made it. `pin_memory` returns an already pinned tensor unchanged.
 """
 
 from __future__ import annotations

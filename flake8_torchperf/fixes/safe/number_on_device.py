@@ -27,7 +27,7 @@ def plan(place: Place) -> Edit | None:
     if statement is None or place.site.operation not in ("positions", "element"):
         return None
     if place.site.operation == "element" and is_view(place.site.node, place.around):
-        return None  # `fill_` writes to it without a tensor of its own
+        return None  # `fill_` writes the number without making a tensor
     if not isinstance(operand, Tensor) or operand.reason.strength < Strength.STATED:
         return None
     target = statement.targets[0]

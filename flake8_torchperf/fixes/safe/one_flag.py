@@ -142,7 +142,7 @@ def _unread(node: ast.expr, around: Surroundings) -> tuple[ast.expr, bool]:
 
 
 def _masked(mask: ast.expr, around: Surroundings) -> tuple[str, frozenset[str]] | None:
-    """Return the tensor whose elements a mask tests, and what could make the test fail."""
+    """Return the tensor whose elements a mask tests, and names for what could make it fail."""
     match mask:
         case ast.Call(func=ast.Attribute(value=tensor, attr=name), args=[], keywords=[]):
             known = name in _TESTS and repeatable(tensor)

@@ -38,7 +38,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _bound(node: ast.expr, around: Surroundings) -> tuple[ast.expr, str, str] | None:
-    """Return the number read, the comparison and the bound, as if the number stood on the left."""
+    """Return the number read, the comparison and the bound, with the number moved to the left."""
     match node:
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _WORDS:
             word = _WORDS[type(op)]

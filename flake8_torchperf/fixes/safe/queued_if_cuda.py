@@ -1,7 +1,7 @@
 """``torch.tensor(v).to(x.device)`` -> the copy is queued where the device is CUDA.
 
-CUDA has read pageable memory when the call returns, and what uses the copy comes behind it in the
-queue. MPS promises neither, so that the flag asks for CUDA. Nothing can write to new memory.
+CUDA has read pageable memory when the call returns, and operations that use the copy are queued
+after it. MPS promises neither, so the flag tests for CUDA. Nothing can write to new memory.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _KEPT = frozenset(("unsqueeze", "view", "reshape", "squeeze", "t", "expand", "re
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to new data that goes where a tensor is."""
+    """Apply to new data that is copied to the device of a tensor."""
     call = planned(place)
     if call is None or "compiling-guard" in place.site.traits:
         return None
@@ -49,13 +49,13 @@ def _flag(device: ast.expr | None, place: Place) -> str:
     match device:
         case ast.Constant(value=str(text)) | ast.Call(args=[ast.Constant(value=str(text))]):
             return "True" if text.partition(":")[0] == "cuda" else ""
-        # A caller may pass an array, which has a device too, whatever is declared.
+        # A caller may pass an array, which has a device too, despite the annotation.
         case ast.Attribute(value=owner, attr="device") if is_tensor(owner, around):
             sure = is_tensor_for_all(owner, around)
             return f"{ast.unparse(owner)}.is_cuda" if sure else ""
     if "as-another" in place.site.traits:
         return f"{ast.unparse(device)}.is_cuda" if is_tensor_for_all(device, around) else ""
-    # Whatever is declared, a caller may pass "cuda", which has no type.
+    # Despite the annotation, a caller may pass "cuda", which has no `type`.
     known = "device-object" in place.site.traits and not is_parameter(device, around)
     value = only_value(device, around) if isinstance(device, ast.Name) else None
     if isinstance(value, ast.Attribute) and value.attr == "device":
@@ -64,9 +64,9 @@ def _flag(device: ast.expr | None, place: Place) -> str:
 
 
 def planned(place: Place) -> ast.Call | None:
-    """The method that moves what `torch.tensor` made of Python's data.
+    """Return the call that moves the result of `torch.tensor` with Python data.
 
-    Of ``torch.tensor(v, device=d)`` nothing shorter would queue the copy.
+    For ``torch.tensor(v, device=d)``, no shorter code queues the copy.
     """
     call = place.site.node
     if not isinstance(call, ast.Call) or "from-python" not in place.site.traits:
@@ -79,7 +79,7 @@ def planned(place: Place) -> ast.Call | None:
 
 
 def _is_new(node: ast.expr, around: Surroundings) -> bool:
-    """True for the result of `torch.tensor`, also behind methods that stay on the host."""
+    """True for the result of `torch.tensor`, also after methods whose result lies on the host."""
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _KEPT:
             return _is_new(inner, around)

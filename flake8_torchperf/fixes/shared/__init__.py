@@ -1,1 +1,1 @@
-"""Facts about code that several fixes ask for, on the ast, and in `nodes` what they write."""
+"""Facts about the ast that several fixes need; `nodes` builds the code that they write."""

@@ -20,7 +20,7 @@ _SIGN, _CLOSED = len(_LEVELS) + 1, len(_LEVELS) + 2
 
 
 def needs_brackets(inner: ast.expr, place: ast.AST, above: ast.AST | None) -> bool:
-    """True if ``inner`` needs brackets to stay one operand where a node below ``above`` stood."""
+    """True if ``inner`` needs brackets to be one operand in place of a node below ``above``."""
     level = _level(inner)
     match above:
         case ast.Attribute() | ast.Await():

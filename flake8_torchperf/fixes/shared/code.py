@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place
 
-# Expressions that need no brackets wherever they are put.
+# Expressions that need no brackets at any place.
 _CLOSED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.ListComp)
 
 
@@ -31,14 +31,14 @@ def text_of(place: Place, node: ast.expr) -> str:
 
 
 def argument_text(place: Place, node: ast.expr) -> str:
-    """Return the source text of an expression, to be put where an argument stands."""
+    """Return the source text of an expression, for use as an argument."""
     text = text_of(place, node)
     simple = isinstance(node, (*_CLOSED, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp))
     return text[1:-1] if simple and text.startswith("(") and "\n" not in text else text
 
 
 def names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return all names that stand in pieces of code, read or bound."""
+    """Return all names in pieces of code, read or bound."""
     return frozenset(
         inner.id for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.Name)
     )
@@ -109,7 +109,7 @@ def _bound_around(place: Place, use: ast.Name, name: str) -> bool:
 
 
 def _in_target_or_test(place: Place, use: ast.AST, node: ast.expr) -> bool:
-    """True if a use in a comprehension does not stand in what one of its clauses iterates."""
+    """True if a use in a comprehension is not part of an iterable of its clauses."""
     here: ast.AST | None = use
     while here is not None and here is not node:
         parent = place.around.parent(here)

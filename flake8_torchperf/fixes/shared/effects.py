@@ -1,4 +1,4 @@
-"""Tells which expressions have no effect but their value, and which of them run first.
+"""Decides which expressions have no effect but their value, and which of them run first.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -78,9 +78,9 @@ def _computes(call: ast.Call, around: Surroundings) -> bool:
 
 
 def stored_by(statements: Sequence[ast.stmt]) -> frozenset[str] | None:
-    """The names of what assignments fill: ``d`` of ``d["loss"] = x``, ``self`` of ``self.y = x``.
+    """The names that assignments store in: ``d`` of ``d["loss"] = x``, ``self`` of ``self.y = x``.
 
-    None where a statement may change a tensor in place, or is no assignment.
+    None if a statement may change a tensor in place, or is not an assignment.
     """
     stored: set[str] = set()
     for statement in statements:
@@ -101,7 +101,7 @@ def stored_by(statements: Sequence[ast.stmt]) -> frozenset[str] | None:
 def _stored(target: ast.expr) -> str | None:
     """The name that is bound, or through which an entry or attribute is set.
 
-    A tensor takes no text as an index, so an entry with a text for a key is none of its elements.
+    Tensors can't be indexed with a text, so an entry with a text as its key is not an element.
     """
     match target:
         case ast.Name(id=name):

@@ -1,4 +1,4 @@
-"""Tells whether an expression is always evaluated, and whether it serves only as a condition.
+"""Decides whether an expression is always evaluated, and whether it is used only as a condition.
 
 Imported while linting, so it must import neither libcst nor torch.
 """

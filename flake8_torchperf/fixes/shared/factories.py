@@ -1,6 +1,6 @@
-"""Finds calls that make a tensor before it is moved, and how exactly a device makes the same.
+"""Finds calls that make a tensor before it is moved, and how exactly another device repeats it.
 
-Views, casts, arithmetic and names with no other use may stand between the call and the move.
+Views, casts, arithmetic and names with no other use may come between the call and the move.
 Imported while linting, so it must import neither libcst nor torch.
 """
 
@@ -68,10 +68,10 @@ class Sameness(IntEnum):
 
 
 class Made:
-    """The factories in an expression; `sameness` says how their numbers come out elsewhere.
+    """The factories in an expression; `sameness` compares their numbers on host and device.
 
     ``loose`` allows views whose memory a move would copy, as an index or arithmetic does. ``held``
-    looks up names that hold what was made in earlier statements.
+    looks up names whose tensors earlier statements made.
     """
 
     def __init__(self, around: Surroundings, held: Held | None = None) -> None:

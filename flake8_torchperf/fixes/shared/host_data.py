@@ -1,4 +1,4 @@
-"""Tensors that `torch.tensor` makes of Python's data: what is in them, and where they go.
+"""Tensors that `torch.tensor` makes from Python data: their elements, and their device.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -25,8 +25,8 @@ _INTS = {"torch.int64": 2.0**62, "torch.long": 2.0**62, "torch.int32": 2.0**30,
 class HostData:
     """A call that makes a tensor on a device: ``torch.tensor(data, dtype=dtype, device=device)``.
 
-    ``device`` is None for ``.cuda()``. ``as_another`` says that it is a tensor, whose device and
-    dtype are taken.
+    ``device`` is None for ``.cuda()``. If ``as_another``, ``device`` is a tensor that gives its
+    device and dtype.
     """
 
     call: ast.Call
@@ -40,7 +40,7 @@ class HostData:
         return (self.data, *self.dtypes, *(() if self.device is None else (self.device,)))
 
     def elements(self) -> Iterator[ast.expr]:
-        """Yield what stands in the nested lists."""
+        """Yield the elements of the nested lists."""
         waiting = [self.data]
         while waiting:
             node = waiting.pop()
@@ -51,10 +51,10 @@ class HostData:
 
 
 def host_data(call: ast.AST, around: Surroundings, as_another: bool) -> HostData | None:
-    """Take a call apart; None where it is no plain call of `torch.tensor` or does more.
+    """Return the parts of a plain call of `torch.tensor`; None for any other call.
 
-    Plain is ``torch.tensor(data, dtype=..., device=...)``, or without a device but with
-    ``.to(...)`` or ``.cuda()`` behind it.
+    A plain call is ``torch.tensor(data, dtype=..., device=...)``, or one without a device that
+    ``.to(...)`` or ``.cuda()`` follows.
     """
     if not isinstance(call, ast.Call):
         return None
@@ -114,7 +114,7 @@ def cannot_fail(made: HostData, around: Surroundings) -> bool:
 
 
 def keeps_default_dtype(made: HostData) -> bool:
-    """True if the tensor is the same whatever torch's default dtype is."""
+    """True if the tensor does not depend on torch's default dtype."""
     return bool(made.dtypes) or not any(
         isinstance(one, ast.Constant) and isinstance(one.value, float)
         for element in made.elements()

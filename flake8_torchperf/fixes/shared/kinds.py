@@ -29,7 +29,7 @@ _SAME = frozenset(("max", "min", "amax", "amin", "median", "nanmedian", "squeeze
 def kind_of(node: ast.expr, dtype: str, around: Surroundings) -> str:
     """Return the class of a tensor's dtype, or the tensor whose dtype it has; "" if unknown.
 
-    ``dtype`` is what the interpreter knows of it.
+    ``dtype`` is the dtype that the interpreter found.
     """
     if dtype in ("float", "int", "bool"):
         return dtype
@@ -54,7 +54,7 @@ def have_one_dtype(nodes: Sequence[ast.expr], around: Surroundings) -> bool:
 
 
 def _dtype(node: ast.expr, around: Surroundings) -> str:
-    """Return a dtype, or the tensor that has it, or the sum of such a tensor; "" if unknown."""
+    """Return a dtype, or the text of a tensor, or its sum, that has it; "" if unknown."""
     if is_int64(node, around):
         return "long"
     match node:

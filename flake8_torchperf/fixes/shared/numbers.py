@@ -1,4 +1,4 @@
-"""Proves that expressions are Python ints whatever a caller passes, as safe fixes require.
+"""Proves that expressions are Python ints for all arguments of callers, as safe fixes require.
 
 Proofs are literals, `len`, shapes, `range`, conversions, arithmetic of these, and `isinstance`
 tests on every path. Annotations, docstrings, defaults and attributes prove nothing.
@@ -95,7 +95,7 @@ class _Proof:
         if function is None or _may_be_set_elsewhere(function, node.id):
             return False
         if node.id in self._open:
-            return True  # `n = n + 1` says nothing about what n was
+            return True  # `n = n + 1` shows nothing about the earlier n
         self._open.add(node.id)
         bound = [
             one

@@ -1,4 +1,4 @@
-"""The statements beside one in its block. Imported while linting, so it must not import libcst."""
+"""The statements around one in its block. Imported while linting, so it must not import libcst."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def block_of(place: Place, statement: ast.stmt) -> list[ast.stmt]:
-    """Return the block that a statement stands in; empty where there is none."""
+    """Return the block that contains a statement; empty if there is none."""
     parent = place.around.parent(statement)
     for name in ("body", "orelse", "finalbody"):
         block = getattr(parent, name, None)

@@ -1,7 +1,7 @@
 """Facts about expressions around a finding: which are tensors, and which cost little.
 
-The interpreter tells a fix of the finding's own operand alone. Answers here rest on annotations,
-on assignments in the same function and on the table of torch; where they show nothing, it is no.
+The interpreter gives a fix only the finding's own operand. The answers here rest on annotations,
+assignments in the same function and the table of torch; if these show nothing, the answer is no.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RANDOM_NAMES = (
 )  # fmt: skip
 
 
-# What numpy's arrays have as well.
+# Methods and attributes of tensors that numpy's arrays have as well.
 _OF_ARRAYS = frozenset((
     "all", "any", "argmax", "argmin", "argsort", "conj", "copy", "cumprod", "cumsum", "data",
     "diagonal", "dot", "fill", "flatten", "imag", "item", "max", "mean", "min", "nonzero", "prod",
@@ -39,12 +39,12 @@ _LAZY = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictC
 
 
 def is_tensor(node: ast.expr, around: Surroundings) -> bool:
-    """True if an expression is a tensor, as far as annotations and assignments tell."""
+    """True if annotations and assignments show that an expression is a tensor."""
     return _Reading(around).tensor(node)
 
 
 def is_tensor_for_all(node: ast.expr, around: Surroundings) -> bool:
-    """True if an expression is a tensor whatever callers pass, be it declared or not."""
+    """True if an expression is a tensor for all arguments of callers; annotations prove nothing."""
     return _Reading(around, declared=False).tensor(node)
 
 
@@ -71,7 +71,7 @@ def has_one_value(name: ast.Name, around: Surroundings) -> bool:
 
 
 def only_value(name: ast.Name, around: Surroundings) -> ast.expr | None:
-    """The expression that a name stands for; None for parameters and for what is bound again."""
+    """Return the only value of a name; None for parameters and for names bound more than once."""
     function = around.function(name)
     if function is None or not has_one_value(name, around):
         return None
@@ -94,7 +94,7 @@ def _unpacked(function: ast.AST, name: str) -> ast.expr | None:
     return None
 
 
-# What gives positions and counts, which are int64; and what keeps the dtype of its tensor.
+# Operations that give positions and counts, which are int64; and those that keep the dtype.
 _INT64 = frozenset(("argmax", "argmin", "argsort", "nonzero", "count_nonzero"))
 _SAME_DTYPE = methods_of("rearranges") | {"unbind", "detach"}
 
@@ -214,7 +214,7 @@ class _Reading:
         if function is None:
             return False
         if node.id in self._open:
-            return True  # `x = x * 2` says nothing about what x was
+            return True  # `x = x * 2` shows nothing about the earlier x
         self._open.add(node.id)
         found = bindings(function, node.id)
         shown = not self._declared and self._has_run_as_one(node, function)
@@ -231,19 +231,19 @@ class _Reading:
     def _is_used_as_one(
         self, name: str, function: ast.AST, found: list[ast.expr | ast.arg | None]
     ) -> bool:
-        """True if a name that is never None or a number is given to what takes tensors alone."""
+        """True if a name, never None or a number, is passed where only tensors are accepted."""
         if any(one is None or isinstance(one, ast.Constant) for one in found):
             return False
         hints = [one.annotation for one in found if isinstance(one, ast.arg)]
         if any(hint is not None for hint in hints) or _has_default(function, name):
-            return False  # it says what it is, or may be left out
+            return False  # it has an annotation or a default
         return any(
             isinstance(node, ast.Call) and _is_first(node, name) and self._takes_tensor(node)
             for node in ast.walk(function)
         )
 
     def _has_run_as_one(self, name: ast.Name, function: ast.AST) -> bool:
-        """True if what only a tensor can do has been done with a name before a place."""
+        """True if an operation that only tensors have was applied to a name before a place."""
         assert isinstance(function, FUNCTIONS)
         waiting: list[ast.AST] = [
             one
@@ -333,7 +333,7 @@ def _is_light(op: Op) -> bool:
 
 
 def bindings(function: ast.AST, name: str) -> list[ast.expr | ast.arg | None]:
-    """Return the values and parameters that a name stands for in a function.
+    """Return the values and parameters that a name is bound to in a function.
 
     None stands for each other binding.
     """

@@ -1,4 +1,4 @@
-"""Tells whether a tensor is only read.
+"""Decides whether a tensor is only read.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -23,7 +23,7 @@ _VIEWS = frozenset(("T", "mT"))
 # Methods whose result may be the tensor itself, or share its memory.
 _MAY_SHARE = frozenset(("to", "type", "type_as", "float", "double", "half", "bfloat16", "long",
                         "int", "contiguous", "reshape", "flatten", "cpu", "cuda"))  # fmt: skip
-# Operations that make memory of their own for the result, besides pointwise ones and reductions.
+# Operations whose result has its own memory, besides pointwise operations and reductions.
 _PRODUCTS = ("matmul", "mm", "bmm", "einsum", "cat", "concat", "stack", "hstack", "vstack", "cdist",
              "isin", "searchsorted", "bucketize", "tensordot", "dot", "mv")  # fmt: skip
 _LOSSES = ("cross_entropy", "nll_loss", "binary_cross_entropy", "mse_loss", "linear", "conv1d",
@@ -36,10 +36,9 @@ _BY_IDENTITY = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
 
 
 class Uses:
-    """Tells of one use after another whether it only reads.
+    """Decides for each use whether it only reads.
 
-    ``is_tensor`` decides what of the other operands is a tensor: a list or a dict would keep what
-    it is given.
+    ``is_tensor`` decides which other operands are tensors: a list or a dict would store the tensor.
     """
 
     def __init__(self, around: Surroundings, is_tensor: Callable[[ast.expr], bool]) -> None:
@@ -102,7 +101,7 @@ class Uses:
         return isinstance(parent, ast.Call) and parent.func is not node and self._argument(parent)
 
     def _argument(self, call: ast.AST | None) -> bool:
-        """Return what a function of torch, or the method of another tensor, is given."""
+        """True if a function of torch, or a method of another tensor, only reads its argument."""
         if not isinstance(call, ast.Call) or _writes_elsewhere(call):
             return False
         name = self._around.qualified(call.func)
@@ -128,5 +127,5 @@ def _writes_elsewhere(call: ast.Call) -> bool:
 
 
 def _is_fresh(op: Op | None) -> bool:
-    """True if a result has memory of its own."""
+    """True if a result has its own memory."""
     return op is not None and (op.pointwise or op.reduction) and not (op.view or op.in_place)

@@ -1,6 +1,6 @@
 """``Normal(mean, std)`` -> ``Normal(mean, std, validate_args=False)``: arguments are not tested.
 
-The tests may be what stops a program whose numbers are wrong. Only the user can decide.
+A program may rely on these tests to stop when its numbers are wrong. Only the user can decide.
 """
 
 from __future__ import annotations

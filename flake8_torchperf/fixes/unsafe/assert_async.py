@@ -102,7 +102,7 @@ def _is_tensor(term: ast.expr, around: Surroundings) -> bool:
 
 
 def _is_in_tests(node: ast.AST, around: Surroundings) -> bool:
-    """True if a node stands in a test, where the test runner shows values of a failed assertion."""
+    """True if a node is in a test, whose runner shows the values of a failed assertion."""
     path = around.module.path
     if path is not None:
         name = path.stem
@@ -194,7 +194,7 @@ def _is_free(term: ast.expr) -> bool:
 def rewrite(
     nodes: Sequence[cst.CSTNode], edit: Edit
 ) -> Sequence[cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]]:
-    """Put the test of the tensor into a statement of its own, and leave other terms as they are."""
+    """Put the test of the tensor into a separate statement, and leave other terms as they are."""
     import libcst as cst
 
     from flake8_torchperf.fixes.shared.nodes import assertions

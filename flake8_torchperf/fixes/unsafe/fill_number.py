@@ -1,7 +1,7 @@
 """``torch.tensor(x, device=d)`` -> ``torch.full((), x, device=d)`` for a number of unknown type.
 
-numpy's numbers bring a dtype of their own to `torch.tensor`, and `torch.full` refuses numbers that
-float32 cannot hold.
+`torch.tensor` keeps the dtype of numpy's numbers, and `torch.full` refuses numbers that float32
+cannot hold.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``x[:, ids] = 0`` -> ``x.index_fill_(1, ids, 0)``: the number is passed with the kernel.
 
 `index_fill_` takes only one int64 vector, while an index may have another dtype or shape. The code
-that makes the index must show that it is such a vector.
+that makes the index must show that it is an int64 vector.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place
 
-# Functions of one number that torch has under another name, or under the same one; those that
-# return an int in Python, such as `floor`, are left alone.
+# Functions of one number that torch has under another name, and under the same name. Those that
+# return an int in Python, such as `floor`, are left out.
 _RENAMED = {"fabs": "abs", "degrees": "rad2deg", "radians": "deg2rad"}
 _SAME = frozenset(("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "cosh", "erf", "erfc",
                    "exp", "exp2", "expm1", "lgamma", "log", "log10", "log1p", "log2", "sin", "sinh",

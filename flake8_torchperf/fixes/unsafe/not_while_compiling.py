@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a call that is a statement of its own."""
+    """Apply to a call that is a whole statement."""
     statement = place.around.parent(place.site.node)
     if not isinstance(statement, ast.Expr) or statement.value is not place.site.node:
         return None

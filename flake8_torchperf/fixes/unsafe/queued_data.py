@@ -1,6 +1,6 @@
-"""``torch.tensor(v).to(d)`` -> its copy is queued, whatever the device.
+"""``torch.tensor(v).to(d)`` -> its copy is queued, on any device.
 
-For devices other than that of a tensor at hand, whose ``is_cuda`` the code could test.
+For devices that are not the device of a known tensor, whose ``is_cuda`` the code could test.
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ __all__ = ["plan", "rewrite"]
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to new data, whatever device it is copied to."""
+    """Apply to new data that is copied to any device."""
     call = planned(place)
     return None if call is None else Edit((call,), {"flag": "True"})

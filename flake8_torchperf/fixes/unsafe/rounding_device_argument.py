@@ -1,6 +1,6 @@
 """``torch.rand(n).to(d)`` -> ``torch.rand(n, device=d)``: other numbers, made where they are used.
 
-Each device has a generator of its own and rounds in its own way.
+Each device has its own random generator and its own rounding.
 """
 
 from __future__ import annotations

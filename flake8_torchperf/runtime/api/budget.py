@@ -1,6 +1,6 @@
-"""dispatch_budget: a limit on what a block or a function may spend, as a test states it.
+"""dispatch_budget: a test's limit on the dispatches, reads and copies of a block or function.
 
-A budget that is exceeded raises an AssertionError that names the lines that spent most.
+Exceeding a budget raises an AssertionError that names the lines that spent most.
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ class dispatch_budget:
         @dispatch_budget(max_dispatches=100)
         def test_step(): ...
 
-    Limits are numbers of events in the whole block; one that is None is no limit. ops maps
-    operation names (`aten::isinf`, or `isinf` for short) to the dispatches allowed. owner and
-    host_as_device are `DispatchCounter`'s: by default all files count but torch's and the standard
-    library's, and where there is no accelerator the host stands in for one.
+    Limits are numbers of events in the whole block; None means no limit. ops maps operation names
+    (`aten::isinf`, or `isinf` for short) to the dispatches allowed. owner and host_as_device are
+    those of `DispatchCounter`: by default all files count except torch's and the standard
+    library's, and on a machine without an accelerator the host stands in for one.
 
-    Lines that carry `# noqa` or `# noqa: TPF...` may spend freely. An exception of the block's own
-    is raised as it is, whatever was spent.
+    Lines with `# noqa` or `# noqa: TPF...` have no limit. An exception that the block raises is
+    passed on unchanged, even if a limit was exceeded.
 
     After the block `evidence` holds the counts. Raises BudgetExceeded (an AssertionError) at the
     end of the block, ValueError for a negative limit.

@@ -57,11 +57,11 @@ def sync_free(
         with sync_free():
             decode_step(tokens)
 
-    With CUDA the device itself tells what waited; else what would wait is inferred from the calls:
-    host reads, copies between host and device, sizes that depend on data. owner and host_as_device
-    are `DispatchCounter`'s. Lines that carry `# noqa` or `# noqa: TPF...` may wait. Of a generator
-    or a coroutine function only the call counts, which does nothing yet.
-    Raises BudgetExceeded (an AssertionError), which names the lines, when the call has ended.
+    With CUDA the device itself reports the waits; otherwise they are inferred from the calls: host
+    reads, copies between host and device, sizes that depend on data. owner and host_as_device are
+    those of `DispatchCounter`. Lines with `# noqa` or `# noqa: TPF...` may wait. For a generator or
+    coroutine function only the call counts, which does not run its body.
+    Raises BudgetExceeded (an AssertionError), which names the lines, after the call.
     """
     budget = _NoWaits(owner, host_as_device)
     return budget if function is None else budget(function)
@@ -87,7 +87,7 @@ class ContractFrames:
         self._known: dict[CodeType, _Defined | None] = {}
 
     def around(self, frame: FrameType | None) -> str:
-        """Return the name of the nearest such function on the call stack; "" if there is none."""
+        """Return the name of the nearest sync-free function on the call stack; "" if none."""
         while frame is not None:
             found = self._stated(frame)
             if found:

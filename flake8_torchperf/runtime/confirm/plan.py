@@ -87,8 +87,8 @@ class Group:
 def parse_request(text: str) -> Request:
     """Parse ``PATH``, ``PATH:LINE``, or ``PATH:LINE:COLUMN`` as flake8 prints it.
 
-    The column is ignored: all findings of the line are meant. Raises PlanError where there is no
-    such file or line number.
+    The column is ignored: a request is for all findings of the line. Raises PlanError if the file
+    or the line does not exist.
     """
     if not text:
         raise PlanError("'' names no file: write . for this folder")

@@ -38,7 +38,7 @@ class SandboxError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """``result`` is the job's report; where it is None, ``failure`` says what happened."""
+    """``result`` is the job's report; if it is None, ``failure`` says what happened."""
 
     result: dict[str, Any] | None
     failure: str
@@ -245,7 +245,7 @@ def _signal_words(number: int, timeout: float, memory: int) -> str:
 def _environment(folder: str, device: str) -> dict[str, str]:
     """Return the child's environment, with the parent's search path, so that both import one torch.
 
-    Where the host stands in for a device, CUDA is hidden: it would not start, see `namespaces`.
+    CUDA is hidden if the host stands in for a device: it would not start, see `namespaces`.
     """
     kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
     if device != "cuda":

@@ -172,7 +172,7 @@ def _decide(
 
 
 def _stayed(target: Target, probes: Sequence[dict[str, Any]]) -> bool:
-    """True if a copy that should have gone to a device went to the host, as the code said."""
+    """True if a copy that should have gone to a device went to the host, which the code named."""
     return any(number(p["regions"][target.id]["transfers"]) for p in probes)
 
 

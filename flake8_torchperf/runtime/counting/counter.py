@@ -43,14 +43,14 @@ class DispatchCounter:
     owner: which files count as the user's, as a predicate over file names or as files and folders;
         events belong to the innermost line of such a file. Default: all but torch and the standard
         library.
-    host_as_device: whether a tensor on the host counts as if it stood on an accelerator, so that
-        `loss.item()` is a host read. Default: where this machine has no accelerator. Then `cpu()`
+    host_as_device: whether a tensor on the host counts as if it lay on an accelerator, so that
+        `loss.item()` is a host read. Default: True if this machine has no accelerator. Then `cpu()`
         and `to("cpu")` count as transfers to the host, `to(torch.device("cpu"))` and
-        `torch.tensor(data, device=torch.device("cpu"))` as transfers to the device: what they would
-        be there.
+        `torch.tensor(data, device=torch.device("cpu"))` as transfers to the device, as they would
+        be with an accelerator.
 
-    Raises ValueError for another level, TypeError where owner is a single path, and RuntimeError
-    where a counter that is open in one thread is opened or closed in another.
+    Raises ValueError for another level, TypeError if owner is a single path, and RuntimeError if a
+    counter that is open in one thread is opened or closed in another.
     """
 
     def __init__(

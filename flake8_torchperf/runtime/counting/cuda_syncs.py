@@ -1,9 +1,9 @@
 """Records the waits that CUDA itself reports, in torch's sync debug mode, with their lines.
 
 torch warns "called a synchronizing CUDA operation" (c10/cuda/CUDAFunctions.cpp,
-warn_or_error_on_sync) from inside the call, and Python shows the warning on that very stack.
-Programs filter warnings and pytest records them, so the filter for this warning stays first, and
-the warning is caught in the function that gets all warnings that no filter ignores.
+warn_or_error_on_sync) from inside the call, and Python shows the warning on the same stack.
+Programs filter warnings and pytest records them. So the filter for this warning always comes first,
+and the function that receives all warnings that no filter ignores catches this one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def names_calls(code: CodeType, variable: str) -> None:
 
 
 class _Filters(list[Any]):
-    """Warning filters of which the first `pinned` stay first, whatever a program inserts."""
+    """Warning filters of which the first `pinned` remain first when a program inserts others."""
 
     pinned = 0
 
@@ -106,7 +106,7 @@ class SyncWatch:
         ours = str(shown.message).startswith(_MESSAGE)
         if ours and threading.get_ident() == self.recorder.opener:
             frame = sys._getframe(1)
-            # A wrapped torch.cuda.Stream.synchronize() is counted as what it is.
+            # A wrapped torch.cuda.Stream.synchronize() is counted as a synchronisation instead.
             if not self.recorder.waiting:
                 self.recorder.device_waits += 1
                 self.recorder.event(frame, "device_syncs", _operation(frame))

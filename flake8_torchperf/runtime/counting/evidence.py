@@ -19,7 +19,7 @@ class Counts:
     """The counters of a line or of everything: events, sizes in bytes, times in seconds.
 
     `seconds` is time spent inside operations on the host. `host_reads` are events in which Python
-    took a value out of a tensor that stands on a device, or would stand there
+    took a value out of a tensor that lies on a device, or would lie there
     (`DispatchCounter(host_as_device=...)`); `transfers` are copies between host and device.
     `dynamic_shapes` are operations whose output's shape depends on data (`torch.Tag`), `iterations`
     are loops over a tensor, `graph_breaks` what `torch._dynamo` counted.
@@ -28,7 +28,7 @@ class Counts:
     made by operations that take no tensor or only its shape (`zeros`, `empty_like`, `new_ones`).
     `copies_to_device` is the part of `transfers` that goes there. `early_reads` are operations on a
     copy to the host that had not arrived yet; only the level "full" with CUDA can see them.
-    `waited` is how long the host waited, in seconds, where `DispatchCounter.time_waits` was called.
+    `waited` is how long the host waited, in seconds, if `DispatchCounter.time_waits` was called.
     """
 
     dispatches: int = 0

@@ -1,7 +1,7 @@
 """Runs code that names an accelerator on a machine without one, on the host instead.
 
-While the mode is open, `to("cuda")`, `cuda()` and `device="cuda"` stay on the host, where a counter
-that counts the host as a device sees the copy that they would be. Nothing changes where the named
+While the mode is open, `to("cuda")`, `cuda()` and `device="cuda"` use the host, where a counter
+that counts the host as a device sees the copy that they would make. Nothing changes if the named
 accelerator exists. Features without a counterpart on the host (streams, events, memory statistics)
 still raise torch's own errors.
 """

@@ -72,7 +72,7 @@ def _under(paths: Iterable[str | os.PathLike[str]]) -> Callable[[str], bool]:
 def waiting_frame(opener: int) -> FrameType | None:
     """Return the frame where the thread that opened a counter waits, for a thread without frames.
 
-    Autograd runs a CUDA backward on threads of its own, which carry the opener's modes; the opener
+    Autograd runs a CUDA backward on its own threads, which have the opener's modes; the opener
     waits in `backward()` meanwhile.
     """
     return sys._current_frames().get(opener)

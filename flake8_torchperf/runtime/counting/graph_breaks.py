@@ -61,8 +61,8 @@ def explain(
 ) -> Explained:
     """Trace one call of ``function``, which runs it, and return what broke its graph.
 
-    A compiled function is traced as the function that it was made from. What the function raises is
-    raised here; an error of the tracer itself is part of the result.
+    A compiled function is traced as the function that it was made from. Exceptions of the function
+    are passed on; an error of the tracer itself is part of the result.
     """
     dynamo: Any = torch._dynamo
     with _breaks() as found:
@@ -119,7 +119,7 @@ class _Collector(logging.Handler):
         self._found = found
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Store what one report of the tracer says."""
+        """Store the break that one report of the tracer describes."""
         message = record.getMessage()
         place = _PLACE.search(message)
         if place is None:
@@ -130,7 +130,7 @@ class _Collector(logging.Handler):
 
 
 def _kind(message: str) -> str:
-    """Return the registry's type: the first line of the reason that is no preamble."""
+    """Return the registry's type: the first line of the reason after its preamble."""
     reason = message.partition("Graph Break Reason: ")[2]
     for line in reason.splitlines():
         words = line.strip()

@@ -1,8 +1,8 @@
 """Wraps functions of torch that do not reach the dispatcher on the host, while a counter is open.
 
 `tolist`, `numpy`, `cpu`, `to("cpu")` and formatting read a host tensor without a dispatch, and a
-synchronisation is no operation. A TorchFunctionMode would see them too, but would double the cost
-of every call and be traced into by torch.compile; these wrappers slow down only the wrapped
+synchronisation is not an operation. A TorchFunctionMode would see them too, but it would double the
+cost of every call, and torch.compile would trace into it; these wrappers slow down only the wrapped
 functions.
 """
 
@@ -35,7 +35,7 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True)
 class _Patch:
-    """One attribute replaced. `own` tells whether the holder had it itself or inherited it."""
+    """One replaced attribute. `own` is True if the holder itself had it, not a base class."""
 
     holder: Any
     name: str
@@ -166,7 +166,7 @@ def _observe(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Run a wrapped call and count it once, whatever it reads inside, unless it fails."""
+    """Run a wrapped call and count it once, without the reads inside it, unless it fails."""
     watching = list(recorders)  # The call may open or close a counter.
     for recorder in watching:
         recorder.inside += 1
@@ -372,7 +372,7 @@ def _note_wait(
 
 
 def _without_device(original: Any, available: Callable[[], bool], args: Any, kwargs: Any) -> Any:
-    """Call through, and return None where there is no such device to wait for.
+    """Call the original, and return None if there is no device to wait for.
 
     torch then raises AssertionError ("not compiled with CUDA"), RuntimeError or AttributeError (the
     backend's bindings are missing). With a device, every error is passed on.

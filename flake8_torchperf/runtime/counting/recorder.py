@@ -51,10 +51,10 @@ class Recorder:
     def __init__(self, owns: Callable[[str], bool], host_as_device: bool) -> None:
         self.owns = owns
         self.host_as_device = host_as_device
-        # True of tensors that are the host's wherever the program runs: they stand for no device.
+        # True of tensors that lie on the host on every machine, and so never count as a device's.
         self.on_host: Callable[[torch.Tensor], bool] | None = None
         self.opener = threading.get_ident()
-        # Above 0 while an event that is already counted runs: what it does inside is not another.
+        # Above 0 while an event that is already counted runs: events inside it do not count.
         self.inside = 0
         # id(code) -> {offset: {id(func): cell}}, or False for code that is not the user's. By id
         # since hashing a code object hashes its constants; `codes` keeps the ids from being reused.
@@ -76,7 +76,7 @@ class Recorder:
         # The number that the user's code wrote last, as the tensor that torch made of it.
         self.literal: weakref.ref[torch.Tensor] | None = None
         self._host_copy: weakref.ref[torch.Tensor] | None = None
-        # Copies to the host that are on their way: storage -> the copy, and what tells its arrival.
+        # Copies to the host that may not have arrived: storage -> the copy, and a test for arrival.
         self.arriving: dict[int, tuple[torch.Tensor, Callable[[], bool]]] = {}
 
     def clear(self) -> None:
@@ -150,7 +150,7 @@ class Recorder:
             self.event(frame, "host_reads", cause)
 
     def waits_for(self, tensor: torch.Tensor) -> bool:
-        """True if reading this tensor now makes the host wait, and is no part of another event."""
+        """True if reading this tensor now makes the host wait, outside of any counted event."""
         return not self.inside and self.on_device(tensor)
 
     def transfer(
@@ -177,11 +177,10 @@ class Recorder:
             self.event(frame, "early_reads", cause)
 
     def keep_host_copy(self, tensor: torch.Tensor) -> None:
-        """Remember what `cpu()` just returned: reading it needs no further wait.
+        """Note the result of `cpu()`: reading it needs no further wait.
 
-        On the host `cpu()` returns its operand, so the tensor that stands for the device's and its
-        copy are one object. Only the last copy is remembered, which is the one that a chain of
-        calls uses.
+        On the host `cpu()` returns its operand, so the stand-in for a device's tensor and its copy
+        are one object. Only the last copy is noted, which is the one that a chain of calls uses.
         """
         self._host_copy = weakref.ref(tensor)
 
@@ -214,7 +213,7 @@ class Recorder:
         )
 
     def cells(self) -> list[Cell]:
-        """Return all cells, wherever they were counted."""
+        """Return all cells."""
         tables = [spots for spots in self.spots.values() if spots] + [self.elsewhere]
         return [
             cell
@@ -323,8 +322,8 @@ def _look_literal(
 def _fills(recorder: Recorder, name: str, args: tuple[Any, ...]) -> bool:
     """True if one number is written through one mask: ``v[mask] = 0.0``, by `masked_fill_`.
 
-    It needs no indices (aten/src/ATen/native/TensorAdvancedIndexing.cpp, canDispatchToMaskedFill):
-    the number is a tensor on the host, which here may stand for the device too.
+    It needs no indices (aten/src/ATen/native/TensorAdvancedIndexing.cpp, canDispatchToMaskedFill).
+    The number is a tensor on the host, which may stand in for the device here.
     """
     if name not in MASKED_WRITES or len([one for one in args[1] if one is not None]) != 1:  # noqa: TPF201 - a list of indices
         return False

@@ -42,7 +42,7 @@ class Shown:
 def run_examples(page: Documentation) -> Shown:
     """Run both examples of ``page`` at its law's sizes and compare with its evidence.
 
-    Raises ValueError where the page has no examples or no evidence, and whatever they raise.
+    Raises ValueError if the page has no examples or no evidence, and passes on their exceptions.
     """
     if page.evidence is None:
         raise ValueError(f"{page.rule.code} declares no evidence")
@@ -91,7 +91,7 @@ def graph_breaks(page: Documentation, which: Which) -> int:
 
 @dataclass(frozen=True)
 class Probe:
-    """One call of an example: what the dispatch counter saw, and what only its result shows."""
+    """One call of an example: the dispatch counter's evidence, and figures of its result."""
 
     counts: Counts
     compiled_graphs: int
@@ -114,7 +114,7 @@ def probe(page: Documentation, which: Which, n: int) -> Probe:
     """Call an example once with inputs of size ``n``.
 
     The inputs are made before the counter opens, from a fixed seed. Tensors on the host stand for
-    tensors on a device, except where the page needs CUDA and makes them there.
+    tensors on a device, except if the page needs CUDA and makes them there.
     """
     compiles = page.evidence is not None and page.evidence.counter in _OF_THE_COMPILER
     if compiles:

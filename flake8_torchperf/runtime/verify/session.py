@@ -28,7 +28,7 @@ IMPORT_SHARE = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The user's choices: seconds and MiB for each fix, the tensors' device, and what is written.
+    """The user's choices: seconds and MiB for each fix, the tensors' device, and which to write.
 
     ``required`` leaves unverified fixes unwritten. ``folder`` is where the children work.
     """

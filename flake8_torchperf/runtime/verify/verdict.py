@@ -62,7 +62,7 @@ def verdicts(rules: Sequence[Rule], answer: Answer) -> list[Verdict]:
 
 
 def judge(rule: Rule, told: dict[str, Any]) -> Verdict:
-    """Return the verdict on a fix of one of the rule's findings, by the child's report."""
+    """Return the verdict on a fix of one of the rule's findings, from the child's report."""
     try:
         return _judge(rule, told)
     except MALFORMED as error:
@@ -88,12 +88,12 @@ def _failure(stage: str, reason: str, side: str = "") -> Verdict:
 
 
 def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
-    """Return the verdict on a fix whose calls gave the same, by the counts before and after."""
+    """Return the verdict on a fix whose calls gave equal results, from the counts of both."""
     spec = evidence_of(rule)
     if spec is None or spec.counter not in _COUNTED or spec.counter == "graph_breaks":
         return Verdict(UNVERIFIED, f"{alike}, but nothing counts what its page promises")
     if spec.needs == "cuda" and told["device"] != "cuda":
-        # Its page says that no other machine can show it, so only the calls can be compared.
+        # The page says that only CUDA can show the evidence, so only the calls can be compared.
         return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
     both = told["counted"]
     if not both:
@@ -113,7 +113,7 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
             words = f"{counted(grown[1], counter)} before, {grown[2]:,} after"
             return Verdict(WITHDRAWN, f"{alike}, but {words}")
     if spec.counter == "copies_to_device" and on_host:
-        # With only one device, copies to it are not made or do not show.
+        # With only one device, copies to it are not made or not visible.
         return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
     most = max(number(old[spec.counter]) for old, _ in both)
     if most:

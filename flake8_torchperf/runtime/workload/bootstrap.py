@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    if not getattr(sys.flags, "safe_path", False):  # Python 3.10 knows no such flag.
+    if not getattr(sys.flags, "safe_path", False):  # Python 3.10 lacks this flag.
         del sys.path[0]
     _, _plan, _folder = sys.argv
     if _folder not in sys.path:

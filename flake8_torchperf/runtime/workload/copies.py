@@ -96,7 +96,7 @@ def _made_of(data: Any, is_host: IsHost) -> str:
 
 
 def _moved(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
-    """Recognise `to(...)`. Pinned and small tensors need no wait, but are not told apart here."""
+    """Recognise `to(...)`, also of pinned and small tensors, although these need no wait."""
     target = kwargs.get("device", kwargs.get("other", args[1] if len(args) > 1 else None))
     if kwargs.get("non_blocking") or not is_host(args[0]):
         return ""

@@ -1,7 +1,7 @@
-"""The waits that CUDA itself reported in a run: they take precedence over what calls suggest.
+"""The waits that CUDA itself reported in a run: they take precedence over inferred waits.
 
 Decides whether the reports are available, whether they decide a finding, and how many waits there
-were. Knows nothing of torch.
+were. Knows nothing about torch.
 """
 
 from __future__ import annotations

@@ -51,8 +51,8 @@ class ExecutedLines:
         """The functions of each file, as lines and counts in the order of their instructions.
 
         A line whose code has several parts, such as a call over several lines, appears several
-        times: the part that runs first comes first. Code that was made twice, by another import, is
-        added up.
+        times: the part that runs first comes first. Counts of code that was made twice, by another
+        import, are added.
         """
         summed: dict[tuple[str, str, int], dict[tuple[int, int], int]] = {}
         for key, table in self._times.items():

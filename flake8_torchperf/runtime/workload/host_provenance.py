@@ -1,11 +1,11 @@
 """Tracks which tensors were made on the host, for runs on a machine without an accelerator.
 
-A tensor counts as the device's unless it was seen being made on the host: by a factory called from
-an owned line without a device (`device=None` does not count) or with the text "cpu", by one that
-torch's own Python code called so (there None is a device that the caller may pass on), or from such
-tensors alone. Three things cannot be seen: tensors that C++ makes without a call (gradients),
-legacy constructors (`torch.FloatTensor(...)`), and plain attributes that are moved later by hand.
-The first two count as the device's.
+A tensor counts as the device's unless this module sees it made on the host: by a factory that an
+owned line calls without a device (`device=None` does not count) or with the text "cpu"; by one that
+torch's own Python code calls in this way (there None is a device that the caller may pass on); or
+from such tensors alone. Three things cannot be seen: tensors that C++ makes without a call
+(gradients), legacy constructors (`torch.FloatTensor(...)`), and plain attributes that are moved
+later by hand. The first two count as the device's.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class Origins:
         self._alone = _references_to_a_temporary()
 
     def is_host(self, tensor: Any, *, firmly: bool = False) -> bool:
-        """True if reading this tensor waits for nothing.
+        """True if reading this tensor does not wait.
 
-        With ``firmly``, only if that holds wherever the program runs. A `device=None` that a
-        function passes on would be a device where its caller has one.
+        With ``firmly``, only if that holds on every machine: a `device=None` that a function passes
+        on is a device if its caller has one.
         """
         if isinstance(tensor, torch.Tensor) and tensor.device.type != "cpu":
             return False
@@ -151,9 +151,9 @@ class Origins:
     def _copied_down(self, source: torch.Tensor, out: Any) -> None:
         """Note the result of `cpu()`, which returns the same tensor if that is on the host.
 
-        Where nobody else holds it (`x.detach().cpu()`), what is left is the copy. Otherwise it
-        stands for both; only the last one counts as the copy, which is the one that a chain of
-        calls uses.
+        If nothing else refers to that tensor (`x.detach().cpu()`), it is the copy. Otherwise it is
+        both original and copy; only the last result counts as the copy, which is the one that a
+        chain of calls uses.
         """
         if out is not source or sys.getrefcount(source) <= self._alone:
             self.mark_host(out)

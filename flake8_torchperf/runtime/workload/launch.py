@@ -35,7 +35,7 @@ _SENT_BY_PROCESS = (0, -1, -6)
 class Outcome:
     """The child's exit status (negative: its signal), and what the processes of the run observed.
 
-    ``run`` is None where the parent of another rank, which ends later, reports for all of them.
+    ``run`` is None if the parent of another rank, which ends later, reports for all ranks.
     """
 
     returncode: int

@@ -48,9 +48,9 @@ class Judged:
     """A finding and the verdict of this run on it.
 
     ``count`` is how often the flagged statement raised ``counter``, the evidence that the rule's
-    page names, or ``device_syncs`` where the device itself reports its waits. ``seconds`` is the
-    time spent in the operations of that statement. ``waited`` is how long the host waited there,
-    None where no device reported it. ``ranks`` says how count and seconds are spread.
+    page names, or ``device_syncs`` if the device itself reports its waits. ``seconds`` is the time
+    spent in the operations of that statement. ``waited`` is how long the host waited there, None if
+    no device reported it. ``ranks`` says how count and seconds are spread.
     """
 
     finding: Finding
@@ -69,10 +69,10 @@ class Missed:
     """A statement that synchronised and has no finding.
 
     ``kinds`` maps each kind of wait to its count: the operations that CUDA reported, or,
-    ``inferred``, what the calls would do on a device. ``on_host`` says that all those tensors were
-    made on the host (then nothing waits where the program itself runs on an accelerator),
-    ``inside`` that it happened in a library that the statement calls, beyond what a linter of this
-    file can see.
+    ``inferred``, the effects of the calls on a device. ``on_host`` says that all those tensors were
+    made on the host (then nothing waits if the program itself runs on an accelerator), ``inside``
+    that the wait happened in a library that the statement calls, which a linter of this file can't
+    see.
     """
 
     span: Span
@@ -360,7 +360,7 @@ class _FileView:
         return (REFUTED, "", counter, count) if executed else (NOT_IN_RUN, NO_CALL, counter, count)
 
     def spent(self, span: Span) -> Counts:
-        """Return the sum of what the lines of a span spent."""
+        """Return the sum of the counts of the lines of a span."""
         return total(
             self.counts[line] for line in range(span[0], span[1] + 1) if line in self.counts
         )

@@ -83,8 +83,8 @@ class SyncRow:
     "iter", "fill" (a number assigned through a mask), "copy" (to the device) or "device". The
     device itself reported "device"; all others are inferred from the call. ``kind`` is for instance
     "item", "mask-index" or "assign-from-host", ``operation`` the function called. ``contract``
-    names the function that must not wait and that led here, where that is checked. ``firm`` says of
-    the category "host" that no caller decides it: the device was left out or said to be the host.
+    names the function that must not wait and that led here, if contracts are checked. ``firm`` says
+    that no caller decides the category "host": the code gave no device, or named the host.
     """
 
     path: str
@@ -102,7 +102,7 @@ class SyncRow:
 class Observed:
     """The results of a child. ``lines`` are `LineEvidence.to_dict()`, ``executed`` lines by file.
 
-    ``times`` are `ExecutedLines.times`, where a profile was asked for. ``rank`` is the process's
+    ``times`` are `ExecutedLines.times`, if a profile was requested. ``rank`` is the process's
     place in a distributed run, ``data_worker`` its place among the workers of a DataLoader.
     """
 

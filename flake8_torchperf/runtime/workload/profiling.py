@@ -1,7 +1,7 @@
-"""Makes a `Profile` by statement from what one process of a watched run `Observed`.
+"""Makes a `Profile` by statement from the `Observed` results of one process.
 
-Where CUDA reported its waits, these are used, with their time. Elsewhere the waits are those that
-the calls would cause on a device, as counts only. Knows nothing of torch.
+If CUDA reported its waits, these are used, with their time. Otherwise the waits are those that the
+calls would cause on a device, as counts only. Knows nothing about torch.
 """
 
 from __future__ import annotations
@@ -93,8 +93,8 @@ class _File:
         """Count the statements of one function by the counts of its lines.
 
         A statement began as often as the first of its lines that ran. The head of a loop runs again
-        in each round: that of `for` at one place, the test of `while` at two, before and behind the
-        body. A lambda or a comprehension in a statement is a function of its own.
+        in each round: the head of `for` at one place, the test of `while` at two, before and after
+        the body. A lambda or a comprehension in a statement is a separate function.
         """
         began: dict[Span, int] = {}
         first: dict[Span, int] = {}

@@ -1,6 +1,6 @@
-"""The child's side: runs the script or module as Python would, watched, and writes the results.
+"""The child's side: runs the script or module as Python would, watches it, writes the results.
 
-Results go to the plan's file; stdin, stdout, stderr and the exit status stay the workload's own.
+Results go to the plan's file; stdin, stdout, stderr and the exit status belong to the workload.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class Session:
         self._process = os.getpid()
         self._results = Path(plan.results)
         self._rank = given_rank()
-        self._written = plan.is_fork_server  # It is no part of the workload; its forks are.
+        self._written = plan.is_fork_server  # Not part of the workload, but its forks are.
         multiprocessing.util.register_after_fork(self, Session._go_on_in_fork)
 
     def run(self, load: Callable[[], Program]) -> None:
-        """Load a program and run it, then write the results; whatever it raises is passed on."""
+        """Load a program and run it, then write the results; its exceptions are passed on."""
         ended = NOT_STARTED
         try:
             with self.watching():
@@ -79,7 +79,7 @@ class Session:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Watch what this thread does."""
+        """Watch the lines and calls of this thread."""
         with self._counter, self._witness, self._ranks_noted():
             self._counter.reset()  # Drop the counts of the witness's own preparation.
             self._lines.start()
@@ -97,9 +97,9 @@ class Session:
             self.observed(ended).save(self._results)
 
     def _go_on_in_fork(self) -> None:
-        """Restart the counts in a process that multiprocessing forked, for a recording of its own.
+        """Restart the counts in a process that multiprocessing forked, for a separate recording.
 
-        The lines that ran before stay noted, as `sys.monitoring` does not report them again.
+        Lines that ran before remain noted, because `sys.monitoring` does not report them again.
         """
         self._process = os.getpid()
         self._written = False
@@ -211,7 +211,7 @@ def _hide_from_pytest() -> None:
 
 
 def _report_on_termination(session: Session) -> None:
-    """Write the report at SIGTERM, before it ends the process; a workload's own handler stays."""
+    """Write the report at SIGTERM, before it ends the process; keeps a workload's own handler."""
 
     def terminated(number: int, frame: Any) -> None:
         session.finish("SIGTERM")
@@ -252,7 +252,7 @@ def _script(plan: Plan) -> Callable[[], Program]:
 
     def load() -> Program:
         path = os.path.abspath(plan.script)
-        # Not the loader's own method, whose frames would stand in a SyntaxError's traceback.
+        # Not the loader's own method, whose frames would be in a SyntaxError's traceback.
         code = compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
         vars(module)["__loader__"] = importlib.machinery.SourceFileLoader("__main__", path)
         return lambda: exec(code, vars(module))

@@ -1,7 +1,7 @@
-"""Judges what a run shows of a finding whose line ran: it cannot wait, or only did not wait.
+"""Judges a finding whose line ran without a wait: it cannot wait, or it only did not wait.
 
 A line may run without the operation that its finding is about: an option is off, a scaler is
-disabled, a logging level is not reached. That refutes nothing. Knows nothing of torch.
+disabled, a logging level is not reached. That refutes nothing. Knows nothing about torch.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _NAMES: Mapping[str, frozenset[str]] = {
         for name in ("item", "int", "float", "complex", "index", "tolist", "numpy", "cpu")
     },
 }
-# A library's function, where only counters see what happens inside.
+# Calls of library functions, inside which only counters see the operations.
 _CALLS = frozenset({SiteKind.CALL, SiteKind.TORCH_CALL, SiteKind.UNSEEN_CALL})
 _MASKED = frozenset({"index", "index_put", "index_put_"})
 
@@ -41,10 +41,10 @@ def was_executed(
     rows: Iterable[SyncRow],
     dispatched: Iterable[str],
 ) -> bool:
-    """True if the operation of a site was seen at work in its statement.
+    """True if the operation of a site was seen to run in its statement.
 
     ``rows`` are the calls seen there, ``dispatched`` the operations counted there, which the level
-    "reads" does not count. For evidence that is no wait, any work is enough.
+    "reads" does not count. For evidence that is not a wait, any operation is enough.
     """
     if getattr(spent, counter, 0):
         return True
@@ -61,7 +61,7 @@ def was_executed(
 
 
 def only_on_host(counter: str, count: int, rows: Iterable[SyncRow]) -> bool:
-    """True if all counted events are reads of tensors that lie on the host wherever this runs."""
+    """True if all counted events are reads of tensors that lie on the host on every machine."""
     if counter not in ("host_reads", "dynamic_shapes", "transfers"):
         return False
     waiting = [row for row in rows if row.category in ("sync", "copy", "extra", "host")]

@@ -69,8 +69,8 @@ def as_data(
     return data
 
 
-# Categories that wait where no device reports it. "extra" is none of them: a device's kernels may
-# skip the checks of a CPU's.
+# Categories that count as waits if no device reports them. "extra" is not one of them: a device's
+# kernels may skip the checks of a CPU's kernels.
 INFERRED = ("sync", "copy", "host")
 
 

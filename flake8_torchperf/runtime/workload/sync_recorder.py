@@ -174,7 +174,7 @@ class Witness(TorchFunctionMode):
 
     def _name(self, func: Any) -> str:
         name = str(getattr(func, "__name__", func))
-        if name == "__get__":  # Of a property: what `x.T` or `x.shape` calls.
+        if name == "__get__":  # `x.T` and `x.shape` call the getter of a property.
             name = "property"
         self._names[func] = name
         return name
@@ -196,7 +196,7 @@ class Witness(TorchFunctionMode):
         return caller if caller is not None and self._is_owned(caller.f_code) else None
 
     def _caller(self, frame: FrameType | None) -> FrameType | None:
-        """Return the frame that made the call, whoever owns it."""
+        """Return the frame that made the call, owned or not."""
         while frame is not None:
             file = frame.f_code.co_filename
             if not (file in _PASSING or file.startswith(_OURS)) or self._is_owned(frame.f_code):

@@ -1,1 +1,1 @@
-"""Facts about loops and what they collect, on the ast; they import neither libcst nor torch."""
+"""Facts about loops and the values that they collect; imports neither libcst nor torch."""

@@ -130,7 +130,7 @@ def _number(assign: ast.AST | None) -> int | float | None:
 
 
 def _is_in_scope(use: ast.AST, function: ast.AST, around: Surroundings) -> bool:
-    """True if a use stands in a function or class within ``function``."""
+    """True if a use is in a function or class within ``function``."""
     here = around.parent(use)
     while here is not None and here is not function:
         if isinstance(here, _SCOPES):

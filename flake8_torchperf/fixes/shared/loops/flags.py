@@ -32,7 +32,7 @@ def tensor_read(node: ast.expr) -> ast.expr:
 
 
 def flag_text(place: Place, node: ast.expr) -> str:
-    """Return a condition as an expression for one 0-d boolean tensor; "" if it is none."""
+    """Return the text of a condition as one 0-d boolean tensor; "" if it is not a tensor."""
     match tensor_read(node):
         case ast.BoolOp(op=op, values=values):
             texts = [flag_text(place, value) for value in values]
@@ -95,7 +95,7 @@ def _checked(
 
 
 def both_checked(place: Place, test: ast.expr) -> ast.expr | None:
-    """Return the tensor of which a condition says that some element is not finite."""
+    """Return the tensor that a condition tests for an element that is not finite."""
     test = tensor_read(test)
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
     asked: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Blocks that only report what was found: they log, count, raise or leave, and change no tensor.
+"""Blocks that only report a condition: they log, count, raise or leave, and change no tensor.
 
 Imported while linting, so it must import neither libcst nor torch.
 """

@@ -12,8 +12,8 @@ from flake8_torchperf.fixes.shared.nodes import conditions
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# With what stands around them and the indentation, a condition and a text of more characters than
-# these together are hard to read in one line.
+# The most characters of a condition and its text in one line; with the indentation and the call
+# around them, a longer line is hard to read.
 WIDE = 70
 
 
@@ -61,7 +61,7 @@ def of_assert(
     kept = [one for one in lines if one is not None]
     first = kept[0].with_changes(leading_lines=node.leading_lines)
     plain_rest = [one.with_changes(leading_lines=[]) for one in kept[1:]]
-    # The comment behind the statement stays where the statement ends.
+    # The comment after the statement remains at its end.
     bare = [
         one.with_changes(trailing_whitespace=cst.TrailingWhitespace())
         for one in (first, *plain_rest)
@@ -135,7 +135,7 @@ def _block(node: cst.If, line: cst.SimpleStatementLine) -> cst.BaseSuite:
 
 
 def _commented(node: cst.If, line: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
-    """Return the assertion with the comments that stood in the ``if``."""
+    """Return the assertion with the comments of the ``if``."""
     if not isinstance(node.body, cst.IndentedBlock):
         return line
     (old,) = node.body.body

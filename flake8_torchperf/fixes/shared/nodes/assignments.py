@@ -76,9 +76,9 @@ def _is_masked_select(node: cst.Call) -> bool:
 def with_positions(
     node: cst.CSTNode, mask: str, name: str, alone: bool, calls: Mapping[str, bool]
 ) -> cst.CSTNode:
-    """Return a statement with a name in the place of a mask, wherever the mask selects.
+    """Return a statement with a name in place of a mask wherever the mask selects elements.
 
-    ``alone`` says that the name is one tensor of positions and may stand among other indices;
+    ``alone`` says that the name is one tensor of positions and may be one of several indices;
     ``calls`` are the dumps of calls of ``masked_select``, each with whether its tensor surely has
     the shape of the mask.
     """

@@ -15,9 +15,9 @@ Moved: TypeAlias = "cst.FlattenSentinel[cst.CSTNode]"
 
 
 def moved_out(loop: cst.CSTNode, node: cst.CSTNode, name: str) -> Moved:
-    """A loop behind what was in it: a statement, or an expression that gets a name.
+    """Return a statement or expression moved out of a loop, and the loop after it.
 
-    Comments above a statement go with it, and those above the loop stay there.
+    An expression gets a name. Comments above a statement move with it; those above the loop don't.
     """
     assert isinstance(loop, (cst.For, cst.While))
     if isinstance(node, cst.SimpleStatementLine):

@@ -75,7 +75,7 @@ def _where(
         different = cst.ComparisonTarget(cst.NotEqual(), cst.Integer("0"))
         condition = cst.Comparison(conditions.bracketed(condition), [different])
     if facts["reshape"]:
-        # A condition of one element, whatever its dimensions, adds none to the result.
+        # A condition with one element and any dimensions must add no dimensions to the result.
         method = cst.Attribute(conditions.bracketed(condition), cst.Name("reshape"))
         condition = cst.Call(method, [cst.Arg(cst.Tuple([]))])
     chosen = (other, one) if facts["swapped"] else (one, other)

@@ -53,7 +53,7 @@ def _stands_alone(old: cst.BaseExpression, new: cst.BaseExpression) -> bool:
     try:
         cst.parse_expression(text)
     except cst.ParserSyntaxError:
-        return False  # it still has a line break outside of its own brackets
+        return False  # a line break outside of its own brackets remains
     return True
 
 

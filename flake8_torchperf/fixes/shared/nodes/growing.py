@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def into_list(loop: Statement, tensor: str, name: str) -> Statement:
-    """Return the loop with ``t = cat([t, x])``, ``t = x`` and ``t is None`` written for a list."""
+    """Return the loop with ``t = cat([t, x])``, ``t = x`` and ``t is None`` changed for a list."""
     new = loop.visit(_IntoList(tensor, name))
     assert isinstance(new, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
     return new

@@ -38,7 +38,7 @@ def one_line(
 def read_before(
     lines: Sequence[cst.SimpleStatementLine], facts: Mapping[str, Any]
 ) -> list[_Written]:
-    """``f(x.item(), y.item())`` -> the reads in a line of their own, and their names in ``f``."""
+    """``f(x.item(), y.item())`` -> the reads in a separate line, and their names in ``f``."""
     replacing = _Replacing(facts["names"], facts["methods"])
     changed = [line.visit(replacing) for line in lines]
     first = changed[0]

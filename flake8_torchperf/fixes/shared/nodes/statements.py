@@ -29,8 +29,8 @@ def replaced(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[Statements]:
 def with_comments_of(old: cst.CSTNode, new: Sequence[Statement], *more: cst.CSTNode) -> Statements:
     """Return new statements with the blank lines above the old one, and all its comments.
 
-    Comments that the new statements do not hold themselves stand above the first of them, and so do
-    those of ``more``, the statements around the old one that are removed with it.
+    Comments that the new statements do not contain are put above the first of them, and so are the
+    comments of ``more``, the statements around the old one that are removed with it.
     """
     assert isinstance(old, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
     above: list[cst.EmptyLine] = list(old.leading_lines)
@@ -60,7 +60,7 @@ def renamed(node: Statement, name: str, expression: str) -> Statement:
 
 
 class _Renaming(cst.CSTTransformer):
-    """Replaces a name by an expression; attributes and keywords of that name stay."""
+    """Replaces a name by an expression, but not attributes and keywords of that name."""
 
     def __init__(self, name: str, expression: cst.BaseExpression) -> None:
         super().__init__()
@@ -74,11 +74,11 @@ class _Renaming(cst.CSTTransformer):
     def leave_Attribute(
         self, original_node: cst.Attribute, updated_node: cst.Attribute
     ) -> cst.Attribute:
-        """Keep what stands behind the dot."""
+        """Replace in the owner only, not in the attribute's name."""
         return updated_node.with_changes(attr=original_node.attr)
 
     def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
-        """Keep what stands before the equals sign."""
+        """Replace in the value only, not in the keyword."""
         return updated_node.with_changes(keyword=original_node.keyword)
 
 

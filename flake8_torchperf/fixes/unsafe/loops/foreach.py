@@ -145,8 +145,8 @@ def _varies(node: ast.expr, rounds: Rounds) -> bool:
 def _changed(place: Place, loop: ast.For, tensor: ast.expr, rounds: Rounds) -> tuple[str, str]:
     """Return the name of the list of changed tensors, and the statement that makes it.
 
-    The name is "" where the tensor does not change with the round or is no simple name, or where no
-    name is free. The statement is "" where the loop's own list serves.
+    The name is "" if the tensor does not change with the round, is not a simple name, or if no name
+    is free. The statement is "" if the loop's own list can be used.
     """
     if not _varies(tensor, rounds) or not _simple(tensor):
         return "", ""

@@ -42,7 +42,7 @@ def plan(place: Place) -> Edit | None:
         return None
     flag = flag_text(place, test.test)
     if isinstance(tensor_read(test.test), ast.BoolOp):
-        flag = flag[1:-1]  # it stands alone in the list
+        flag = flag[1:-1]  # as the only item of the list it needs no brackets
     name = fresh_name(place, loop, ("flags", "nonfinite", "found_flags"))
     torch = place.around.name_of("torch")
     if not flag or not name:
@@ -116,7 +116,7 @@ def _leaves(block: Sequence[ast.stmt]) -> bool:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
-    """Put the list before the test, which stands behind the former loop."""
+    """Put the list before the test, which follows the former loop."""
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build

@@ -237,7 +237,7 @@ def _number(assign: ast.AST | None, target: ast.Name) -> int | float | None:
 
 
 def _in_branch(node: ast.AST, loop: ast.AST, statement: ast.AST, around: Surroundings) -> bool:
-    """True if a read stands in a branch of the loop that does not add to the total."""
+    """True if a read is in a branch of the loop that does not add to the total."""
     here: ast.AST | None = node
     while here is not None and here is not loop:
         above = around.parent(here)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Attributes that a row shares with its tensor.
 _SHARED = frozenset(("device", "dtype", "layout", "is_cuda", "is_cpu", "requires_grad"))
-# In-place methods that change each element by itself and have no such tag in torch.
+# In-place methods that change each element by itself but lack torch's tag for pointwise operations.
 _FILLING = frozenset(("fill_", "zero_"))
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
@@ -173,7 +173,7 @@ class _Body:
         return False
 
     def _same(self, node: ast.expr) -> bool:
-        """True if an expression is the same for all rows, whatever earlier rounds did."""
+        """True if an expression is the same for all rows, independent of earlier rounds."""
         parts = (part for part in ast.walk(node) if isinstance(part, ast.expr))
         return invariant(node, self.bound) and all(ast.dump(p) != self.tensor for p in parts)
 

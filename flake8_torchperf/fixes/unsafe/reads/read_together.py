@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.site import JudgedSite
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
-# More statements are no longer read at a glance.
+# The most consecutive statements whose reads are joined; more are hard to follow.
 _MOST = 24
 _NO_DIMENSIONS = ".reshape(())"
 

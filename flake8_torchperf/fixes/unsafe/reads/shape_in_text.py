@@ -50,7 +50,7 @@ def _shown(place: Place) -> ast.expr | None:
 
 
 def _warns(shown: ast.expr, place: Place) -> bool:
-    """True if the text stands in ``raise E(...)`` or ``warnings.warn(...)``."""
+    """True if the text is part of ``raise E(...)`` or ``warnings.warn(...)``."""
     match place.around.statement(shown):
         case ast.Raise(exc=ast.Call()):
             return True
@@ -60,7 +60,7 @@ def _warns(shown: ast.expr, place: Place) -> bool:
 
 
 def _is_asked_for(shown: ast.expr, place: Place) -> bool:
-    """True if the ``if`` around the error says that the value is not None."""
+    """True if the ``if`` around the error tests that the value is not None."""
     statement = place.around.statement(shown)
     above = None if statement is None else place.around.parent(statement)
     if not isinstance(above, ast.If) or statement not in above.body:

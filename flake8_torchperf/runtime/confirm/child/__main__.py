@@ -77,13 +77,13 @@ def _try_isolation(device: str) -> dict[str, str]:
 def _serve(job: dict[str, Any], outgoing: Any, module: Any) -> dict[str, Any]:
     """Fork for one job, wait for it, and hand on its answer and how it ended."""
     if job["explain"]:
-        # Imported once for all forks that trace: it takes longer than most of what they do.
+        # Imported once for all forks that trace: the import takes longer than most of their work.
         importlib.import_module("torch._dynamo.backends.debugging")
     secret = secrets.token_hex(16)
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
-        # Nothing may unwind into the loop above: this process ends here, whatever happens.
+        # Nothing may unwind into the loop above: this process ends here in any case.
         try:
             _work(job, write, secret, module)
         finally:
@@ -130,7 +130,7 @@ def _take(read: int, told: bytearray) -> bool:
 
 
 def _work(job: dict[str, Any], write: int, secret: str, module: Any) -> None:
-    """In the fork: give up what is not needed, then run the job in a process that gives up more."""
+    """In the fork: drop rights that are not needed, then run the job in a process with fewer."""
     os.setsid()
     os.dup2(write, RESULT_FD, inheritable=False)
     isolation.close_all_but(RESULT_FD)
@@ -140,7 +140,7 @@ def _work(job: dict[str, Any], write: int, secret: str, module: Any) -> None:
     isolation.limit(int(job["memory"]), int(job["timeout"]) + 2, job["device"])
     needed = [job["path"], job["root"], job["harness"], sys.prefix, sys.base_prefix, *sys.path]
     achieved = namespaces.leave(folder, [one for one in needed if one], job["device"])
-    os.chdir(folder)  # again: the folder is mounted anew, and writable only there
+    os.chdir(folder)  # again: the folder has been remounted, and is writable only there
     isolation.die_with_parent()  # last: entering a user namespace resets it
     if achieved["processes"] == "apart":
         _as_first(job, secret, module)
@@ -148,10 +148,10 @@ def _work(job: dict[str, Any], write: int, secret: str, module: Any) -> None:
 
 
 def _as_first(job: dict[str, Any], secret: str, module: Any) -> None:
-    """Run the job in new processes, and end as the process that ran it ended.
+    """Run the job in new processes, and end with the exit status of the process that ran it.
 
     The first process of a namespace ignores most signals, so it only waits; when it ends, the
-    kernel ends whatever the job has started.
+    kernel ends all processes that the job has started.
     """
     read, write = os.pipe()
     first = os.fork()

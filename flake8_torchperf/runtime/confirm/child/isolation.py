@@ -109,7 +109,7 @@ def end_like(status: int) -> NoReturn:
 
 
 def end_orphans() -> None:
-    """Kill every child of this process, and the children they leave, until there is none."""
+    """Kill all children of this process, and their orphans, until none is left."""
     for _ in range(50):
         children = _children()
         if not children:

@@ -1,8 +1,8 @@
 """In the child: loads a file into a namespace in which its functions can be called.
 
-The file is first imported as a module of its package, as its own project imports it. Where that
-fails, only what the wanted function needs is run: imports, constants, functions and classes of the
-file, each where it works.
+The file is first imported as a module of its package, as its own project imports it. If that fails,
+only the imports, constants, functions and classes that the wanted function needs are run; one that
+fails is skipped.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ class Loaded:
 
 
 def load(path: str, module: str, root: str, function: str, text: str | None = None) -> Loaded:
-    """Import the file at ``path`` as ``module`` from the folder ``root``; extract where it fails.
+    """Import the file at ``path`` as ``module`` from the folder ``root``; else extract a function.
 
-    ``text`` is what is extracted instead of the file's own. Raises LoadError where not even the
-    function itself can be defined.
+    ``text`` is a source to extract from instead of the file's own. Raises LoadError if not even
+    the function itself can be defined.
     """
     sys.path.insert(0, root)
     try:
@@ -51,7 +51,7 @@ def load(path: str, module: str, root: str, function: str, text: str | None = No
 
 
 def one_line(error: BaseException) -> str:
-    """Return an exception as "ValueError: ...", cut to a readable length; our own as they stand."""
+    """Return an exception as "ValueError: ...", cut to a readable length; our own unchanged."""
     text = " ".join(str(error).split())
     if isinstance(error, ConfirmError):
         return text
@@ -98,7 +98,7 @@ def source_of(path: str) -> bytes:
 
 
 def extract(path: str, module: str, function: str, problem: str, text: str | None = None) -> Loaded:
-    """Define the function and what it needs alone. Raises LoadError where that fails too."""
+    """Define only the function and the code it needs. Raises LoadError if that fails too."""
     tree = ast.parse(source_of(path) if text is None else text)
     wanted = function.partition(".")[0]
     if wanted == "<module>":
@@ -129,9 +129,9 @@ def _define(
     missing: dict[str, str],
     path: str,
 ) -> None:
-    """Run one statement; if it fails, remember the names that it would have bound.
+    """Run one statement; if it fails, note the names that it would have bound.
 
-    A definition without its annotations is tried last: they may name what does not import.
+    A definition is finally tried without its annotations, which may name a failed import.
     """
     defines = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
     problem = ""

@@ -213,7 +213,7 @@ def _broken(
 ) -> dict[str, list[str]]:
     """Return the graph breaks of one call whose user stack names a target's lines, traced once.
 
-    They are the same at every size: shapes that the tracer meets again become symbols.
+    They are the same at every size: the tracer makes symbols of shapes that change.
     """
     try:
         with time_limit(max(end - time.monotonic(), 0.01)):

@@ -29,7 +29,7 @@ SHARED_MEMORY = b"size=64m"
 # The devices that programs need; a terminal's and a disk's could be written to past all mounts.
 DEVICE_FILES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "dxg")
 ACCELERATOR_FILES = ("nvidia", "nvhost", "nvmap")
-# Sockets in these folders lead to services that act for whoever connects: a desktop's, Docker's.
+# Sockets in these folders lead to services that act for every client: a desktop's, Docker's.
 SERVICES = ("/run", "/var/run", "/tmp/.X11-unix", "/tmp/.ICE-unix")
 # Files in /proc that change the whole machine. They obey any process with root's user id, with or
 # without a capability, so they stay read-only where the rest of /proc cannot.
@@ -43,7 +43,7 @@ KERNEL_SETTINGS = (
 class Separation:
     """The namespaces that a process enters, as flags, and whether /proc becomes read-only.
 
-    ``shared`` says why it still sees its parent's processes; empty where it does not.
+    ``shared`` says why it still sees its parent's processes; empty if it does not.
     """
 
     flags: int
@@ -98,9 +98,9 @@ def check(result: int, what: str) -> None:
 def leave(folder: str, needed: Iterable[str] = (), device: str = "cpu") -> dict[str, str]:
     """Drop the network and make all files but those under ``folder`` read-only.
 
-    ``needed`` are paths that must stay readable. Returns what was achieved: "dropped", "read-only"
-    and "apart", or "kept: why", "writable: why" and "shared: why". Where processes are apart, the
-    next fork becomes the first of them. With CUDA they are not, see `separation`.
+    ``needed`` are paths that must remain readable. Returns the result for each: "dropped",
+    "read-only" and "apart", or "kept: why", "writable: why" and "shared: why". If processes are
+    apart, the next fork becomes the first of them. With CUDA they are not, see `separation`.
     """
     if sys.platform != "linux":
         return _nothing(f"{sys.platform} lets no unprivileged process do so")

@@ -22,7 +22,7 @@ from flake8_torchperf.runtime.confirm.specs.from_signatures import choices
 CONSTRUCTION_SECONDS = 6.0
 ONE_CONSTRUCTION_SECONDS = 4.0  # the first optimizer of a process imports torch._dynamo
 CONSTRUCTION_ATTEMPTS = 150
-# Marks the classes of objects whose attributes are made when they are asked for.
+# Marks the classes of objects whose attributes are made on first access.
 BARE = "_torchperf_bare"
 
 
@@ -87,9 +87,9 @@ class Objects:
 
 
 def _file_of(wanted: type) -> str:
-    """The file that a class was read from, or "" where there is none.
+    """Return the file that a class was read from; "" if there is none.
 
-    A class that was defined without its module, which does not import, has no module to ask.
+    A class that was extracted, because its module does not import, has no module.
     """
     if getattr(sys.modules.get(wanted.__module__), "__file__", None):
         return inspect.getsourcefile(wanted) or ""

@@ -34,7 +34,7 @@ class Dimension:
 
 @dataclass
 class Search:
-    """``evaluate`` runs an assignment and scores it; ``enough`` says when no better is possible."""
+    """``evaluate`` runs an assignment and scores it; ``enough`` is true of the best score."""
 
     dimensions: Sequence[Dimension]
     evaluate: Callable[[Assignment], Score]

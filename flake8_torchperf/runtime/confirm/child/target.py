@@ -39,7 +39,7 @@ class SubjectError(ConfirmError):
 
 @dataclass(frozen=True)
 class Ready:
-    """A call whose inputs are made: ``run`` makes it once; ``given`` holds what it receives."""
+    """A call whose inputs are made: ``run`` makes the call once; ``given`` holds its arguments."""
 
     run: Callable[[], Any]
     given: dict[str, Any] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class Subject:
         return set(made)
 
     def prepare(self, specs: dict[str, InputSpec], n: int) -> Callable[[], None]:
-        """Make the inputs at size ``n`` and return the call, which makes nothing more.
+        """Make the inputs at size ``n`` and return the call, which makes no further inputs.
 
         Raises SpecError and whatever making the inputs raises.
         """

@@ -1,7 +1,6 @@
-"""In the child: calls a function once, with a time limit, and notes its executed lines.
+"""In the child: calls a function once, with a time limit.
 
-Tells which lines of its file ran, and what ended the call. Counting dispatches is the business of
-`measure`.
+Notes which lines of its file ran, and what ended the call. `measure` counts the dispatches.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        if outer:  # an enclosing limit goes on with its remaining time
+        if outer:  # restart an enclosing limit with its remaining time
             left = outer - (time.monotonic() - began)
             signal.setitimer(signal.ITIMER_REAL, max(left, 0.01), AGAIN)
 
@@ -148,9 +147,9 @@ def traced(path: str, lines: Counter[int], spots: Spots | None = None) -> Iterat
 
 
 def finish(result: Any, inputs: Callable[[Callable[..., Any]], Any] | None) -> Any:
-    """Run what a call only prepared: a generator, a coroutine, a context, a returned function.
+    """Run code that a call only prepared: a generator, a coroutine, a context, a returned function.
 
-    Returns the result of that, or the call's own result where nothing was left to run.
+    Returns the result of that code, or the call's own result if nothing was left to run.
     """
     if inspect.iscoroutine(result):
         return asyncio.run(result)
@@ -169,7 +168,7 @@ def watch(
 ) -> Outcome:
     """Call once within ``seconds`` and return which lines of ``path`` and which targets ran.
 
-    Whatever the user's code raises is stored as the outcome's error.
+    Any exception of the user's code is stored as the outcome's error.
     """
     lines: Counter[int] = Counter()
     spots = Spots(targets)

@@ -1,7 +1,7 @@
 """Suggests specs by a parameter's name alone: the last resort before a general pool of inputs.
 
-Used where neither the interpreter, an annotation nor a default says what a parameter is, and for
-the attributes of a stand-in object.
+Used if neither the interpreter, an annotation nor a default gives a parameter's type, and for the
+attributes of a stand-in object.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""In the child: candidate specs from what only the running program knows.
+"""In the child: candidate specs from facts that only the running program has.
 
 Uses a live signature (annotations resolved, defaults as objects). Serves constructors, inherited
 methods, and parameters that the interpreter does not know.
@@ -81,7 +81,7 @@ def _beside(default: object) -> list[InputSpec]:
 
 
 def of_annotation(hint: Any) -> list[InputSpec]:
-    """Return specs for a resolved annotation; none for one that says nothing."""
+    """Return specs for a resolved annotation; empty if it is too general."""
     if hint is inspect.Parameter.empty or hint is Any or isinstance(hint, (str, typing.TypeVar)):
         return []
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)

@@ -77,7 +77,7 @@ def _defaults(spec: ast.arguments) -> dict[str, list[InputSpec]]:
 
 
 def of_value(value: v.Value, use: Use) -> list[InputSpec]:
-    """Return specs for what the interpreter knows; none for Unknown."""
+    """Return specs for the interpreter's value of a parameter; none for Unknown."""
     match value:
         case v.Tensor(dtype=dtype, scalar=scalar, role=role):
             scalar = scalar or use.single

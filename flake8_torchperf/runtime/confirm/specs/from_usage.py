@@ -29,9 +29,9 @@ class Use:
     returns: int = 0  # the number of values that its result is unpacked into
     iterated: bool = False
     twice: bool = False
-    counted: bool = False  # stands in range(...), so it is a whole number
+    counted: bool = False  # used in range(...), so it is a whole number
     single: bool = False  # its number of elements is compared with 1
-    indexes: bool = False  # stands between brackets
+    indexes: bool = False  # used as an index
     classes: set[str] = field(default_factory=set)
 
 

@@ -33,7 +33,7 @@ _PLAIN = (bool, int, float, complex, str, list, dict, tuple, set, torch.Tensor)
 def snapshot_of(
     subject: Subject, specs: dict[str, InputSpec], builder: VariedBuilder, seconds: float
 ) -> dict[str, Any]:
-    """Return what one call returned, raised, printed and changed. Raises TooLate.
+    """Make one call; return its result, exception, output and changes. Raises TooLate.
 
     If the inputs could not be made, "unmade" says why, and there is nothing else.
     """
@@ -62,7 +62,7 @@ def snapshot_of(
 
 
 def _called(ready: Ready) -> tuple[Any, list[str]]:
-    """Return the result, and the type and text of what it raised, if anything."""
+    """Return the result, and the type and text of the exception, if any."""
     try:
         return ready.run(), []
     except (Exception, SystemExit, KeyboardInterrupt) as error:
@@ -78,7 +78,7 @@ def _seed(number: int) -> None:
 
 
 def _backward(value: Any, builder: VariedBuilder) -> str:
-    """Backpropagate from everything that requires gradients; return what that raises."""
+    """Backpropagate from all tensors that require gradients; return the exception's text."""
     total: Any = None
     for one in _tensors(value, set(), 0):
         if not one.requires_grad or not one.is_floating_point() or one.is_leaf:

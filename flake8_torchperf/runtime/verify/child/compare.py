@@ -103,7 +103,7 @@ def _behind_import(told: dict[str, Any], job: dict[str, Any], loaded: Loaded) ->
 
 
 def _forked(name: str, end: float, work: Callable[[float], dict[str, Any]]) -> dict[str, Any]:
-    """Return the result of ``work``, run in a process of its own within the time."""
+    """Return the result of ``work``, run in a separate process within the time."""
     path = Path(f"{name}.pt").absolute()
     child = os.fork()
     if child == 0:

@@ -21,7 +21,7 @@ _NAMES = 1_000_000
 class Variation:
     """The changes to the inputs of one call, compared with those that the search found.
 
-    ``data`` says what becomes of the numbers in floating tensors, ``words`` is the variation's name
+    ``data`` names the change to the numbers in floating tensors, ``words`` is the variation's name
     in a report. ``mixed`` gives the floating tensors of one call several dtypes in turn.
     """
 
@@ -84,7 +84,7 @@ class VariedBuilder(Builder):
     mixed: list[torch.dtype] = field(default_factory=list)
 
     def attribute(self, name: str) -> Any:
-        """Return the same numbers for a name, whatever was made before it."""
+        """Return the same numbers for a name, independent of what was made before it."""
         before = self.made
         self.made = zlib.crc32(name.encode()) % _NAMES
         try:
@@ -101,7 +101,7 @@ class VariedBuilder(Builder):
         return self._vary(made)
 
     def build(self, spec: InputSpec) -> Any:
-        """Return an object as `Builder.build` makes it, but vary what the user's own code makes."""
+        """Return an object as `Builder.build` makes it, but vary objects that user code makes."""
         made = super().build(spec)
         return self._vary_all(made) if spec["kind"] == "source" else made
 

@@ -50,7 +50,7 @@ def put(text: str, path: str, loaded: Loaded) -> None:
 
 def _exchange(function: FunctionType, code: CodeType) -> None:
     try:
-        # Frames and decorators keep the function; the file's name stays as it was loaded.
+        # Frames and decorators refer to the function object; the file name must not change.
         function.__code__ = code.replace(co_filename=function.__code__.co_filename)
     except ValueError as error:
         raise VersionError(f"{code.co_name} cannot be exchanged: {error}") from error
@@ -105,7 +105,7 @@ def _functions(code: CodeType, above: str = "") -> dict[str, CodeType]:
 
 
 def _same(one: CodeType | None, other: CodeType) -> bool:
-    """True if two code objects do the same, wherever in the file they stand."""
+    """True if two code objects do the same, at any lines of the file."""
     if one is None or len(one.co_consts) != len(other.co_consts):
         return False
     plain = (

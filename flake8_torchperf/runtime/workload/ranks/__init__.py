@@ -1,4 +1,4 @@
-"""The processes of one run: counted wherever they start, read together, told apart by rank.
+"""The processes of one run: each is counted, and their results are merged and shown by rank.
 
 - In every process that is counted: `environment` lets the processes that it starts be counted too.
   `site` is the first code that they run; `takeover` decides, and restarts them under the counter.

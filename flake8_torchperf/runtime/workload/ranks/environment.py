@@ -19,8 +19,8 @@ NO_RANK = "none"
 def invite(plan: Path, is_own: bool) -> None:
     """Set the environment so that the processes that this one starts are counted.
 
-    ``plan`` is this process's; ``is_own`` says that it runs the user's own code. A script that it
-    starts is then no worker of the run unless it is given another rank.
+    ``plan`` is that of this process; ``is_own`` says that it runs the user's own code. A script
+    that it starts is then not a worker of the run unless it gets another rank.
     """
     if PLAN not in os.environ or Path(os.environ[PLAN]).parent != plan.parent:
         # The first process of this run, which may be part of another run itself.

@@ -20,8 +20,8 @@ NOT_STARTED = "not started"
 class Run:
     """One run of one or many processes.
 
-    ``merged`` is the sum over all but the workers of DataLoaders, None where no process left
-    anything; ``ranks`` has the same by rank, empty where there is only one process. ``problem``
+    ``merged`` is the sum over all processes except the workers of DataLoaders, None if no process
+    left a result; ``ranks`` holds the sums by rank, empty if there is only one process. ``problem``
     says why a recording cannot be read, ``not_started`` names a program that never ran;
     ``processes`` are those that ``merged`` adds up.
     """
@@ -39,7 +39,7 @@ class Run:
         return merge(self.data_workers) if self.data_workers else None
 
     def by_rank(self) -> Mapping[int, Run]:
-        """Return the part of each rank as a run of its own; a process without a rank is rank 0."""
+        """Return the part of each rank as a separate run; a process without a rank is rank 0."""
         if self.merged is None:
             return {}
         if not self.ranks:

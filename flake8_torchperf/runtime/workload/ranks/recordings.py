@@ -25,7 +25,7 @@ _NAME = re.compile(r"\d+-\d+")
 
 @dataclass(frozen=True)
 class Recording:
-    """One process: its plan, and what it observed. ``problem`` says why the latter is None."""
+    """One process: its plan and its observations; ``problem`` says why the latter are None."""
 
     plan: Plan | None
     observed: Observed | None
@@ -33,7 +33,7 @@ class Recording:
 
 
 def new_plan(folder: Path, plan: Plan) -> Path:
-    """Save a plan for this or a new process under a name of its own, and return its path."""
+    """Save a plan for this or a new process under a unique name, and return its path."""
     name = _new_name()
     path = folder / (name + _PLAN)
     replace(plan, results=str(folder / (name + _RESULTS))).save(path)
@@ -41,7 +41,7 @@ def new_plan(folder: Path, plan: Plan) -> Path:
 
 
 def results_beside(results: Path) -> Path:
-    """Return where a process that was forked, and has no plan of its own, leaves its results."""
+    """Return the path for the results of a forked process, which has no plan of its own."""
     return results.with_name(_new_name() + _RESULTS)
 
 

@@ -48,10 +48,9 @@ def take_over(first: Path, home: str) -> None:
 
 
 def _split(command: Sequence[str], arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the interpreter's own options, and what it is to run with its arguments.
+    """Return the interpreter's own options, and the script, module or code with its arguments.
 
-    That is a script, module or code. Python strips the options from `sys.argv`, where only "-m" or
-    "-c" is left of a module or of code.
+    Python strips the options from `sys.argv`, where only "-m" or "-c" is left of a module or code.
     """
     first = len(command) - len(arguments)
     options, words = list(command[1:first]), list(command[first:])
@@ -66,9 +65,9 @@ def _split(command: Sequence[str], arguments: Sequence[str]) -> tuple[list[str],
 
 
 def _plan(base: Plan, kind: str, words: Sequence[str]) -> Plan | None:
-    """Return the plan of what this process was started to run; None where it is no worker.
+    """Return the plan for the program of this process; None if it is not a worker.
 
-    Of processes that run code, only those that multiprocessing starts are counted, and always.
+    Of processes that run code, exactly those that multiprocessing starts are counted.
     """
     plan = replace(
         base,
@@ -80,8 +79,8 @@ def _plan(base: Plan, kind: str, words: Sequence[str]) -> Plan | None:
     )
     if plan.is_code:
         return plan if plan.is_fork_server or is_forking(["", *plan.arguments]) else None
-    # A launcher gives its workers a rank, or at least has their script in its own arguments. What
-    # else is started, by a test for instance, is no part of the run.
+    # A launcher gives its workers a rank, or at least has their script in its own arguments. Other
+    # processes, started by a test for instance, are not part of the run.
     if not is_worker() or (plan.rank is None and plan.script not in base.arguments):
         return None
     if plan.rank is not None and (file := _file(plan)):

@@ -25,7 +25,7 @@ else:
 
 _SAME_FOR_ALL = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT")
 _OWN = ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
-# A launcher starts its processes at once: one that is not there by then will not come.
+# A launcher starts its processes at once: a process that is missing after this time will not come.
 _LATE_SECONDS = 5.0
 
 
