@@ -1,4 +1,4 @@
-"""The heat of the functions that sites stand in, nested ones and compiled ones included."""
+"""The heat of the functions that sites stand in, including nested and compiled functions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMPILER_INTERNALS = "compiler-internals"
 
 
 class FrameHeats:
-    """The heats of frames; ``base`` is that of the outermost one if it isn't asked of ``heats``."""
+    """The heats of frames; ``base``, if it is given, is the heat of the outermost frame."""
 
     def __init__(self, heats: FunctionHeats, base: Heat | None = None) -> None:
         self._heats = heats
@@ -39,7 +39,7 @@ class FrameHeats:
         return known
 
     def step_loops(self, frame: Frame) -> AbstractSet[int]:
-        """Return the loops over steps of a function of which little else is known, by identity."""
+        """Return the identities of the loops over steps of a function without other evidence."""
         known = self._loops.get(frame)
         if known is None:
             known = self._loops[frame] = self._step_loops(frame)
@@ -74,7 +74,7 @@ class FrameHeats:
 
 
 def _stays_cold(heat: Heat, info: FunctionInfo | None) -> bool:
-    """True if a compiled function stays as cold as the user, a test or its module says."""
+    """True if a setting, a test or its module keeps a compiled function cold."""
     if heat.cause is Cause.NAMED_COLD:
         return True
     if info is None:
