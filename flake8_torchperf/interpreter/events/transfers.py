@@ -1,4 +1,4 @@
-"""Where the memory of host tensors comes from, and what moving them to the device costs."""
+"""The origin of host tensors' memory, and the cost of copying them to a device."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.values.store import Env
 
-# A tensor made of numbers alone can as well be made on the device; data has to be copied.
+# A tensor made of numbers alone could be made on the device; data has to be copied.
 FACTORY, PYTHON, NUMPY = NAMED = MADE  # these have traits
 EMPTY = "empty"  # no elements: there is nothing to make or to copy
 CHOSEN = "chosen"  # made on the host on purpose: by a generator of the host, or `device="cpu"`
@@ -93,7 +93,7 @@ def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments)
     arrives = tensors[0].arrives if op.view else 0
     origin = common_origin(tensors)
     if op.in_place and origin not in (FACTORY, CHOSEN):
-        origin = ""  # a buffer that was filled: where else could the data have gone?
+        origin = ""  # a buffer on the host was filled, which the data needed anyway
     return replace(value, origin=origin, memory=memory, arrives=arrives)
 
 
@@ -174,7 +174,7 @@ def data_origin(data: Value, short: str) -> str:
         return EMPTY
     if isinstance(data, Sequence) and isinstance(data.element, NDArray):
         return NUMPY
-    # torch.tensor takes data; of a tensor it warns that a copy was hardly meant.
+    # torch.tensor takes data; given a tensor, it warns.
     return PYTHON if data is not UNKNOWN or short in ("tensor", "new_tensor") else ""
 
 
@@ -212,9 +212,9 @@ def to_device(
 def fetched(source: Tensor, by: Tensor, operation: str, node: ast.AST, ctx: Context) -> None:
     """Record a host tensor that an operation on ``by`` copies: ``x[0] = source``, ``x[source]``.
 
-    The residence of ``by`` is often unknown. A tensor made of numbers lies on the host because the
-    code names no device. Any other host tensor lies there for a reason, which may apply to ``by``
-    as well.
+    The residence of ``by`` is often unknown. A tensor made of numbers lies on the host only because
+    the code names no device. Any other host tensor lies there for a reason, which may apply to
+    ``by`` as well.
     """
     on_host = source.device == "host" or source.origin == SOMETIMES
     if not on_host or by.device == "host" or source.origin == EMPTY:
@@ -262,7 +262,7 @@ NEW_EACH_TIME = (Source.LOADER_BATCH, Source.TOKENIZER)
 
 
 def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
-    """Return the context of a copy, made cold if the data has to be copied; add traits of it."""
+    """Return the context of a copy, cold if the data has to be copied; add to ``traits``."""
     # Only a recorded site can be cold: the sites of a called function are not recorded.
     if ctx.sink is None:
         return ctx
@@ -296,7 +296,7 @@ def _written_out(data: ast.expr) -> bool:
 
 
 def _made_of(tensor: Tensor, ctx: Context) -> ast.expr | None:
-    """Return the data that a call in this same function made the tensor of; None if none did."""
+    """Return the data of the call in this function that made the tensor; None if there is none."""
     made = tensor.reason.node
     if ctx.node is None or not isinstance(made, ast.Call) or not made.args:
         return None
@@ -442,7 +442,7 @@ def written_by(node: ast.Call, value: Value, callee: Value | None, env: Env, ctx
                 written(argument, env)
 
 
-# --- copies to the host that nobody waited for
+# --- copies to the host that the program has not waited for
 
 
 def queued(tensor: Tensor, ctx: Context) -> Tensor:
@@ -474,6 +474,6 @@ def used_by(
     if late is None or op.view or op.like:
         return
     if op.in_place and tensors[0].device != "host":
-        return  # the device fetches it, behind the copy that brings it
+        return  # the device reads it after the copy, in the same queue
     node = next((a.node for a in arguments.all() if tensor_of(a.value) is late), owner)
     early(ctx, name, arguments.node, late, node)
