@@ -119,7 +119,7 @@ def _run_pending(pending: list[Pending], sites: list[Site], module: ModuleMap) -
         if id(item.node) in seen:
             continue
         seen.add(id(item.node))
-        # A loop's last pass has its own list of sites, which is already copied: use the unit's list.
+        # A loop's last pass has its own list of sites, which was copied already: use the unit's.
         place = item.context.but(sink=sites, pending=pending)
         _run_nested(Pending(item.node, item.env, place, item.info), module)
 

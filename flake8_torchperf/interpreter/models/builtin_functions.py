@@ -99,8 +99,7 @@ def _never_met(value: Value) -> bool:
 
 
 def _meant(value: Value, name: str) -> Value:
-    """Return the tensor of a ``float | Tensor`` given to ``float(x)``: numbers need no conversion.
-    """
+    """Return the tensor of a ``float | Tensor`` given to ``float(x)``; numbers don't need it."""
     if not isinstance(value, Union):
         return value
     others = [o for o in value.options if not isinstance(o, (Tensor, NoneValue))]

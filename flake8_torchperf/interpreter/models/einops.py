@@ -65,8 +65,7 @@ def _shaped(tensor: Tensor, name: str, arguments: Arguments, pattern: str) -> Te
 
 
 def _reduced(tensor: Tensor, arguments: Arguments) -> Tensor:
-    """Return the tensor of ``reduce(x, "b n -> b", "any")``: a boolean; a sum of them is a number.
-    """
+    """Return the result of ``reduce(x, "b n -> b", "any")``; a sum of booleans is an integer."""
     how = _written(arguments.value(2, "reduction"))
     if how in ("any", "all"):
         return replace(tensor, dtype="bool")

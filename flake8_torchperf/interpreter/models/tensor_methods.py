@@ -185,8 +185,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
 
 
 def _says_nothing_of_host(argument: Argument) -> bool:
-    """True for a tensor or a device that may be on the host only because the code names no other.
-    """
+    """True for a tensor or a device that is the host only because the code names no other."""
     value = argument.value
     return isinstance(value, Tensor) or (isinstance(value, Device) and not value.stated)
 

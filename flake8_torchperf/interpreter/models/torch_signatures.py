@@ -42,8 +42,7 @@ def resolve(op: Op, arguments: Arguments) -> Return:
 
 
 def result_device(op: Op, tensors: list[Tensor]) -> str:
-    """Return the device of a result: that of the first tensor for ``*_like``, else of all tensors.
-    """
+    """Return a result's device: the first tensor's for ``*_like`` and views, else that of all."""
     if op.like or op.view or op.in_place:
         return tensors[0].device
     return combine_device(tensors)
