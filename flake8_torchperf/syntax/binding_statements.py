@@ -8,9 +8,9 @@ import copy
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import DEFINITIONS, once, walk
 
-# In a method with more simple statements than this, finding one attribute's takes too long.
+# If an attribute depends on more simple statements than this, interpreting them takes too long.
 MAX_STATEMENTS = 60
-# The number of steps from an attribute to the names that its value depends on.
+# The most steps from an attribute to the names that its value depends on.
 MAX_STEPS = 8
 BLOCKS = ("body", "orelse", "finalbody")
 

@@ -172,7 +172,7 @@ class Places:
         self._below: dict[int, ByLine] = {}
 
     def around(self, line: int) -> tuple[str, int]:
-        """Return the function around a line, as ``Engine.step``, and the end of its statement.
+        """Return the function around a line, as ``Engine.step``, and the end of the statement.
 
         The function is "" at module level. The end is 0 if the innermost statement has a body.
         """
@@ -192,7 +192,7 @@ class Places:
         below = self._below.get(id(node))
         if below is None:
             below = self._below[id(node)] = ByLine(list(_statements(node)))
-        # The lines of decorators are not their function's.
+        # A decorator's line does not belong to its function.
         held = [one for one in below.at(line) if getattr(one, "lineno", 0) <= line]
         return held[-1] if held else None
 

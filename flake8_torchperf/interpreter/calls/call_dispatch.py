@@ -100,7 +100,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     opaque = isinstance(callee, OPAQUE)
     if opaque:
         if isinstance(callee, READABLE) and not _another_each_round(node.func, ctx):
-            ctx.budget.plain_calls += 1  # its body tells whether it is
+            ctx.budget.plain_calls += 1  # its body shows if the call is opaque
         else:
             ctx.budget.opaque_calls += 1
         if ctx.loops and isinstance(callee, Instance):
@@ -154,7 +154,7 @@ def _confirmed(tensor: Tensor, name: str) -> Tensor:
 
 
 def _chosen(option: Value, options: tuple[Value, ...], ctx: Context) -> Context:
-    """``lib = torch if is_tensor(x) else np``: arguments of the numpy option are no tensors."""
+    """Return an option's context: in ``torch if is_tensor(x) else np``, numpy gets no tensor."""
     names = [o.name for o in options if isinstance(o, External)]
     of_torch = any(name.startswith("torch.") for name in names)
     other = isinstance(option, External) and not option.name.startswith("torch.")
@@ -162,7 +162,7 @@ def _chosen(option: Value, options: tuple[Value, ...], ctx: Context) -> Context:
 
 
 def _lambdas(arguments: Arguments, ctx: Context) -> None:
-    """``self._apply(lambda t: t.cpu())``: interpret the body with the arguments that were seen."""
+    """Interpret lambdas with their recorded arguments, as in ``self._apply(lambda t: t.cpu())``."""
     for argument in arguments.all():
         match argument.value:
             case Closure(node=ast.Lambda(body=body), key=key, env=outer):

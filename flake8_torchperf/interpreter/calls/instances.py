@@ -75,7 +75,7 @@ def _bound(method: Function, owner: Value, ctx: Context) -> Value:
 
 
 def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
-    """``owner.name``."""
+    """Return the value of ``owner.name``."""
     analysis = ctx.analysis
     if owner.info is None:
         return torch_containers.given_by(

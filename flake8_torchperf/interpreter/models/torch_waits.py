@@ -184,7 +184,7 @@ def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
     if "x" not in positional and "x" not in keywords.values():
         return flags
     fitting = [o for o in op.overloads if o.fit(positional, keywords) is not None]
-    # With starred arguments none may fit: then it may be any of them.
+    # With starred arguments, possibly no overload fits; then any of them may be meant.
     for overload in fitting or op.overloads:
         flags &= op.own_flags | overload.flags
     return flags

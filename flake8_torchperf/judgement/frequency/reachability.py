@@ -99,7 +99,7 @@ class Every:
         return self._known[info.key]
 
     def forget(self) -> None:
-        """Let go of who judges: whoever asks the question often does."""
+        """Drop the reference to the judge, which often belongs to the owner of this object."""
         self._judge = _nothing
 
 
@@ -178,7 +178,7 @@ class Some:
         return found
 
     def forget(self) -> None:
-        """Let go of who judges: whoever asks the question often does."""
+        """Drop the reference to the judge, which often belongs to the owner of this object."""
         self._judge = _nothing
 
     def _is_known(self, key: str) -> bool | None:
