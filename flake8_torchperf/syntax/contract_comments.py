@@ -65,7 +65,7 @@ class Comments(NamedTuple):
         ]
 
     def mark(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        """True if a comment at a function says that it must not wait."""
+        """True if a comment at a function states that it must not wait."""
         return any(one.well_spelt for one in self.of(node))
 
 

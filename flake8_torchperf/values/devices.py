@@ -1,4 +1,4 @@
-"""The names that torch gives to places of computation, and the origins of tensors on the host."""
+"""The names of torch's devices, and the origins of tensors on the host."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ OF_MODULES = ("parameter", "gradient", "state")
 
 
 def goes_through_layers(iterated: Value) -> bool:
-    """True if a loop over this goes through a module's tensors, alone or beside other items."""
+    """True if a loop over the value iterates a module's tensors, alone or with other items."""
     round_ = element_of(iterated) if isinstance(iterated, Sequence) else UNKNOWN
     items = round_.items or () if isinstance(round_, Sequence) else (round_,)
     return any(isinstance(item, Tensor) and item.role in OF_MODULES for item in items)

@@ -79,7 +79,7 @@ def broadcast_rank(tensors: Iterable[Tensor]) -> int | None:
 def with_rank(
     value: Value, op: Op, name: str, arguments: Arguments, tensors: list[Tensor], *, method: bool
 ) -> Value:
-    """Return the result of a torch call with its number of dimensions, where that is known."""
+    """Return the result of a torch call, with its number of dimensions if that is known."""
     first = tensors[0] if tensors else None
     if name not in KNOWN and (not op.reduction or first is None or first.rank is None):
         return value

@@ -116,7 +116,7 @@ ATTRIBUTES: Cache[AttributeKey, Value | None] = Cache("attributes")
 
 
 def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
-    """Return the value that a class and its bases give an attribute; None if they say nothing."""
+    """Return the value that a class and its bases give an attribute; None if they give none."""
     known = ATTRIBUTES.table(ctx.analysis)
     key = (info.key, name, NO_WRITERS)
     if key not in known:
@@ -175,7 +175,7 @@ def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analys
 
 
 def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
-    """Return the value that a class's docstring gives an attribute; None if it says nothing."""
+    """Return the value that a class's docstring states for an attribute; None if there is none."""
     if name not in raw_docstring(info.node):
         return None
     reason = Reason(f"docstring of `{info.name}`", source=Source.DOCSTRING)

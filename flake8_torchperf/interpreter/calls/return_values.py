@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
-    """True if the body may say more than the annotation: a tensor's dtype and device.
+    """True if the body may show more than the annotation: a tensor's dtype and device.
 
     True for numbers too, because a function declared ``-> bool`` often returns a tensor, as
     ``(a == b).all()``.

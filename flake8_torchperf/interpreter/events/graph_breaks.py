@@ -71,7 +71,7 @@ UNANSWERED_COMPILED = frozenset(
 
 
 def entered(place: Context, node: ast.AST) -> Context:
-    """Return the context inside a function: if it is compiled, its frame and its sites say so."""
+    """Return the context inside a function; its frame and sites are marked if it is compiled."""
     code = place.analysis.compiled
     if code is None:
         return place

@@ -1,4 +1,4 @@
-"""Tests that say how often their branch runs: compiling guards, every n steps, errors, options."""
+"""Tests that show how often a branch runs: compiling guards, every n steps, errors, options."""
 
 from __future__ import annotations
 

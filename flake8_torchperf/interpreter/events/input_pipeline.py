@@ -64,7 +64,7 @@ def loader_iterated(value: Value, node: ast.expr, ctx: Context) -> None:
 
 
 def _workers(arguments: Arguments) -> int | None:
-    """Return the number of workers: 0 if the call asks for none, None if it is not known."""
+    """Return the number of workers: 0 if the call sets none, None if it is not known."""
     given = arguments.get(5, "num_workers")
     if given is None:
         return None if arguments.open else 0

@@ -1,4 +1,4 @@
-"""The values of a function's parameters before any call is seen."""
+"""The values of a function's parameters by the function itself, without its calls."""
 
 from __future__ import annotations
 

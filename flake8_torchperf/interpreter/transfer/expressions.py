@@ -129,7 +129,7 @@ def name(node: ast.Name, env: Env, ctx: Context) -> Value:
 
 
 def _says_host(name: str, ctx: Context) -> bool:
-    """True if the name says that the value is on the host, as ``lengths_cpu`` does."""
+    """True if the name shows that the value lies on the host, as ``lengths_cpu`` does."""
     return ctx.analysis.conventions.says("variable", name, "on-host")
 
 

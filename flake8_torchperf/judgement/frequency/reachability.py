@@ -56,7 +56,7 @@ class _Ways:
             self.agreeing.setdefault(by, []).append(info.key)
 
     def saying(self, answer: bool) -> list[str]:
-        """Return the functions that at least one call gives this answer by itself."""
+        """Return the functions with at least one call that has this answer without its caller."""
         return [key for key, answers in self.said.items() if answer in answers]
 
     def reached_from(self, starts: dict[str, int], but: str | None = None) -> dict[str, int]:

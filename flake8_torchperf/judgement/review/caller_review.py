@@ -173,7 +173,7 @@ class CallerReview:
         return probe if self._tells(info, agreed) else None
 
     def _tells(self, info: FunctionInfo, agreed: dict[str, Value]) -> bool:
-        """True if the calls say more about a parameter than its declaration does."""
+        """True if the calls show more about a parameter than its declaration does."""
         declared = declared_parameters(info, self._analysis)
         filled = dict(declared)
         fill_as_called(filled, agreed, private=info.name.startswith("_"))

@@ -1,4 +1,4 @@
-"""The suspects that can give a finding at the scope asked for; the others are not analysed.
+"""The suspects that can have a finding in the requested scope; the others are not analysed.
 
 A function that runs seldom and has no loop has only cold sites, and most rules do not report
 those. It is analysed anyway if its calls may show the arguments of another chosen function.
