@@ -1,4 +1,4 @@
-"""The findings of contracts in the linted file: waits that code that must not wait leads to."""
+"""The findings of contracts in the linted file: waits in code that must not wait."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ if TYPE_CHECKING:
     from flake8_torchperf.options import Options
     from flake8_torchperf.project.module_index import FunctionInfo
 
-# Sites at which the host waits for the device, and copies to it that wait as well.
+# Sites at which the host waits for the device, including copies to the device.
 WAITS = frozenset((
     SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_REDUCTION, SiteKind.FORMAT,
     SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE, SiteKind.NUMBER_USE,
     SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX,
     SiteKind.LIST_INDEX, SiteKind.NUMBER_ASSIGNED, SiteKind.TORCH_CALL,
 ))  # fmt: skip
-# Of sites that are cold for these causes it is believed that nothing waits there, or that whoever
-# comes there has failed: an error ends what must not wait.
+# Causes of cold sites that break no contract: nothing waits there, or an error has already ended
+# the code that must not wait.
 EXEMPT = (FREE_CAUSES - {Cause.NEW_DATA, Cause.MEASURING, Cause.HANDED_OVER, Cause.EXCHANGED}) | {
     Cause.ERROR, Cause.ERROR_TEXT,
 }  # fmt: skip
-# The trait of what torch records as a CUDA graph.
+# The trait of sites in code that torch records as a CUDA graph.
 RECORDED = "recorded"
 
 
 @dataclass(slots=True, eq=False)
 class _Followed:
-    """The contracts of a package: the functions they reach, and the files that were read for it."""
+    """The contracts of a package: the functions that they reach, and the files that were read."""
 
     told: tuple[object, ...]
     reached: list[Reached]
@@ -60,7 +60,7 @@ def _stamps(reads: dict[str, str]) -> list[tuple[int, int]]:
     return [stamp(path) for path in reads if PART not in path]
 
 
-# Linting goes through a package file after file; its contracts are the same for all of them.
+# The contracts of the last package, because linting handles a package's files one after the other.
 _LAST: list[_Followed] = []
 
 
@@ -74,8 +74,8 @@ def with_contracts(
 ) -> list[Finding]:
     """Return the findings of the linted file, replaced at each place that breaks a contract.
 
-    ``suspects`` are the keys of the functions that may have findings. ``options`` ask for every
-    scope, because breaking a contract counts in any.
+    ``suspects`` are the keys of the functions that may have findings. ``options`` request every
+    scope, because a broken contract is reported in any scope.
     """
     reached = _reached(analysis, names, options)
     if not reached:
@@ -115,7 +115,7 @@ def _findings(
 
 
 def _broken(site: JudgedSite, reached: Reached) -> list[JudgedSite]:
-    """Return the site with the path to it if it breaks a contract, else nothing."""
+    """Return the site with the path to it if it breaks a contract, else an empty list."""
     if site.kind not in WAITS or (site.heat.level is Level.COLD and site.heat.hidden_by in EXEMPT):
         return []
     way = reached.way_to(site.function, getattr(site.node, "lineno", 0))
@@ -153,7 +153,7 @@ def _reached(analysis: Analysis, names: Names, options: Options) -> list[Reached
     project = analysis.project
     globs = options.sync_free
     if not project.top or not _is_saved(project.linted):
-        # A module that stands alone, or that an editor holds as it is on no disk.
+        # A module outside any package, or an unsaved text in an editor.
         return Contracts(analysis, FunctionHeats(analysis, names)).follow(globs)
     asked = (globs, options.hot, options.cold, options.rules)
     told = (project.top_folder, project.modules_that_promise(), *asked)

@@ -1,4 +1,4 @@
-"""The functions that a function that must not wait leads to, followed through its package."""
+"""The functions that code that must not wait calls, followed through its package's call graph."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.project.module_index import FunctionInfo
 
-# Functions that the contracts of one package are followed into, and how often each is interpreted
-# as more becomes known of what it is given.
+# The most functions that the contracts of one package are followed into, and how often each is
+# interpreted again as more of its arguments become known.
 MAX_FUNCTIONS = 2_000
 MAX_ROUNDS = 3
-# Methods that run where an object is made or called.
+# Methods that run when an object is made or called.
 OF_OBJECTS = frozenset((*CONSTRUCTORS, "forward", "__call__"))
 BASE = Heat(Level.STEP, Cause.CONTRACT, around=Level.STEP)
 
@@ -55,7 +55,7 @@ BASE = Heat(Level.STEP, Cause.CONTRACT, around=Level.STEP)
 class Way:
     """The path to a function: the root that must not wait, and the calls that lead from there.
 
-    ``recorded`` says that torch records the root as a CUDA graph.
+    ``recorded`` is True if torch records the root as a CUDA graph.
     """
 
     root: str
@@ -69,7 +69,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Lines of a function that must not wait while the rest of it may."""
+    """Lines of a function that must not wait, while the rest of the function may."""
 
     source: str
     first: int
@@ -79,7 +79,7 @@ class Block:
 
 @dataclass(slots=True, eq=False)
 class Reached:
-    """A function that must not wait, seen as the method of one class.
+    """A function that must not wait, interpreted as a method of one class.
 
     ``ways`` holds the paths to it, or to functions nested in it, by qualified name. ``given`` holds
     the arguments that the calls give its parameters.
@@ -173,7 +173,7 @@ class Contracts:
                     self._lead(call, way, reached, places)
 
     def _lead(self, call: SeenCall, way: Way, reached: Reached, places: dict[int, str]) -> None:
-        """Follow one call from a place that is reached in some way."""
+        """Follow one call from a place that is reached by the path ``way``."""
         target = call.target
         if target is None:
             place = (getattr(call.node, "lineno", 0), getattr(call.node, "col_offset", 0))
@@ -189,14 +189,14 @@ class Contracts:
             self._reach_nested(target, way)
 
     def _reach_nested(self, closure: Closure, way: Way) -> None:
-        """Reach a nested function that the function around it passed on."""
+        """Reach a nested function that its enclosing function passed on."""
         for function, source in place_of(closure):
             outer = self._entry(function)
             if outer is not None:
                 self._reach(outer, source, way.to(source.rpartition(".")[2]), {})
 
     def _follow_decorators(self, reached: Reached) -> None:
-        """Reach the functions nested in the package's decorators: they run in place of this one."""
+        """Reach the functions nested in the package's decorators, which replace this function."""
         info = reached.info
         way = reached.ways.get(info.qualname)
         if way is None:
@@ -228,7 +228,7 @@ class Contracts:
             self._wait(reached)
 
     def _recorded(self) -> Iterator[Root]:
-        """Yield the functions and blocks that the package has torch record as CUDA graphs."""
+        """Yield the functions and blocks of the package that torch records as CUDA graphs."""
         for module in recording_modules(self._analysis):
             known = None
             for one in module.defined:
@@ -256,7 +256,7 @@ def interpreted(reached: Reached, analysis: Analysis) -> tuple[list[SeenCall], I
 
 
 def _last(info: FunctionInfo) -> str:
-    """Return a function's name in a path; constructors and calls of objects go by their class."""
+    """Return a function's name in a path; for constructors and calls of objects, the class's."""
     if info.owner is None or info.name not in OF_OBJECTS:
         return info.name
     return info.owner.name if info.name in CONSTRUCTORS else info.qualname

@@ -1,6 +1,6 @@
-"""The roots of contracts: functions that a person marks as not waiting, and recorded code.
+"""The roots of contracts: functions that the user marks as not waiting, and recorded code.
 
-The package's texts are searched for them, and only modules that hold one are parsed.
+The texts of the package are searched for roots, and only modules with a root are parsed.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 GRAPH = "torch.cuda.graph"
-# One of which a function has to name for that.
+# A function that has torch record a CUDA graph contains one of these names.
 RECORDERS = frozenset(("graph", "make_graphed_callables", "compile"))
-# Modules that are parsed for the contracts of one package.
+# The most modules that are parsed for the contracts of one package.
 MAX_MODULES = 200
-# Modules that are kept from file to file.
+# How many parsed modules stay cached from one linted file to the next.
 KEPT = 64
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Root:
-    """A function that must not wait, or lines of it: ``first`` to ``last``, 0 for all.
+    """A function that must not wait, or its lines ``first`` to ``last``, 0 for all lines.
 
-    ``source`` is its qualified name, or that of a function nested in ``function``; ``shown`` is its
+    ``source`` is its qualified name, or that of a function nested in ``function``. ``shown`` is its
     name in messages.
     """
 
@@ -54,7 +54,7 @@ class Root:
 
 
 def stated_roots(analysis: Analysis, globs: tuple[str, ...]) -> Iterator[Root]:
-    """Yield the functions that the settings name, and those that are marked."""
+    """Yield the functions that the settings name, and the functions that a comment marks."""
     paths = list(analysis.project.modules_that_promise())
     if globs:
         paths += analysis.project.modules_that_match(_defining(globs))
@@ -73,7 +73,7 @@ def stated_roots(analysis: Analysis, globs: tuple[str, ...]) -> Iterator[Root]:
 
 
 def recording_modules(analysis: Analysis) -> Iterator[ModuleMap]:
-    """Yield the modules that may have torch record a CUDA graph."""
+    """Yield the modules in which torch may record a CUDA graph."""
     for module in _modules(list(analysis.project.modules_that_promise()), analysis):
         text = "".join(module.lines)
         if any(word in text for word in RECORDING):
@@ -106,7 +106,7 @@ def handed_over(calls: list[SeenCall]) -> Iterator[Root]:
 
 
 def place_of(closure: Closure) -> Iterator[tuple[Function, str]]:
-    """Yield the function that a nested one stands in, and the qualified name of the nested one."""
+    """Yield the function around a nested one, and the qualified name of the nested one."""
     line = closure.node.lineno
     for info in closure.module.defined:
         if info.node.lineno <= line <= (info.node.end_lineno or 0):
@@ -116,7 +116,7 @@ def place_of(closure: Closure) -> Iterator[tuple[Function, str]]:
 
 
 def is_recorded(info: FunctionInfo) -> bool:
-    """``@torch.compile(mode="reduce-overhead")``."""
+    """True for a function under ``@torch.compile(mode="reduce-overhead")``."""
     for decorator in info.node.decorator_list:
         if isinstance(decorator, ast.Call) and info.module.qualify(decorator.func) == COMPILE:
             for keyword in decorator.keywords:
@@ -174,7 +174,7 @@ def _modules(paths: list[str], analysis: Analysis) -> Iterator[ModuleMap]:
 
 @lru_cache(maxsize=KEPT)
 def read_whole(path: str, modified: int, size: int) -> ModuleMap | None:
-    """Return a module with all that it defines; None if the file is not Python."""
+    """Return a module with all its definitions; None if the file is not Python."""
     data = read_bytes(path)
     if not isinstance(data, bytes):
         return None
@@ -182,11 +182,11 @@ def read_whole(path: str, modified: int, size: int) -> ModuleMap | None:
         text = decoded(data)
         return read_module(ast.parse(text), (text,), Path(path))
     except NO_PYTHON:
-        return None  # flake8 reports the file itself when it is linted
+        return None  # flake8 reports the error when it lints that file
 
 
 def canonical(info: FunctionInfo, analysis: Analysis) -> Function | None:
-    """Return the function as calls of it are resolved; None if it is defined twice."""
+    """Return the function as its calls resolve it; None if it is defined twice."""
     module = analysis.project.module(info.module.name) if info.module.name else info.module
     if module is None:
         return None
@@ -201,7 +201,7 @@ def canonical(info: FunctionInfo, analysis: Analysis) -> Function | None:
 
 
 def _inherited(module: ModuleMap, globs: tuple[str, ...], analysis: Analysis) -> Iterator[Root]:
-    """``GPT2.generate``, where `GPT2` has it from a base."""
+    """Yield the roots that a class inherits, as ``GPT2.generate`` from a base of `GPT2`."""
     for glob in globs:
         class_name, _, method = glob.rpartition(".")
         owner = module.classes.get(class_name) if class_name else None

@@ -1,6 +1,6 @@
-"""Numbers that processes exchange as tensors: the host has them, and needs them back.
+"""Numbers that processes exchange as tensors: they start on the host, which needs them back.
 
-Over NCCL a size or a flag can only travel through the device, so the host has to wait for it. The
+With NCCL, a size or a flag can only travel through the device, so the host has to wait for it. The
 analysis is by syntax alone.
 """
 
@@ -44,7 +44,7 @@ def exchanged(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str
 def _collective(call: ast.Call, qualify: Callable[[ast.expr], str]) -> bool:
     """True for a collective that passes numbers on unchanged; sums can be used on the device.
 
-    A method of a user's own object or module counts if it has the name of such a collective.
+    A method of a user's own object or module counts if it has the name of one of these collectives.
     """
     name = qualify(call.func)
     if name.startswith("torch.distributed."):
@@ -52,7 +52,7 @@ def _collective(call: ast.Call, qualify: Callable[[ast.expr], str]) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in HANDING_ON
 
 
-# The methods of such objects that pass tensors on unchanged.
+# The methods of a user's own objects that pass tensors on unchanged.
 HANDING_ON = frozenset(("broadcast", "all_gather", "allgather"))
 # Functions that make tensors of a given size.
 METADATA_BUFFERS = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.full"))

@@ -1,6 +1,6 @@
-"""Host data that is new each time: passed to a function, or computed elsewhere on the host.
+"""Host data that is new in each call: passed to a function, or computed elsewhere on the host.
 
-The result of an environment's step or of another library has to be copied once it exists. The
+The result of an environment's step or of another library has to be copied to the device. The
 analysis is by syntax alone.
 """
 
@@ -38,7 +38,7 @@ class DataFreshness:
         self._known: dict[str, bool] = {}
         self._varying: set[str] | None = None
         self._bound: dict[str, list[ast.expr]] = {}
-        # Values assigned whole to one name: the parts of a tuple may be numbers.
+        # Values assigned whole to one name; parts of a tuple are left out, as they may be numbers.
         self._whole: dict[str, list[ast.expr]] = {}
         for assign in nodes.of(ast.Assign):
             for target in assign.targets:
@@ -99,7 +99,7 @@ class DataFreshness:
         return not isinstance(data, ast.BinOp) and self._fresh(data)
 
     def listed(self, data: ast.expr) -> bool:
-        """True if a caller passes the list, or it is made of such data by entries or by a call."""
+        """True if a caller passes the list, or if it is made of passed data by entries or calls."""
         return self._listed(data, frozenset())
 
     def _listed(self, data: ast.expr, asked: frozenset[str]) -> bool:
@@ -153,7 +153,7 @@ class DataFreshness:
 
     def _named(self, name: str) -> bool:
         if name not in self._known:
-            self._known[name] = False  # what is made of itself is made of the rest
+            self._known[name] = False  # ends the recursion for a name that is made of itself
             values = self._bound.get(name, ())
             made = (*values, *self._appended.get(name, ()))
             self._known[name] = name in self._given or any(map(self._fresh, made))

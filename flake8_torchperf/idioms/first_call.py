@@ -1,4 +1,4 @@
-"""Branches that run on the first call alone, because their result is stored."""
+"""Branches that run only on the first call, because their result is stored."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _made_true(function: ast.AST) -> frozenset[str]:
 def made_once(node: ast.If) -> bool:
     """True for ``if self.x is None:`` above ``self.x = ...``: the branch makes its value only once.
 
-    The same goes for a flag that the branch sets (``if not self.ready:`` above ``self.ready =
+    True as well for a flag that the branch sets (``if not self.ready:`` above ``self.ready =
     True``), and for an attribute or a key that does not exist yet.
     """
     if isinstance(node.test, ast.Attribute):
@@ -123,7 +123,7 @@ def made_by_call(node: ast.If, methods: Callable[[str], Iterable[ast.AST]]) -> b
 def returns_kept(node: ast.If, function: ast.AST) -> bool:
     """True for ``if self.x is not None: return self.x`` in a function that also assigns ``self.x``.
 
-    The rest of the function then runs once. The same goes for a flag, a key, or a name that stands
+    The rest of the function then runs once. True as well for a flag, a key, or a name that stands
     for the stored value.
     """
     if not isinstance(node.body[-1], ast.Return):

@@ -1,6 +1,6 @@
-"""Names that lie on the host, as far as the syntax of their function shows.
+"""Names whose values lie on the host, as far as the syntax of their function shows.
 
-``lengths_cpu`` says so by its name. ``x.numpy()`` and ``np.sort(x)`` fail with a tensor on a device
+The name ``lengths_cpu`` shows it. ``x.numpy()`` and ``np.sort(x)`` fail with a tensor on a device
 (torch/csrc/utils/tensor_numpy.cpp), so ``x`` lies on the host, before that line as well.
 """
 
@@ -46,8 +46,8 @@ def given_to_host(
 ) -> frozenset[str]:
     """Return the names, bound once, that are passed to code that only takes host values.
 
-    That is numpy, and ``pack_padded_sequence``, which takes lengths on the host. The names that
-    they are derived from by the ``methods`` of tensors are included.
+    That code is numpy and ``pack_padded_sequence``, which takes lengths on the host. The names that
+    these names are derived from by the ``methods`` of tensors are included.
     """
     found: set[str] = set()
     for call in nodes.of(ast.Call):
@@ -102,7 +102,7 @@ def _source(node: ast.expr, methods: Collection[str]) -> list[str]:
 def moved_later(nodes: Nodes) -> dict[str, int]:
     """Return the names that a function moves to a device, each with the line of the first move.
 
-    Code that says ``x = x.to(self.device)`` expects ``x`` to lie elsewhere before that line.
+    Code with ``x = x.to(self.device)`` expects ``x`` to lie elsewhere before that line.
     """
     found: dict[str, int] = {}
     for call in nodes.of(ast.Call):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo
 
 STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
-# Nodes whose bodies a round of the loop around them does not run directly.
+# Nodes whose bodies do not run directly in a round of the loop around them.
 ENDS = frozenset((*SCOPES, *STATEMENTS))
 _BACKWARD = methods_of("runs-backward")
 # Methods of objects that take steps: optimizers, their schedules, solvers, environments.
@@ -67,7 +67,7 @@ def _direct(loop: ast.AST) -> list[ast.AST]:
 def _methods_called(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """Return the methods that are called, but not those of ``super()``.
 
-    ``backward`` for ``scaler.scale(loss).backward()``.
+    For ``scaler.scale(loss).backward()``, ``backward`` is among them.
     """
     found: set[str] = set()
     for node in nodes:
@@ -96,7 +96,7 @@ def goes_backward(loop: ast.AST) -> bool:
 def takes_step(loop: ast.AST) -> bool:
     """True if each round of this loop itself is a step of training, of an optimizer or of a solver.
 
-    A loop around the loop over an epoch's steps is none, even if a schedule steps in it.
+    False for a loop around the loop over an epoch's steps, even if a schedule steps in it.
     """
     if goes_backward(loop):
         return True
@@ -123,8 +123,9 @@ def _completes_steps(loop: ast.AST, *, alone: bool) -> bool:
 def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
     """True if a function contains the loop over steps, so that the code beside that loop runs once.
 
-    That is a loop that trains, or one in which each round passes a model the result of the last
-    round: ``x = model(x, t)``. ``own_model`` is False if the function is itself the model's step.
+    The loop over steps is one that trains, or one in which each round passes a model the result of
+    the last round: ``x = model(x, t)``. ``own_model`` is False if the function is itself the
+    model's step.
     """
     loops = info.nodes.of_any(*STATEMENTS)
     if not loops:
@@ -146,7 +147,7 @@ def may_step(info: FunctionInfo) -> bool:
 def step_loops(info: FunctionInfo) -> frozenset[int]:
     """Return the loops of a function, by identity, that run steps, batches or calls of a model.
 
-    Loops over gradients count as well, and those that average weights.
+    Loops over gradients and loops that average weights count as well.
     """
     called = _models_called(info)
     return frozenset(
@@ -172,7 +173,7 @@ def loops_may_count(info: FunctionInfo) -> bool:
     )
 
 
-# Methods that go through what a dict or a module keeps.
+# Methods that iterate over the entries of a dict or a module.
 ENTRIES = frozenset((
     "items", "keys", "values", "parameters", "named_parameters", "modules", "named_modules",
     "children", "named_children", "buffers", "named_buffers",
@@ -195,7 +196,7 @@ def _may_go_by_elements(loop: ast.AST) -> bool:
 
 @once
 def _reads_gradients(loop: ast.AST) -> bool:
-    """True for a loop that uses ``p.grad``: every backward pass leaves gradients to go through."""
+    """True for a loop that uses ``p.grad``, whose gradients each backward pass makes."""
     return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in walk([loop]))
 
 
@@ -203,8 +204,8 @@ def _reads_gradients(loop: ast.AST) -> bool:
 def keeps_a_part(loop: ast.AST) -> bool:
     """True for a loop that keeps a part of the old value, as an average of weights does.
 
-    ``e.mul_(d).add_(p, alpha=1 - d)``, ``e.lerp_(p, w)``. Each run of such a loop is one step of
-    many.
+    Examples are ``e.mul_(d).add_(p, alpha=1 - d)`` and ``e.lerp_(p, w)``. Each run of the loop is
+    one step of many.
     """
     nodes = _direct(loop)
     calls = _calls_of(loop)
@@ -218,7 +219,7 @@ def keeps_a_part(loop: ast.AST) -> bool:
     return any(_mixes(node, layers=layers) for node in nodes)
 
 
-# Methods that go through a model's tensors, one for each layer.
+# Methods that iterate over a model's tensors, at least one for each layer.
 OF_LAYERS = frozenset(("parameters", "named_parameters", "state_dict", "items", "values", "keys"))
 
 
@@ -318,8 +319,8 @@ def _made(loop: ast.AST) -> set[str]:
 def goes_on(loop: ast.AST) -> bool:
     """True if a round computes with the result of the last round, other than by adding to it.
 
-    ``x = a * x + t[i]``, ``t[i] = t[i - 1] * 2``; not ``total += t[i]``, ``t[i] += 1``. A loop that
-    may end early counts as well.
+    True for ``x = a * x + t[i]`` and ``t[i] = t[i - 1] * 2``, False for ``total += t[i]`` and
+    ``t[i] += 1``. A loop that may end early counts as well.
     """
     added: set[str] = set()
     for node in _direct(loop):
@@ -361,8 +362,8 @@ def _root(node: ast.expr) -> str:
 def hands_on(loop: ast.AST) -> bool:
     """True if each round passes calls the result of the last round, or stores it in an object.
 
-    ``h = cell(x, h)``, ``out.append(f(out[-1]))``, ``self.state = f(x)``. A total that is only
-    added to is not passed on.
+    Examples are ``h = cell(x, h)``, ``out.append(f(out[-1]))`` and ``self.state = f(x)``. A total
+    that is only added to is not passed on.
     """
     left = _made(loop) & _bound_before(loop)
     given: set[str] = set()
@@ -381,7 +382,7 @@ def hands_on(loop: ast.AST) -> bool:
 
 @once
 def _bound_before(loop: ast.AST) -> frozenset[str]:
-    """Return the names that a round uses before it binds them: those left from the last round."""
+    """Return the names that a round uses before it binds them, with values of the last round."""
     bound: set[str] = set()
     head = head_of(loop)
     if head is not None:
@@ -402,7 +403,7 @@ def _bound_before(loop: ast.AST) -> frozenset[str]:
 
 
 def _given(call: ast.Call) -> set[str]:
-    """Return the names that a call is passed as they are."""
+    """Return the names that are themselves arguments of a call."""
     found = {one.id for one in call.args if isinstance(one, ast.Name)}
     return found | {k.value.id for k in call.keywords if isinstance(k.value, ast.Name)}
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 KERNELS = ("jit", "kernel", "autotune", "heuristics")
 
 
-@lru_cache(maxsize=8)  # of the module linted, and of those that call its functions
+@lru_cache(maxsize=8)  # for the linted module and those that call its functions
 def is_test_file(module: ModuleMap) -> bool:
     """True if pytest collects the file by its name, or the file imports a test framework."""
     if imports_tests(module):

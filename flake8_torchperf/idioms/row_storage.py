@@ -1,4 +1,4 @@
-"""Loops that store the items they go over: for a tensor's rows, that is one ``unbind``.
+"""Loops that only store the items they iterate; for a tensor's rows, that costs one ``unbind``.
 
 The analysis is by syntax alone.
 """
@@ -13,7 +13,7 @@ from flake8_torchperf.syntax.traversal import COMPREHENSIONS, children, once, wa
 
 # Methods of lists and queues that store their argument.
 STORING = frozenset(("append", "appendleft", "add", "insert", "put"))
-# Displays hold what stands in them.
+# Displays, which store their items.
 LITERAL_DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
 
 

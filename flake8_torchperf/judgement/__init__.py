@@ -1,1 +1,1 @@
-"""Judgement: how often a site runs, where its value lies, and whether the wait there is wanted."""
+"""Judgement of a site: its frequency, the residence of its value, and the fate of its wait."""

@@ -1,4 +1,4 @@
-"""The evidence of a site: what the interpreter met there, and how often its function runs."""
+"""The evidence about a site: what the interpreter recorded, and how often the function runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Evidence:
-    """A site, the heat ``base`` of its function, and the loops known to go over steps.
+    """A site and the evidence about it.
 
-    ``traits`` are those of the site and what the text around it adds. ``step_loops`` holds the
-    identities of loops.
+    ``base`` is the heat of the site's function. ``step_loops`` holds the identities of the loops
+    that are known to go over steps. ``traits`` holds the site's own traits and those that the text
+    of its function adds.
     """
 
     site: Site

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def asked_for(site: JudgedSite) -> Cause | None:
-    """Return the cause for which an explicit read that steps do not repeat is wanted, if any."""
+    """Return the cause for which an explicit copy or wait is wanted; None if it is not wanted."""
     if AS_DECLARED in site.traits and _only_given(site):
         return Cause.DECLARED
     return Cause.COPY_ASKED if _is_asked_for(site) and not _repeated(site) else None
@@ -34,12 +34,12 @@ def asked_for(site: JudgedSite) -> Cause | None:
 def _is_asked_for(site: JudgedSite) -> bool:
     match site.kind:
         case SiteKind.TRANSFER:
-            # `torch.tensor(data, device=device)` makes a tensor on the device and moves none there.
+            # `torch.tensor(data, device=device)` makes a tensor on the device; it moves no tensor.
             return "to-host" in site.traits or _moves_items(site)
         case SiteKind.SYNCHRONIZE:
             return True
         case SiteKind.FORMAT:
-            # Text made in a loop that is not known to run often reports progress to a person.
+            # Text made in a loop of a function that is not known to run often reports progress.
             return site.heat.level is Level.LOOP and site.heat.around is Level.COLD
     return False
 
@@ -68,8 +68,8 @@ def _repeated(site: JudgedSite) -> bool:
 def _of_the_data(loop: ast.AST, site: JudgedSite) -> bool:
     """True if a loop goes over steps, batches or rows of data, and not over an object's entries.
 
-    A comprehension makes a list that is a result, so it counts only if it goes over a tensor's
-    elements.
+    The list that a comprehension makes is a result, so a comprehension counts only if it goes over
+    a tensor's elements.
     """
     if takes_step(loop) or site.heat.own_text:
         return True
@@ -80,15 +80,16 @@ def _of_the_data(loop: ast.AST, site: JudgedSite) -> bool:
 
 
 def _only_given(site: JudgedSite) -> bool:
-    """True if a function is only known to be given tensors, not to be called in a step."""
+    """True if nothing but the tensors that it is given shows that the function may run often."""
     return site.heat.level is Level.HOT
 
 
 def _copied_in_steps(site: JudgedSite) -> bool:
     """True if a step copies data to the host that it could process on the device.
 
-    An array is for code that needs one: a solver, a viewer, a store. An array of one number is read
-    like any other number. A function called in a loop is not known to run in a step.
+    A copy that becomes an array does not count, because it is made for code that needs an array: a
+    solver, a viewer, a store. An array of one number is read like any other number. A function
+    called in a loop is not known to run in a step.
     """
     if AS_ARRAY in site.traits:
         return False
@@ -117,7 +118,7 @@ def made_arrays(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[i
 
 
 def made_lists(nodes: Nodes) -> frozenset[int]:
-    """Return the expressions that ``.tolist()`` is called on, by identity, with their parts.
+    """Return the identities of the expressions that ``.tolist()`` is called on, and of their parts.
 
     The host has to know the length of a list anyway.
     """
@@ -130,7 +131,7 @@ def made_lists(nodes: Nodes) -> frozenset[int]:
 
 
 def _note_way(node: ast.AST, found: set[int]) -> None:
-    """Add an expression and those that it takes its value from to ``found``."""
+    """Add to ``found`` an expression and the expressions that it takes its value from."""
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
         found.add(id(node))
         node = node.func if isinstance(node, ast.Call) else node.value

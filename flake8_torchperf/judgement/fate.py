@@ -1,4 +1,4 @@
-"""Fate: the reasons that a wait is wanted, or takes place on the host."""
+"""Fate: the tests that a wait is wanted, or that its value lies on the host."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.evidence import Evidence
     from flake8_torchperf.project.module_index import FunctionNode
 
-# Sites that copy a tensor to the host, or take it apart, for another reader.
+# Sites that copy a tensor to the host, or take it apart.
 HANDING_OVER = (SiteKind.TRANSFER, SiteKind.TENSOR_ITERATION)
 # Sites that read a value or a size by a call.
 READING_KINDS = (
@@ -52,7 +52,7 @@ FROM_DEVICE = (
 # The trait of a site that ends the graph of compiled code, but is free or intended anywhere else:
 # compiled code holds tensors on the host and arrays in its graph like any other value.
 COMPILER_ONLY = "compiler-only"
-# Each by the identity of the function around a site.
+# Each cache is keyed by the identity of the function around a site.
 MADE_ARRAYS: Cache[int, frozenset[int]] = Cache("copies made to be arrays")
 MADE_LISTS: Cache[int, frozenset[int]] = Cache("copies made to be lists")
 EITHER: Cache[int, NumberOrTensor] = Cache("reads of what may be a number")
@@ -60,7 +60,7 @@ EXCHANGED: Cache[int, frozenset[str]] = Cache("numbers that processes exchange")
 
 
 def added_traits(site: Site) -> frozenset[str]:
-    """Return the traits of a site, with those that its function's text shows of its result."""
+    """Return the traits of a site, with those that the text of its function adds."""
     traits, function = site.traits, site.place.node
     if site.kind is SiteKind.TRANSFER and "to-host" in traits and _made_array(site):
         traits |= {AS_ARRAY}
@@ -112,7 +112,7 @@ def is_outside_steps(e: Evidence) -> bool:
 
 
 def makes_text(e: Evidence) -> bool:
-    """True for a copy to the host in a function declared to return text, also with scores."""
+    """True for a copy to the host in a function declared to return text, or text with scores."""
     if "to-host" not in e.traits or e.place.loops:
         return False
     return _declares(e.place.node, frozenset(("str",)), TEXTUAL)
@@ -191,7 +191,7 @@ def may_be_a_number(e: Evidence) -> bool:
 def answers(e: Evidence) -> bool:
     """True for ``return torch.equal(a, b)``: the function's callers ask for a Python bool.
 
-    In a function that is known to run in each step, that is no excuse.
+    False in a function that is known to run in each step.
     """
     if e.kind is not SiteKind.HOST_COMPARISON or e.place.loops:
         return False
@@ -220,9 +220,10 @@ def _declares(function: FunctionNode | None, some: frozenset[str], only: frozens
     return not names.isdisjoint(some) and names <= only
 
 
-# The parts of an annotation of text with its scores; the keys of a dict are no text.
+# The names in an annotation of text with scores. `dict` is not among them: strings that are its
+# keys do not make the result text.
 TEXTUAL = frozenset(("str", "list", "List", "tuple", "Tuple", "float", "int", "Optional", "typing"))
-# Sites that read one number, and the parts of an annotation of a result made of numbers.
+# Sites that read one number, and the names in an annotation of a result that consists of numbers.
 NUMBER_READS = (SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
 NAMED = frozenset(("dict", "Dict", "Mapping"))
 NUMBER_ANNOTATIONS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}

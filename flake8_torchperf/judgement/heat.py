@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 class Level(IntEnum):
     """The frequency of a place as far as the source text shows it, in ascending order.
 
-    HOT is known only to compute on the tensors it is given: such helpers are called from hot code,
-    once or in each step. STEP is known to run in each step. LOOP stands in a loop.
+    A HOT place is only known to compute on tensors that its function is given; hot code may call
+    the function once or in each step. A STEP place is known to run in each step. A LOOP place
+    stands in a loop.
     """
 
     COLD = 0
@@ -34,9 +35,9 @@ class Cost(str, Enum):
     CALL = "per call"
 
 
-# What a person says, which nothing outweighs.
+# Causes that the user states; nothing outweighs them.
 SAID = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.CONTRACT))
-# Causes that say of a place that it does not wait, or that it must.
+# Causes that say that a place does not wait, or that it has to wait.
 FREE_CAUSES = frozenset(row.cause for row in ROWS if row.effect == FREE)
 
 
@@ -77,14 +78,14 @@ class Heat:
     """A level and the evidence for it.
 
     ``name`` is the function's name, or the id of the row if the cause is a convention. ``caller``
-    and ``line`` give the call that makes a function hot; ``calls`` begins with it and leads to the
-    loop or the step behind it, as far as its module shows. ``node`` is the loop that repeats the
-    place. ``loops`` is False for a function whose loops make nothing in it hotter, except those
-    that its own text shows to run over elements or steps. ``around`` is, in a loop, the level of
-    the function that holds it; for a function, the least level of the code around its loops.
-    ``own_text`` says that the code itself shows what a loop's rounds are: elements, steps or calls
-    of a model. ``why`` is the cause that leaves an otherwise hot place to scope "all". ``measured``
-    holds a profile's measurements, if there are any.
+    and ``line`` give the call that makes a function hot; ``calls`` begins with that call and leads
+    to the loop or the step behind it, as far as its module shows. ``node`` is the loop that repeats
+    the place. ``loops`` is False for a function whose loops make nothing in it hotter, except loops
+    that its own text shows to run over elements or steps. ``around`` is the level of the function
+    around a loop; for a function, it is the least level of the code around its loops. ``own_text``
+    is True if the code itself shows what a loop's rounds are: elements, steps or calls of a model.
+    ``why`` is the cause for which an otherwise hot place is reported only in scope "all".
+    ``measured`` holds a profile's measurements, if there are any.
     """
 
     level: Level
@@ -106,19 +107,19 @@ class Heat:
         return self if cost is self.cost else replace(self, cost=cost)
 
     def cooled(self, why: Cause) -> Heat:
-        """Return this heat as cold, reported only in scope "all"; what repeats the place stays."""
+        """Return this heat made cold, for scope "all" only; the loop that it names stays."""
         return replace(self, level=Level.COLD, why=why)
 
     def by(self, cause: Cause, level: Level, measured: Measured) -> Heat:
-        """Return the heat that a profile measured instead; what repeats the place stays."""
+        """Return this heat with the level that a profile measured; the loop that it names stays."""
         return replace(self, level=level, cause=cause, why=None, measured=measured)
 
     @property
     def costs_nothing(self) -> bool:
-        """True if the place is cold because it does not wait, or has to, however often it runs."""
+        """True if the place is cold because it does not wait or has to wait, at any frequency."""
         return self.level is Level.COLD and self.hidden_by in FREE_CAUSES
 
     @property
     def hidden_by(self) -> Cause:
-        """The cause that leaves a cold place to scope "all"."""
+        """The cause for which a cold place is reported only in scope "all"."""
         return self.cause if self.why is None else self.why

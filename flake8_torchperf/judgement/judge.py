@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 
 def judge(result: Interpreted, heats: FunctionHeats, base: Heat | None = None) -> Judged:
-    """Return the judged sites of a result; ``base`` is the heat of its function, if that is given.
+    """Return the judged sites of a result; ``base`` is the heat of its function.
 
-    Without it, the calls that lead to the function are looked up, if there are sites at all.
+    If ``base`` is None and there are sites, the calls that lead to the function give its heat.
     """
     frames = FrameHeats(heats, base)
     try:
         judged = [_judged(site, frames) for site in result.sites]
     except RecursionError:
-        judged = []  # expressions nested deeper than Python's own stack: nothing is known of them
+        judged = []  # expressions nested too deep for Python's stack are not judged
     kept = tuple(one for one in judged if one is not None)
     return Judged(result.snippet, kept, result.queued)
 

@@ -1,7 +1,7 @@
-"""The table of causes: what decides if a site is reported, in the order in which it is asked.
+"""The table of causes, which decide if a site is reported; the first row that applies decides.
 
-The first row that applies decides. Those that `table.py` tests are asked of each site; the others
-are found by the rooms `frequency/` and `review/`, and by the guards that the interpreter met.
+`table.py` tests some rows on each site. `frequency/`, `review/` and the guards that the interpreter
+met give the other causes.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from flake8_torchperf.values.cause import Cause
 
-# The questions that rows answer: where the value lies, how often the place runs, and if the wait is
-# wanted.
+# The questions that rows answer: where the tensor lies, how often the place runs, and if the wait
+# is wanted.
 RESIDENCE, FREQUENCY, FATE = "residence", "frequency", "fate"
 QUESTIONS = (RESIDENCE, FREQUENCY, FATE)
-# What rows do. `COLD` leaves a site to scope "all". So does `FREE`, which also says that the place
-# does not wait, or that it must: a run without a device can't show that wrong.
+# The effects of rows. A `COLD` or `FREE` row makes a site reported only in scope "all". `FREE` also
+# says that the place does not wait, or that it has to; a run without a device can't disprove that.
 HOT, COLD, FREE = "hot", "cold", "free"
 
 

@@ -1,4 +1,4 @@
-"""Judged sites: what findings are made of."""
+"""Judged sites, from which findings are made."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class JudgedSite:
-    """A site with the heat that judgement gives it, and all that a rule may ask for.
+    """A site with the heat that judgement gives it, and everything that a rule may test.
 
     ``operation`` is the field's name for what happens there ("item", "if", "print"). ``operand`` is
     the value read, its reason included; None if there is none (an explicit synchronisation).
@@ -55,11 +55,11 @@ class JudgedSite:
     compiled: str = ""
 
     def heated(self, heat: Heat) -> JudgedSite:
-        """Return the same place with another heat."""
+        """Return the same site with another heat."""
         return replace(self, heat=heat)
 
     def cooled(self, why: Cause) -> JudgedSite:
-        """Return the same place, reported only in scope "all"; what repeats it stays."""
+        """Return the same site made cold, for scope "all" only; its loops stay."""
         return replace(self, heat=self.heat.cooled(why))
 
 

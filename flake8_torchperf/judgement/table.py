@@ -1,4 +1,4 @@
-"""Tests of the rows that are asked of each site, in order: the first that applies decides.
+"""The rows that are tested on each site, in order; the first that applies decides.
 
 `rows.py` says what each row means.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Test: TypeAlias = "tuple[Cause, Callable[[Evidence], bool]]"
 
-# Reasons that a site runs once, or serves another reader.
+# Causes of sites that run once, or whose value is for a person or another library.
 PURPOSES = (
     (Cause.START_UP, fate.starts_up),
     (Cause.ERROR_TEXT, fate.is_error_text),
@@ -27,7 +27,7 @@ PURPOSES = (
     (Cause.TEXT_MADE, fate.makes_text),
     (Cause.FALLBACK, fate.is_fallback),
 )
-# Reasons that a wait is wanted, or takes place on the host.
+# Causes of waits that are wanted, or whose value lies on the host.
 WANTED = (
     (Cause.OPERATION, fate.is_the_operation),
     (Cause.BESIDE_HOST, residence.is_beside_host),

@@ -1,7 +1,7 @@
 """The parts of other files that one file's findings depend on, with their digests.
 
-A module is queried for definitions by name, for the rest of its module level, for a word, or whole;
-a folder for the modules that hold a word. An answer holds no line numbers.
+A module can be queried for a definition by name, for the rest of its module level, for a word, or
+whole. A folder can be queried for the modules that hold a word. An answer holds no line numbers.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 # Separates a path and the part of it that is queried; no path holds it.
 PART = "\0"
-# The parts of a module: all of it, what is left without definitions, a definition, a word in it.
+# The parts of a module: all of it, the code outside definitions, a definition, a word in it.
 ALL, REST, NAMED, SAYS = "*", "-", "def ", "says "
-# The parts of a folder: the modules that hold a word, those in which it may be called.
+# The parts of a folder: the modules that hold a word, and the modules that may call it.
 THAT_SAY, THAT_CALL = "say ", "call "
-# Ends the path of a folder where what counts is the modules below it that may hold a function that
-# must not wait.
+# Ends the path of a folder in a query for the modules below it that may hold a function that must
+# not wait.
 PROMISES = "*promises"
-# Ends the path of a folder where all modules below it count, even if they hold up to `MAX_NAMED`.
+# Ends the path of a folder in a query for all modules below it, up to `MAX_NAMED` bytes.
 WHOLE = "*whole"
 
 _QUOTES = re.compile(r"\"\"\"|'''")

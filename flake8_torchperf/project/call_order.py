@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def callers_first(functions: Iterable[FunctionInfo]) -> tuple[FunctionInfo, ...]:
-    """Return the functions depth-first over calls by name; cycles are cut where they are met."""
+    """Return the functions, callers first, depth-first over calls by name; cycles are cut."""
     ordered = list(functions)
     by_name: dict[str, list[FunctionInfo]] = {}
     for info in ordered:

@@ -1,7 +1,7 @@
 """The files in the folders of a project, from one listing per folder.
 
-Most paths that an import could name (`torch/nn/Linear.py`) are not files, and hundreds of them are
-looked up for each linted file.
+Each linted file looks up hundreds of paths that an import could name (`torch/nn/Linear.py`), and
+most of them are not files.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ import os
 import time
 from functools import lru_cache
 
-# A folder that changed less than this before it was listed may change again within the same tick
-# of its clock: its names are not cached.
+# If a folder changed less than this before it was listed, its names are not cached, because it may
+# change again within the same tick of its clock.
 SETTLED = 2_000_000_000  # nanoseconds
 NO_WORDS: frozenset[str] = frozenset()
-# How far above a file its packages are looked for.
+# How many folders above a file are searched for its packages.
 MAX_PACKAGE_DEPTH = 12
-# A package is not asked who calls a function if its modules hold more bytes than this: reading them
-# takes longer than the rest of a lint.
+# If the modules of a package hold more bytes than this, the package is not searched for callers,
+# because reading the modules takes longer than the rest of a lint.
 MAX_TREE = 32_000_000
-# A person who names functions that must not wait has them found in a package of this size.
+# If the user names functions that must not wait, a package of up to this size is searched for them.
 MAX_NAMED = 128_000_000
 
 
 class FileIndex:
-    """The folders looked into while one file is linted."""
+    """The listings of the folders that are needed while one file is linted."""
 
     def __init__(self) -> None:
         self._names: dict[str, frozenset[str]] = {}
@@ -56,7 +56,7 @@ def _names_in(folder: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def _kept_names_in(folder: str, modified: int) -> frozenset[str]:
-    """Return the names in a folder, cached until its time of change differs."""
+    """Return the names in a folder, cached until its modification time changes."""
     return frozenset(os.listdir(folder))
 
 

@@ -1,7 +1,7 @@
 """Bounded reading of files, with the changes to them that are not written yet.
 
-Reading a file for its meaning, and asking for the cache if it has changed, both use these
-functions, so that both see the same content.
+The analysis of a file and the cache's test for changes both use these functions, so that both see
+the same content.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from flake8_torchperf.digest import digest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-# A module longer than this is generated: mapping it costs more than it tells, and reading all of it
-# could take all memory.
+# A module longer than this is generated code. Mapping it costs more than it shows, and reading all
+# of it could exhaust the memory.
 MAX_BYTES = 2_000_000
-# Stand for the digest of a file that is not there or cannot be read, and of one that is too long.
+# The digests of a file that is missing or can't be read, and of a file that is too long.
 NO_FILE, TOO_LONG = "", "too long"
 
-# Digits of a pending change's digest that make up its time.
+# How many digits of a pending change's digest form its time.
 _STAMP = 16
 
-# Path -> what a file is to hold once changes are written that have only been shown so far.
+# Path -> the content that a file will have once the changes shown so far are written.
 _PENDING: dict[str, bytes] = {}
 
 
@@ -34,7 +34,7 @@ def expect(changes: Mapping[str, bytes]) -> None:
 
 
 def stamp(path: str) -> tuple[int, int]:
-    """Return the time and size of a file, which change when it does; zeros if there is none."""
+    """Return the time and size of a file, which change with its content; zeros if it is missing."""
     pending = _PENDING.get(path)
     if pending is not None:
         return int(digest(pending)[:_STAMP], 16), len(pending)
@@ -48,17 +48,18 @@ def stamp(path: str) -> tuple[int, int]:
 def read_file(path: str) -> tuple[bytes | None, str]:
     """Return the content of a regular file and its digest.
 
-    If it is missing or too long, the content is None, and the digest `NO_FILE` or `TOO_LONG`.
+    If the file is missing or too long, the content is None and the digest is `NO_FILE` or
+    `TOO_LONG`.
     """
     data = read_bytes(path)
     return (data, digest(data)) if isinstance(data, bytes) else (None, data)
 
 
 def read_bytes(path: str) -> bytes | str:
-    """Return the content of a regular file; `NO_FILE` or `TOO_LONG` if that cannot be read.
+    """Return the content of a regular file; `NO_FILE` or `TOO_LONG` if it can't be read.
 
-    Other files are not read: a link may lead to a device that never ends, or to a pipe that nobody
-    writes to.
+    Other files are not read, because a link may lead to an endless device or to a pipe without a
+    writer.
     """
     if path in _PENDING:
         return _PENDING[path]

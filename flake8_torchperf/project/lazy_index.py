@@ -1,7 +1,7 @@
 """The map of an imported module: functions and classes are parsed on demand.
 
-Most definitions beside the names that a file imports are never used, and a tree that stays in
-memory also costs time in every full garbage collection.
+Most definitions of an imported module are never used, and a tree that stays in memory also costs
+time in every full garbage collection.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 Info = TypeVar("Info")
 
-# A line that starts a function or class at module level, with the newline before it: what a search
-# for a line's start finds slowly, it finds fast.
+# A line that starts a function or class at module level. The pattern begins with the newline before
+# it, because a search for the start of a line is slow.
 _DEFINES = r"(?P<decorator>@)|(?:async[ \t]+)?def[ \t]+(?P<function>\w+)|class[ \t]+(?P<klass>\w+)"
 _HEADS = re.compile(rf"\n(?:{_DEFINES})")
-# The same, or any other statement. A line that starts with a closing bracket or a comment continues
-# the lines above it, and so does one after a backslash.
+# The start of a definition or of any other statement. A line that starts with a closing bracket or
+# a comment continues the lines above it, and so does a line after a backslash.
 _STARTS = re.compile(rf"\n(?:{_DEFINES}|(?<!\\\n)[^\s#)\]}}])")
 
 
 class _UnclearError(Exception):
-    """The module level of a text cannot be cut by the look of its lines."""
+    """The module level of a text can't be cut by patterns of lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +80,11 @@ def _parsed(definition: _Definition) -> list[ast.stmt]:
     try:
         return _parse("\n" * (definition.line - 1) + definition.text).body
     except (SyntaxError, ValueError, RecursionError):
-        return []  # flake8 reports the file itself when it is linted
+        return []  # flake8 reports the error when it lints that file
 
 
 def _parse(text: str) -> ast.Module:
-    """Parse a text without warnings: Python gives them when that file itself is linted."""
+    """Parse a text without warnings, which Python gives when that file itself is linted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
@@ -123,17 +123,17 @@ def parts_of(text: str) -> Parts | None:
 
 
 def cut(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return a module's text without its functions and classes, and these with their names."""
+    """Return a module's text without functions and classes, and their names with their texts."""
     rest, definitions = _cut(text)
     return rest, [(one.name, one.text) for one in definitions]
 
 
 def _cut(text: str) -> tuple[str, list[_Definition]]:
-    """Return the text with its functions and classes blanked line for line, and these."""
+    """Return the text with its definitions blanked line for line, and the definitions."""
     whole = f"\n{text}"
     rest: list[str] = []
     found: list[_Definition] = []
-    line, done = 0, 0  # the lines, and the characters, before what is left
+    line, done = 0, 0  # the lines and the characters before the rest
     quotes = _Quotes(whole)
     head = _HEADS.search(whole)
     while head is not None:
@@ -173,19 +173,19 @@ def _definition(text: str, head: re.Match[str], quotes: _Quotes) -> tuple[str, b
         if start is None:
             raise _UnclearError
         if closed:
-            head = start  # what is decorated, or a further decorator
+            head = start  # the decorated definition, or a further decorator
         after = start
 
 
 class _Quotes:
-    """Tells if a position stands outside strings of several lines; positions must ascend."""
+    """Decides if a position is outside multi-line strings; positions must ascend."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = self._single = self._double = 0
 
     def closed(self, end: int) -> bool:
-        """Return True if no such string is open after the first ``end`` characters."""
+        """Return True if no multi-line string is open after the first ``end`` characters."""
         self._double ^= self._text.count('"""', self._at, end) & 1
         self._single ^= self._text.count("'''", self._at, end) & 1
         self._at = end

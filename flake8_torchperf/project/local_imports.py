@@ -1,6 +1,6 @@
 """Import statements inside functions: the names that they bind.
 
-Nothing is looked up before it is used.
+A name is looked up only when it is used.
 """
 
 from __future__ import annotations

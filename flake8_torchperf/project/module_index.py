@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
 
-# Methods that put something into a list, set or dict.
+# Methods that put a value into a list, set or dict.
 FILLING_METHODS = ("append", "add", "extend", "insert", "update", "setdefault", "appendleft")
 # Methods of modules that store a value under the name passed with it.
 REGISTERING = {"register_buffer", "register_parameter", "register_module", "add_module"}
@@ -54,7 +54,7 @@ class FunctionInfo:
 
     @cached_property
     def hosts(self) -> HostNames:
-        """The names of the function that lie on the host wherever they are bound."""
+        """The names of the function whose values lie on the host wherever they are bound."""
         return HostNames(self.node.args, self.nodes)
 
     @cached_property
@@ -184,7 +184,7 @@ class ModuleMap:
         return self.parsed or ast.parse("".join(self.lines))
 
     def says(self, word: str) -> bool:
-        """True if the source holds a word, even as part of a longer one."""
+        """True if the source contains a word, even as part of a longer one."""
         if self.parts is not None:
             self.parts.ask(f"{SAYS}{word}")
         return any(word in line for line in self.held)
@@ -234,15 +234,14 @@ def read_module(tree: ast.Module, lines: tuple[str, ...], path: Path | None) -> 
     return module
 
 
-# A file of PyTorch's own package.
+# The path of a file in PyTorch's own package.
 PYTORCH = "_tensor.py"
 
 
 def module_name(path: Path | None) -> tuple[str, str]:
     """Return the dotted name of the module in a file and of the package it lies in.
 
-    A folder is a package if it holds an ``__init__.py``. This starts at the file's folder and goes
-    up.
+    A folder is a package if it holds an ``__init__.py``. The search goes up from the file's folder.
     """
     if path is None:
         return "", ""
@@ -276,7 +275,7 @@ def record_import(
 ) -> tuple[dict[str, str], list[str]]:
     """Return the names that an import statement binds, and the modules of its star imports.
 
-    The names are given with their dotted names.
+    Each name comes with its dotted name.
     """
     bound: dict[str, str] = {}
     stars: list[str] = []
@@ -441,7 +440,7 @@ def _record_call(
 
 
 def _is_super(node: ast.expr) -> bool:
-    """True for ``super()``: a method of a base, on the same object."""
+    """True for ``super()``, which calls a base's method on the same object."""
     return isinstance(node, ast.Call) and is_name(node.func, "super")
 
 

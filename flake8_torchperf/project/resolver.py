@@ -1,4 +1,4 @@
-"""The modules beside the linted one: found by import name, read and mapped, never imported."""
+"""The project's other modules: found by import name, read and mapped, never imported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from flake8_torchperf.project.text_search import (
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
 
-# Modules read for one linted file.
+# The most modules that are read for one linted file.
 MAX_MODULES = 400
 
 
@@ -43,7 +43,7 @@ class Project:
 
     def __init__(self, module: ModuleMap, reads: dict[str, str] | None = None) -> None:
         self.linted = module
-        self._reads = reads  # None where nobody asks what was read
+        self._reads = reads  # None if reads are not recorded
         self._root = _root(module)
         self.top = module.name.partition(".")[0] if module.package else ""
         self._modules: dict[str, ModuleMap | None] = {module.name: module} if module.name else {}
@@ -103,7 +103,7 @@ class Project:
     def modules_that_say(self, word: str) -> tuple[str, ...] | None:
         """Return the paths of the modules of the package whose text holds a word.
 
-        Empty if there is no package, None if too many modules hold the word.
+        The result is empty if there is no package, and None if too many modules hold the word.
         """
         texts = self._searching()
         if texts is None:
@@ -113,7 +113,7 @@ class Project:
         return found
 
     def modules_that_call(self, word: str) -> tuple[str, ...]:
-        """Return those of `modules_that_say` that may call the word; empty if too many say it."""
+        """Return those of `modules_that_say` that may call the word; empty if too many hold it."""
         texts = self._searching()
         if texts is None:
             return ()
@@ -131,7 +131,7 @@ class Project:
         return texts.that_promise
 
     def modules_that_match(self, pattern: str) -> tuple[str, ...]:
-        """Return the modules of the package, even of a large one, in which a pattern is found."""
+        """Return the modules of the package that a pattern matches, even in a large package."""
         folder = self.top_folder
         if not folder:
             return ()
@@ -214,12 +214,12 @@ def _read_file(path: str, changed: tuple[int, int]) -> tuple[ModuleMap | None, s
     try:
         return read_outline(decoded(data), Path(path)), content
     except NO_PYTHON:
-        return None, content  # flake8 reports the file itself when it is linted
+        return None, content  # flake8 reports the error when it lints that file
 
 
 @lru_cache(maxsize=512)
 def _content(path: str, changed: tuple[int, int]) -> str:
-    """Return the digest of a file, kept from one linted file to the next."""
+    """Return the digest of a file, cached from one linted file to the next."""
     return files.read_file(path)[1]
 
 
@@ -234,7 +234,7 @@ def decoded(data: bytes) -> str:
 
 
 def split_lines(text: str) -> tuple[str, ...]:
-    """Return the lines as Python counts them: form feeds and Unicode separators end none."""
+    """Return the lines as Python counts them: form feeds and Unicode separators end no line."""
     return tuple(io.StringIO(text, newline="").readlines())
 
 

@@ -1,7 +1,7 @@
 """Scopes of one module: resolves a name, an attribute of ``self`` or a call, by syntax.
 
-A name that is bound in several ways leads to all of them; a value that syntax does not show leads
-nowhere.
+A name that is bound several times stands for all its values. A value that syntax does not show is
+unknown.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MODULE_CONTAINERS = frozenset((
     "torch.nn.modules.container.ModuleList", "torch.nn.modules.container.Sequential",
 ))  # fmt: skip
 PARTIAL = frozenset(("functools.partial", "partial"))
-# The numbers of bindings of one name, and of names in a chain, that are followed.
+# The most bindings of one name, and the most names in a chain, that are followed.
 MAX_BINDINGS = 6
 MAX_CHAIN = 8
 
@@ -41,9 +41,9 @@ MAX_CHAIN = 8
 class Scope:
     """The module, or one function or lambda, with the bindings of its names.
 
-    ``owner`` is the class whose method this is, or stands in; ``me`` that method's first parameter.
-    ``declared`` holds the names that it declares ``global``. ``seen`` caches, for uses of names
-    here, the bindings that they may see.
+    ``owner`` is the class whose method this is or stands in; ``me`` is that method's first
+    parameter. ``declared`` holds the names that the scope declares ``global``. ``seen`` caches the
+    bindings that each use of a name in the scope may see.
     """
 
     module: ModuleMap
@@ -106,7 +106,7 @@ def read_scopes(module: ModuleMap) -> Scopes:
     return scopes
 
 
-# Leaves, which call and bind nothing.
+# Leaf nodes, which call and bind nothing.
 LEAF_NODES = frozenset((ast.Name, ast.Constant))
 # Nodes that open a scope, are calls or bind a name.
 SCOPE_NODES = frozenset((
@@ -325,7 +325,7 @@ class Resolver:
     def _called(self, node: ast.Call, scope: Scope, left: int) -> list[Callable_]:
         """Return the functions that calling the *result* of a call runs.
 
-        Those are an instance's forward, or a partial's function.
+        They are an instance's forward, or a partial's function.
         """
         name = self._module.qualify(node.func)
         if name in PARTIAL or name.endswith(".partial"):
@@ -423,7 +423,7 @@ class Resolver:
 
 
 def _bound(name: ast.Name, scope: Scope) -> tuple[list[ast.AST], Scope]:
-    """Return the bindings that a name may have where it is used, and the scope of these."""
+    """Return the bindings that a name may have at its use, and the scope of the bindings."""
     bound = scope.lookup(name.id)
     if bound is None:
         return [], scope

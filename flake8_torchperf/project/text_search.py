@@ -1,4 +1,4 @@
-"""A text search over all modules of a package: a caller names the function that it calls."""
+"""A text search over all modules of a package, because a caller names the function it calls."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.syntax.contract_comments import promises
 
-# A word that more modules hold is too common: each of them would have to be parsed.
+# A word in more modules than this is too common, because each of them would have to be parsed.
 MOST_MODULES = 24
-# Searches after which the words of all modules are gathered: that takes as long as some twenty.
+# After this many searches, the words of all modules are gathered, which takes as long as about
+# twenty searches.
 SEARCHES = 16
 # Blanks for all bytes that no word contains; bytes above ASCII are parts of letters.
 _SPACES = bytes(
@@ -24,7 +25,7 @@ _SPACES = bytes(
 
 
 class TextSearch:
-    """The modules below a folder, as they were when they were read."""
+    """The texts of the modules below a folder, as they were when they were read."""
 
     def __init__(self, paths: list[str]) -> None:
         self.paths = paths
@@ -37,7 +38,7 @@ class TextSearch:
 
     @property
     def content(self) -> str:
-        """The digest of all modules, which a cache compares to know if anything changed."""
+        """The digest of all modules, by which a cache detects changes."""
         if self._content is None:
             self._content = digest_of_files(self._read, self._digest)
         return self._content
@@ -59,7 +60,7 @@ class TextSearch:
     def that_say(self, text: str) -> tuple[str, ...] | None:
         """Return the modules that hold a word, ``.word`` or ``def word``, in order.
 
-        None if more than `MOST_MODULES` do.
+        None if more than `MOST_MODULES` hold it.
         """
         if text not in self._known:
             self._known[text] = self._search(text.encode())
@@ -82,7 +83,7 @@ class TextSearch:
         return answer_of_search(found)
 
     def gather(self) -> None:
-        """Gather the words of all modules now, for processes that start as copies of this one."""
+        """Gather the words of all modules now, so that forked processes share them."""
         self._words()
 
     def _search(self, text: bytes) -> tuple[str, ...] | None:
@@ -123,12 +124,12 @@ def is_too_large(folder: str) -> bool:
     return not modules_below(folder)
 
 
-# Seconds for which a package is taken not to change.
+# Seconds for which a package is assumed not to change.
 TRUSTED = 2.0
 
 
 class _Last(NamedTuple):
-    """The package that was searched last: linting goes through one after the other."""
+    """The last package that was searched; linting handles the packages one after the other."""
 
     folder: str
     stamps: list[tuple[int, int]]
@@ -142,7 +143,7 @@ _LAST: list[_Last] = []
 def read_texts(folder: str) -> TextSearch:
     """Return the modules below a folder; read again only if one of them has changed.
 
-    Linting goes through a package file by file, so a recent result is taken to be still valid.
+    Linting goes through a package file by file, so a recent result is assumed to be valid still.
     """
     last = _LAST[0] if _LAST and _LAST[0].folder == folder else None
     if last is not None and time.monotonic() - last.asked < TRUSTED:
@@ -163,7 +164,7 @@ def forget() -> None:
 
 
 class Matching(NamedTuple):
-    """The modules of a package in which a pattern is found, and the digest of all its modules."""
+    """The modules of a package that a pattern matches, and the digest of all its modules."""
 
     folder: str
     pattern: str
@@ -176,7 +177,7 @@ _MATCHING: list[Matching] = []
 
 
 def that_match(folder: str, pattern: str) -> Matching:
-    """Return the modules below a folder in which a pattern is found.
+    """Return the modules below a folder that a pattern matches.
 
     Used for names that the user chose, so it also searches packages that are too large to be
     searched for callers.

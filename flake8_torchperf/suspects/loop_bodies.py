@@ -1,6 +1,6 @@
-"""The code that runs in the loops of a function, and the rules' possible objections to it.
+"""The code that runs in the loops of a function, and whether a rule could object to it.
 
-This is used for code that is cold outside its loops.
+This module is used for functions that are cold outside their loops.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.suspects.nominate import Names
 
-# Calls that run what they are given once per element.
+# Calls that run a function once per element.
 REPEATING = {"map", "filter"}
 
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
-# Methods and functions that read, copy, wait or ask for a data-dependent shape, whatever they are
-# given: torch's own, with the reads that Python calls on its own.
+# Methods and functions that read, copy, wait or have a data-dependent shape for any argument:
+# torch's own, and the special methods by which Python reads.
 WAITING_CALLS = {
     "item", "tolist", "cpu", "numpy", "nonzero", "unique", "unique_consecutive", "masked_select",
     "equal", "allclose", "is_nonzero", "synchronize", "barrier", "monitored_barrier",
@@ -38,7 +38,7 @@ WAITING_CALLS = {
     "unravel_index", "to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc",
     "to_sparse_bsr", "to_sparse_bsc",
 }  # fmt: skip
-# Calls that read, format or iterate a tensor where they are given one.
+# Calls that read, format or iterate a tensor if it is an argument.
 ARGUMENT_READERS = {
     "float", "int", "bool", "complex", "round", "max", "min", "sum", "any", "all", "sorted",
     "print",
@@ -48,7 +48,7 @@ ARGUMENT_READERS = {
     "exception", "log", "index", "tensor", "as_tensor", "islice", "cycle", "deque", "type",
     "count", "remove", "new",
 }  # fmt: skip
-# Calls that take numbers: a tensor among their arguments is read.
+# Calls that take numbers; a tensor passed in place of a number is read.
 NUMBER_TAKERS = {
     "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "eye", "arange",
     "linspace", "logspace", "new_zeros", "new_ones", "new_empty", "new_full", "view", "reshape",
@@ -57,9 +57,9 @@ NUMBER_TAKERS = {
     "clamp", "clamp_", "fill_", "add_", "sub_", "mul_", "addcmul_", "addcdiv_", "add", "sub",
     "addcmul", "addcdiv", "Size", "slice_scatter", "select_scatter", "new_tensor", "full_like",
 }  # fmt: skip
-# Calls whose last argument is a number: a tensor in its place is read.
+# Calls whose last argument is a number; a tensor in its place is read.
 FILL_CALLS = {"masked_fill", "masked_fill_", "index_fill", "index_fill_"}
-# Calls that make a tensor on the host unless they are told a device, or say that one is there.
+# Calls that make a tensor on the host unless they name a device, or that show one to be there.
 HOST_MADE = {
     "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "eye", "arange",
     "linspace", "logspace", "tensor", "as_tensor", "asarray", "from_numpy", "pin_memory",
@@ -67,13 +67,13 @@ HOST_MADE = {
     "triu_indices", "Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor",
     "DoubleTensor", "HalfTensor", "ByteTensor",
 }  # fmt: skip
-# Calls that bring a tensor to another device.
+# Calls that copy a tensor to another device.
 MOVE_CALLS = {"to", "cuda", "xpu", "hpu", "npu", "mps", "type_as", "type", "copy_"}
-# Calls that copy data of the host where they are told a device.
+# Calls that copy host data to a device if they name one.
 HOST_DATA_COPIES = {"tensor", "as_tensor", "asarray"}
-# Calls that decide how training feeds the device and steps.
+# Calls that configure how training loads data, runs backward and steps.
 TRAINING = {"DataLoader", "backward", "zero_grad", "manual_backward", "new_tensor"}
-# Operations on two tensors, where only a factor beside them is taken as a number.
+# Operations on two tensors, whose only number is a further factor.
 PAIRING = {"add", "sub", "add_", "sub_", "mul_"}
 # Operations that a `torch._foreach_*` twin or `torch.nn.utils.get_total_norm` does for all
 # parameters in one call (torch/_C/_VariableFunctions.pyi lists the twins).
@@ -111,7 +111,7 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
 
 
 def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
-    """Return the names that nominate in this module, those imported under other names included."""
+    """Return the names that nominate in this module, including names imported under an alias."""
     extra = frozenset(name.rpartition(".")[2] for name in called)
     imported = frozenset(
         name for name, target in module.imports.items() if target.startswith(("math.", "numpy."))
@@ -145,7 +145,7 @@ def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that nominate in one module, those imported under other names included."""
+    """The names that nominate in one module, including names imported under an alias."""
 
     reading: frozenset[str] | set[str]
     asking: frozenset[str] | set[str]
@@ -157,7 +157,7 @@ def _module_level(module: ModuleMap, names: Names) -> bool:
     return suspect(level, HostNames(None, level), names)
 
 
-@lru_cache(maxsize=2)  # of the module linted
+@lru_cache(maxsize=2)  # for the linted module
 def module_level(module: ModuleMap) -> Nodes:
     """Return the nodes outside functions: statements of the module and of its classes."""
     statements: list[ast.stmt] = []
@@ -183,12 +183,12 @@ def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
         or any(is_weighted_sum(node.value) for node in nodes.of(ast.Assign))
     ):
         return True
-    # A tensor that lies on the host, and one that is moved: it may be the same.
+    # A host tensor and a moved tensor may be the same.
     return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVE_CALLS)
 
 
 def steps_by_index(nodes: Nodes) -> bool:
-    """``for i in range(n): ... t[i] ...``, where ``n`` may be ``t``'s length, or ``t == i``."""
+    """True for ``t[i]`` or ``t == i`` in ``for i in range(n)``; ``n`` may be ``t``'s length."""
     loops = [
         *nodes.of_any(ast.For, ast.AsyncFor),
         *(one for one in nodes.of(ast.comprehension) if _counts(one.iter)),
@@ -311,7 +311,7 @@ def _unpacking(node: ast.Assign, hosts: Container[str], names: Names) -> bool:
 
 
 def _is_reading(node: ast.expr, names: Names) -> bool:
-    """``read = x.item``, ``number = float``: called under that name later."""
+    """True for ``x.item`` or ``float`` as a value, which may be called under another name."""
     if isinstance(node, ast.Attribute):
         return node.attr in names.reading
     return isinstance(node, ast.Name) and node.id in names.asking
@@ -342,7 +342,7 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
     if name in names.reading or name in TRAINING or for_training(node):
         return True
     if name == "sort":
-        # A list's, which compares its elements: a tensor's takes a dimension, if anything.
+        # The method of a list, which compares its elements. A tensor's takes at most a dimension.
         return not node.args and all(k.arg in ("key", "reverse") for k in node.keywords)
     if name in HOST_DATA_COPIES and any(keyword.arg == "device" for keyword in node.keywords):
         return True
@@ -350,7 +350,7 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
         return True
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     if name == "copy_" and len(given) > 1:
-        return True  # perhaps without waiting for what is then read
+        return True  # the copy may be non-blocking, and read before it arrives
     if name == "to":
         return any(_may_be_host_device(argument) for argument in given)
     if name in GOING_THROUGH and isinstance(node.func, ast.Name):
@@ -432,7 +432,7 @@ OBJECTIONABLE: dict[type[ast.AST], Callable[[Any, Container[str], Names], bool]]
 
 
 def _may_be_host_device(node: ast.expr) -> bool:
-    """True if ``.to(...)`` may be given "cpu", under whatever name: it then copies to the host."""
+    """True if ``.to(...)`` may be given "cpu", even by a name, and so copies to the host."""
     match node:
         case ast.Constant(value=str(text)):
             return text.startswith("cpu")
@@ -446,7 +446,7 @@ def _may_be_host_device(node: ast.expr) -> bool:
 
 
 def measures(source: ast.expr) -> bool:
-    """``for i in range(len(t))``: a loop over positions."""
+    """True for the iterable of a loop over positions: ``for i in range(len(t))``."""
     return isinstance(source, ast.Call) and any(
         (isinstance(inner, ast.Attribute) and inner.attr in ("shape", "size", "numel", "nelement"))
         or (isinstance(inner, ast.Name) and inner.id == "len")

@@ -8,9 +8,9 @@ import copy
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import DEFINITIONS, once, walk
 
-# With more simple statements than this, reading one attribute would take too long.
+# If an attribute depends on more simple statements than this, interpreting them takes too long.
 MAX_STATEMENTS = 60
-# The number of steps from an attribute to the names that its value depends on.
+# The most steps from an attribute to the names that its value depends on.
 MAX_STEPS = 8
 BLOCKS = ("body", "orelse", "finalbody")
 
@@ -20,8 +20,8 @@ def binding_statements(
 ) -> list[ast.stmt]:
     """Return the statements that bind ``self.attribute`` and the names that its value depends on.
 
-    The blocks around these statements are copied without their other statements. Empty if there are
-    more than `MAX_STATEMENTS`.
+    The blocks around these statements are copied without their other statements. The list is empty
+    if there are more than `MAX_STATEMENTS`.
     """
     tables = _bound_by(method)
     if me not in tables:
@@ -42,9 +42,9 @@ def binding_statements(
 
 @once
 def _bound_by(method: ast.AST) -> dict[str, list[tuple[ast.stmt, set[str]]]]:
-    """Return the table of what the simple statements of a method bind, by the name of ``self``.
+    """Return the table of the names that a method's simple statements bind, by name of ``self``.
 
-    It is filled on demand: a long method makes many attributes, each of which is asked for.
+    It is filled on demand and cached, because a long method makes many attributes.
     """
     return {}
 

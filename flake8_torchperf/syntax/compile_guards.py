@@ -1,6 +1,6 @@
-"""Tests for the way in which code is run, and the words that compiling code must contain.
+"""Tests for the mode in which code runs, and the words that compiling code must contain.
 
-Imported for every file with suspects, so it has few imports.
+This module is imported for every file with suspects, so it has few imports.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import Final, Literal, TypeAlias
 from flake8_torchperf.syntax.traversal import LEAVING
 
 RunMode: TypeAlias = Literal["compiled", "traced", "symbolic", "scripted", "exported"]
-# The functions of torch.compiler, torch.jit, torch.onnx and torch.fx that ask how code is run, each
-# with the mode for which it gives True. torch.compile's tracer gives True for "compiled" alone
-# (torch 2.13, as run).
+# The functions of torch.compiler, torch.jit, torch.onnx and torch.fx that test how code runs, each
+# with the mode for which it returns True. Under torch.compile's tracer, only those for "compiled"
+# return True (torch 2.13, as run).
 MODE_TESTS: Final[dict[str, RunMode]] = {
     "is_compiling": "compiled",
     "is_dynamo_compiling": "compiled",
@@ -30,7 +30,7 @@ COMPILE_WORDS = ("compile", "vmap", "functorch", "torch.func", "_dynamo")
 
 
 def asks_for_mode(name: str, *modes: RunMode) -> bool:
-    """True if a function of this name asks whether code is run in one of these modes, or in any."""
+    """True if a function of this name tests that code runs in one of these modes, or in any."""
     mode = MODE_TESTS.get(name)
     return mode is not None and (not modes or mode in modes)
 
@@ -42,9 +42,9 @@ def speaks_of_compiling(lines: Iterable[str]) -> bool:
 
 
 def guarded(test: ast.expr, named: Callable[[str], bool | None] | None = None) -> bool | None:
-    """Return the outcome that a test has in compiled code; None if the test does not ask for it.
+    """Return the outcome that a test has in compiled code; None if the test is not about the mode.
 
-    ``named`` returns the same for a name that holds the outcome of such a test.
+    ``named`` returns the outcome in compiled code of a name that stores the result of a test.
     """
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner):

@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 # The text of a comment that states a contract, rightly or not.
 SAYS = "torchperf:"
 CONTRACT = "torchperf: sync-free"
-# Words of a module that has torch record a CUDA graph, or makes a compiled function do it.
+# Words of a module in which torch or a compiled function records a CUDA graph.
 RECORDING = ("cuda.graph", "make_graphed_callables", "reduce-overhead")
-# A text without any of these holds no function that must not wait.
+# A text without any of these words holds no function that must not wait.
 PROMISING = tuple(word.encode() for word in (CONTRACT, *RECORDING))
 _STATED = re.compile(r"#\s*torchperf:\s*(?P<word>[\w-]*)")
 _WELL_SPELT = re.compile(rf"#\s*{CONTRACT}(?![\w-])")
-# A word less alike than this, by difflib's ratio, is another word and no slip.
+# A word with a lower similarity than this, by difflib's ratio, is another word and no misspelling.
 _ALIKE = 0.6
 
 
@@ -34,7 +34,7 @@ def promises(data: bytes | str) -> bool:
 class Comment(NamedTuple):
     """A contract's comment: its place (lines from 1, columns from 0), its text and its word.
 
-    ``alone`` is True if nothing else stands in its line, ``well_spelt`` if it may count.
+    ``alone`` is True if nothing else is on its line, ``well_spelt`` if it may state a contract.
     """
 
     line: int
@@ -65,7 +65,7 @@ class Comments(NamedTuple):
         ]
 
     def mark(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        """True if a comment at a function says that it must not wait."""
+        """True if a comment at a function states that it must not wait."""
         return any(one.well_spelt for one in self.of(node))
 
 
@@ -100,7 +100,7 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
     try:
         yield from tokenize.generate_tokens(io.StringIO(text).readline)
     except (tokenize.TokenError, SyntaxError):
-        return  # the parser reports a text that is not Python
+        return  # the parser reports text that is not Python
 
 
 def stray_contracts(tree: ast.Module, lines: Sequence[str]) -> Iterator[tuple[Comment, str]]:

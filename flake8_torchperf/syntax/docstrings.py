@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def raw_docstring(node: Documented) -> str:
-    """Return the docstring as it stands in the code; "" if there is none."""
+    """Return the docstring as written in the code; "" if there is none."""
     first = node.body[0] if node.body else None
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
         text = first.value.value

@@ -1,6 +1,6 @@
-"""Expressions that certainly lie on the host, by the ast of one function without its flow.
+"""Expressions whose values certainly lie on the host, by a function's ast without control flow.
 
-Used to leave functions out, so in doubt a value counts as a possible tensor.
+The result is used to skip functions, so in doubt a value counts as a possible tensor.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ HOST_METHODS = {
     "is_tensor", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
     "bit_length", "isdigit", "isidentifier", "get_default_dtype", "device_count", "current_device",
 }  # fmt: skip
-# Those of them that also exist as functions, called without an owner.
+# The methods that also exist as functions, called without an owner.
 HOST_FUNCTIONS = {
     "is_available", "get_rank", "get_world_size", "is_initialized", *MODE_TESTS,
     "is_grad_enabled", "is_autocast_enabled",
@@ -64,9 +64,9 @@ HOST_FUNCTIONS = {
 
 
 class HostNames:
-    """The names of a piece of code that lie on the host wherever they are bound.
+    """The names of a piece of code whose values lie on the host wherever they are bound.
 
-    They are computed on the first lookup, as most code needs none.
+    They are computed on the first lookup, because most code needs none.
     """
 
     __slots__ = ("_args", "_found", "_nodes")
@@ -81,12 +81,12 @@ class HostNames:
         return name in self._found
 
 
-# Rounds over the assignments of a function until no further name turns out to be on the host.
+# The most rounds over a function's assignments to find names whose values lie on the host.
 MAX_ROUNDS = 4
 
 
 def host_names(args: ast.arguments | None, nodes: Nodes) -> frozenset[str]:
-    """Return the names of a function that lie on the host wherever they are bound.
+    """Return the names of a function whose values lie on the host wherever they are bound.
 
     ``args`` are its own parameters (None at module level), ``nodes`` all nodes in it.
     """
@@ -184,7 +184,7 @@ def _bind(
     elif isinstance(target, (ast.Tuple, ast.List)):
         for element in target.elts:
             inner = element.value if isinstance(element, ast.Starred) else element
-            # An item of the value, which lies on the host if the value does.
+            # The name holds an item of the value, which lies on the host if the value does.
             part = value and ast.Subscript(value, ast.Constant(0), ast.Load())
             _bind(inner, part, bound)
 
@@ -211,7 +211,7 @@ def host_annotation(node: ast.expr) -> bool:
     return False
 
 
-# Expressions that are decided by themselves, not by their operands.
+# Expressions that are judged as a whole, not by their operands.
 PARTS = frozenset((
     ast.Constant, ast.JoinedStr, ast.Name, ast.Attribute, ast.Compare, ast.Call,
 ))  # fmt: skip
@@ -219,8 +219,8 @@ PARTS = frozenset((
 
 def surely_host(node: ast.expr, names: Container[str]) -> bool:
     """True if the value of an expression lies on the host and its truth is free to test."""
-    # The operands, from the left, all of which must lie on the host. A stack avoids recursion: a
-    # sum of thousands of terms is nested as deep.
+    # The operands, from the left, all of which must lie on the host. A stack avoids recursion,
+    # because a sum of thousands of terms is nested thousands of levels deep.
     waiting = [node]
     while waiting:
         part = waiting.pop()
@@ -267,7 +267,7 @@ def _host_comparison(node: ast.Compare, names: Container[str]) -> bool:
         isinstance(side, ast.Constant) and isinstance(side.value, (str, type(None)))
         for side in sides
     ):
-        # A comparison with text or None never looks at elements; `"x" in t` might.
+        # A comparison with text or None never reads elements; `"x" in t` may.
         return (
             not any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops)
             or _all(node.comparators, names)

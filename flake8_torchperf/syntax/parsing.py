@@ -10,8 +10,8 @@ import warnings
 def require_python(text: str) -> None:
     """Raise SyntaxError if a text does not parse.
 
-    Python's symbol table takes 60 % of the time of an ast, and parses on the way. It rejects more
-    than the parser does, so a rejected text is parsed again.
+    Building Python's symbol table parses the text and takes 60 % of the time of building an ast. It
+    rejects more texts than the parser does, so a rejected text is parsed again.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -31,8 +31,8 @@ def _parse(text: str) -> None:
 def syntax_error(error: ValueError | RecursionError | MemoryError) -> SyntaxError:
     """Return a SyntaxError for another exception that Python's parser raises.
 
-    Before 3.11.4 a null byte is a ValueError. Ten thousand attributes in a row are more than the
-    parser can hold; uncaught, either would end the whole run.
+    Before 3.11.4 a null byte is a ValueError. Ten thousand attributes in a row exceed the parser's
+    limits. Uncaught, either would end the whole run.
     """
     if isinstance(error, ValueError):
         return SyntaxError(str(error))

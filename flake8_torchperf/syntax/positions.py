@@ -23,7 +23,7 @@ _WITHIN_BRACKETS = re.compile(r"(?<=[(\[{])\s*\n\s*|\s*\n\s*(?=[)\]}.])")
 
 
 class UnreadableError(Exception):
-    """Text that should be an expression but is none; ``str()`` is the reason in one line."""
+    """Text that should be an expression but is not; ``str()`` is the reason in one line."""
 
 
 class Snippet:
@@ -35,7 +35,7 @@ class Snippet:
         self.lines = lines
         self.nodes = nodes
         self._parents: dict[int, ast.AST | None] | None = None
-        # Cached by node: one loop may hold thousands of findings, one chain of `and` as many.
+        # Cached by node, because one loop or one chain of `and` may hold thousands of findings.
         self._codes: dict[int, str] = {}
         self._edges: dict[int, tuple[list[Point], list[Point]]] = {}
 
@@ -51,8 +51,8 @@ class Snippet:
     def position(self, node: ast.AST) -> Place | None:
         """Return the start and end of a node: 1-based line and 0-based column, in characters.
 
-        None for a node outside the snippet. The brackets around a tuple or a generator are not part
-        of it, as they are not part of any other expression.
+        Return None for a node outside the snippet. The brackets around a tuple or a generator are
+        not part of its place, as for any other expression.
         """
         if id(node) not in self._family() or not _has_place(node):
             return None
@@ -115,8 +115,8 @@ class Snippet:
     def _is_there(self, node: ast.AST) -> bool:
         """True if the text at the node's place is the node's source.
 
-        Before Python 3.12 the compiler parses the expressions in an f-string on their own and
-        computes their places afterwards, wrongly in some strings.
+        Before Python 3.12 the compiler parses the expressions in an f-string separately and then
+        computes their places, which are wrong in some strings.
         """
         if not isinstance(node, ast.expr) or self._formatted_string(node) is None:
             return True
@@ -192,11 +192,12 @@ class Snippet:
 def parse_expression_text(text: str) -> ast.expr:
     """Parse one expression; newlines inside are allowed. Raises UnreadableError.
 
-    Cached by text: a module says ``"Tensor"`` hundreds of times, and nodes never change.
+    The result is cached by text: a module may contain ``"Tensor"`` hundreds of times, and nodes
+    never change.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an escape in a docstring is no news to who lints
+            warnings.simplefilter("ignore")  # a warning about an escape is not about linting
             return ast.parse(f"({text})" if "\n" in text else text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         told = " ".join(str(error).split())

@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def seen_by(use: ast.Name, values: list[ast.AST], body: Sequence[ast.stmt]) -> list[ast.AST]:
-    """Return the values that may be the last assigned before ``use``; all if the code does not say.
+    """Return the values that may be the last assigned before ``use``; in doubt, return all values.
 
-    An assignment before the use, in its own block or in one around it, hides those before it. If
-    one in another block (``if``, ``for``) may come in between, any may be seen.
+    An assignment before the use, in its own block or in a block around it, hides earlier ones. If
+    an assignment in another block (``if``, ``for``) may come in between, any value may be seen.
     """
     lines = sorted(_line(value) for value in values)
     for block, before in reversed(_around(use, body)):

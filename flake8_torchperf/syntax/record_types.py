@@ -34,7 +34,7 @@ def empty_class(name: str, at: ast.stmt) -> ast.ClassDef:
     return ast.copy_location(ast.ClassDef(name, [], [], [], [], **NO_TYPE_PARAMETERS), at)
 
 
-# A field that Python 3.12 asks for, and older ones do not know.
+# A field that Python 3.12 requires and older versions do not know.
 NO_TYPE_PARAMETERS: dict[str, Any] = {"type_params": []} if sys.version_info >= (3, 12) else {}
 
 

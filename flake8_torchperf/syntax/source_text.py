@@ -50,7 +50,7 @@ def without_comments(text: str) -> str:
     """Return a piece of source text without its comments."""
     if "#" not in text:
         return text
-    # Within brackets, line ends and indentation mean nothing to the tokenizer.
+    # Within brackets, the tokenizer ignores line ends and indentation.
     lines = io.StringIO(f"(\n{text}\n)").readlines()
     try:
         for token in tokenize.generate_tokens(iter(list(lines)).__next__):
@@ -58,14 +58,14 @@ def without_comments(text: str) -> str:
                 row, column = token.start
                 lines[row - 1] = lines[row - 1][:column] + "\n"
     except (tokenize.TokenError, SyntaxError):
-        return text  # no whole piece of a program: it is shown as it stands
+        return text  # the text can't be tokenized, so it is shown unchanged
     return "".join(lines[1:-1])[:-1]
 
 
 def own_brackets(before: str, after: str) -> tuple[str, str]:
     """Return the round brackets around an expression, given the text before and after it.
 
-    Neither text holds strings: they reach to the expression's neighbours.
+    Neither text holds strings, because the texts end at the expression's neighbours.
     """
     before, after = _COMMENT.sub("", before), _COMMENT.sub("", after)
     opened, closed = _OPENED.search(before), _CLOSED.match(after)

@@ -1,7 +1,7 @@
 """The statements of a module by line: lines that ran and findings are compared by statement.
 
-A statement is a simple statement with all its lines, or the header of a compound one: the unit in
-which a line counter, a linter and a reader mean the same thing.
+A statement is a simple statement with all its lines, or the header of a compound one. For this unit
+the lines of a line counter and of a linter agree.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Statements:
         try:
             self.tree = ast.parse(source) if isinstance(source, str) else source
         except (SyntaxError, ValueError):
-            # Generated or templated text: each of its lines stands for itself.
+            # Generated or templated text, of which each line counts as a statement.
             return
         self._enter(self.tree, "", "")
         self._note_conditional(self.tree)
@@ -132,7 +132,7 @@ def _conditional_parts(node: ast.AST) -> list[ast.expr]:
 class ByLine:
     """The nodes of a list, found by a line that they cover.
 
-    Clauses and arguments have no lines of their own: each line may be theirs.
+    Clauses and arguments have no line numbers, so they may cover any line.
     """
 
     __slots__ = ("_anywhere", "_first", "_last", "_sorted")
@@ -142,7 +142,7 @@ class ByLine:
         lined = [one for one in nodes if getattr(one, "end_lineno", None) is not None]
         self._sorted = sorted(lined, key=_first_line)
         self._first = [_first_line(one) for one in self._sorted]
-        # The last line of any node up to each.
+        # For each node, the last line that it or a node before it covers.
         self._last = list(accumulate((_end(one) for one in self._sorted), max))
 
     def at(self, line: int) -> list[ast.AST]:
@@ -172,9 +172,9 @@ class Places:
         self._below: dict[int, ByLine] = {}
 
     def around(self, line: int) -> tuple[str, int]:
-        """Return the function that holds a line, as in ``Engine.step``, and its statement's end.
+        """Return the function around a line, as ``Engine.step``, and the end of the statement.
 
-        The function is "" at module level; the end is 0 where the innermost statement has a body.
+        The function is "" at module level. The end is 0 if the innermost statement has a body.
         """
         names: list[str] = []
         node: ast.AST = self._tree
@@ -192,7 +192,7 @@ class Places:
         below = self._below.get(id(node))
         if below is None:
             below = self._below[id(node)] = ByLine(list(_statements(node)))
-        # The lines of decorators are not their function's.
+        # A decorator's line does not belong to its function.
         held = [one for one in below.at(line) if getattr(one, "lineno", 0) <= line]
         return held[-1] if held else None
 

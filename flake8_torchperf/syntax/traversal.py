@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     Node = TypeVar("Node", bound=ast.AST)
     Fact = TypeVar("Fact")
 
-# Fields that hold nothing that is evaluated: names, numbers, operators, contexts, annotations.
+# Fields without evaluated nodes: names, numbers, operators, contexts, annotations.
 LEAVES = frozenset((
     "ctx", "op", "ops", "id", "attr", "arg", "name", "kind", "type_comment", "annotation",
     "returns", "type_params", "conversion", "is_async", "level", "module", "simple", "rest",
     "kwd_attrs", "str", "tag", "type_ignores", "asname",
 ))  # fmt: skip
-# Types that nearly every node is compared with: a compiled constant is found at once, an attribute
-# of `ast` by two look-ups in tables.
+# Types that nearly every node is compared with. Reading a compiled constant is faster than reading
+# an attribute of `ast`, which takes two look-ups in tables.
 ATTRIBUTE: Final = ast.Attribute
 CALL: Final = ast.Call
 CONSTANT: Final = ast.Constant
@@ -31,10 +31,10 @@ SCOPES = (*DEFINITIONS, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 # Statements that end their block.
 LEAVING = (ast.Return, ast.Raise, ast.Break, ast.Continue)
-# Fields whose lists hold None too: the key of ``**other`` in a dict, a parameter without default.
-# To look for it in each list would take a comparison a node.
+# Fields whose lists may hold None: the key of ``**other`` in a dict, a parameter without default.
+# Looking for None in every list would take one comparison for each node.
 HOLED = frozenset(("keys", "kw_defaults"))
-# Types without any node below that is evaluated.
+# Types without an evaluated node below them.
 PLAIN = frozenset((ast.Constant, ast.Name, ast.Global, ast.Nonlocal, ast.MatchSingleton))
 _FIELDS: dict[type[ast.AST], tuple[str, ...]] = dict.fromkeys(PLAIN, ())
 
@@ -58,14 +58,14 @@ def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
     """Return the nodes themselves and all evaluated nodes below them, nearest first."""
     found = list(roots)
     table = _FIELDS
-    for node in found:  # grows while it is read
+    for node in found:  # the loop appends to the list
         kind = type(node)
         if kind is NAME or kind is CONSTANT:
             continue
         if kind is ATTRIBUTE:
             found.append(node.value)  # type: ignore[attr-defined]
             continue
-        # As `put_children`, written out: half of the time goes to the call of it.
+        # The body of `put_children`, inlined because the call would take half of the time.
         names = table.get(kind)
         if names is None:
             names = fields(kind)
@@ -101,7 +101,7 @@ def put_children(node: ast.AST, found: list[ast.AST]) -> None:
 
 
 class Nodes:
-    """The nodes of one piece of code by their type; walked on first use."""
+    """The nodes of one piece of code by their type; the code is walked on first use."""
 
     __slots__ = ("_by_type", "_roots", "_words")
 
@@ -146,10 +146,10 @@ class Nodes:
 def once(find: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
     """Cache the result of a function of one node on that node.
 
-    A fact about the function or the loop around a site is needed again for each site in it; walking
-    the whole each time would take the square of its size. The result is stored on the node, because
-    a table of weak references is slower. It may refer to nodes below that node, but not to the node
-    itself, which would then stay until the next garbage collection.
+    Each site needs the facts about the function or the loop around it. Walking that code for each
+    site would take time quadratic in its size. The result is stored on the node, because a table of
+    weak references is slower. The result may refer to nodes below that node, but not to the node
+    itself, which would then stay in memory until the next garbage collection.
     """
     name = f"_torchperf_{find.__module__}.{find.__qualname__}"
 
@@ -171,7 +171,7 @@ def bound_in(code: ast.AST) -> frozenset[str]:
 
 
 def changes_in(node: ast.expr, loop: ast.AST) -> bool:
-    """True if an expression may change from round to round: it uses a name that the loop binds."""
+    """True if an expression may change each round, because it uses a name that the loop binds."""
     bound = bound_in(loop)
     return any(isinstance(inner, ast.Name) and inner.id in bound for inner in ast.walk(node))
 

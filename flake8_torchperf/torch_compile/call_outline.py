@@ -1,6 +1,6 @@
 """The calls that the functions of one module make, by names that other modules can resolve.
 
-Made once for each file of a package, and small: the tree of the file is not kept.
+The outline is made once for each file of a package. It is small, because it drops the file's tree.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
-# Decorators that have a method run where its name is only read.
+# Decorators of a method that runs when its name is read.
 PROPERTY_DECORATORS = ("property", "functools.cached_property", "cached_property")
 
 
@@ -31,7 +31,8 @@ class Called(NamedTuple):
     """One call: of ``name`` on an instance of the class ``owner``, both as dotted names.
 
     ``how`` is "name" for a dotted name alone (``owner`` is ""), "method", "inherited" for
-    ``super()``, "attribute" for ``self.<name's first part>.<its second>``, "property" for a read.
+    ``super()``, "attribute" for ``self.<name's first part>.<its second>``, "property" if ``name``
+    is only read.
     """
 
     how: str
@@ -78,7 +79,7 @@ def outline(path: str, modified: int, size: int) -> ModuleOutline:
         text = decoded(data if isinstance(data, bytes) else b"")
         tree = ast.parse(text)
     except NO_PYTHON:
-        pass  # flake8 reports the file itself when it is linted
+        pass  # flake8 reports the error when it lints that file
     module = read_module(tree, (text,), Path(path))
     found = ModuleOutline(
         module.name,
@@ -187,7 +188,7 @@ class _Reader:
         elif parts and name not in module.classes:
             return ""
         else:
-            start = f"{module.name}.{name}"  # also what a star brings
+            start = f"{module.name}.{name}"  # also for a name from a star import
         return ".".join([start, *parts])
 
     def calls(self) -> Iterator[Called]:

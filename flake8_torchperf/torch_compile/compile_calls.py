@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.torch_compile.wrappers import Compiling
 
 COMPILE_FUNCTIONS = frozenset(("torch.compile", "torch.compiler.compile"))
-# The older name: takes the backend first and gives a decorator.
+# The older function, which takes the backend first and returns a decorator.
 OPTIMIZE_FUNCTIONS = frozenset(("torch._dynamo.optimize", "torch._dynamo.eval_frame.optimize"))
-# The number of names and functions that are followed to find that an expression compiles.
+# The most names and functions that are followed to find that an expression compiles.
 MAX_STEPS = 6
 
 
@@ -118,7 +118,7 @@ class Ways:
     def wrapped(
         self, call: ast.Call, scope: Scope, left: int = MAX_STEPS
     ) -> tuple[ast.expr, Settings] | None:
-        """Return the expression that ``call`` compiles, with its settings; None if none is."""
+        """Return the expression that ``call`` compiles, with its settings, or None."""
         before = self.settings(call.func, scope, left)
         if before is None or self._module.qualify(call.func) in OPTIMIZE_FUNCTIONS:
             return None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A problem at a node: ``operation`` names it, ``words`` name the function."""
+    """A problem at a node: ``operation`` names the problem, ``words`` name the function."""
 
     operation: str
     words: str
@@ -47,9 +47,9 @@ class Wrap:
 class CompiledCode:
     """The compiled and transformed code of a module; nodes are keyed by identity.
 
-    ``advice`` holds the warnings that stand alone in a branch; ``rows`` the places where a name
-    stands for a whole batch, because ``vmap`` runs the function; ``entries`` the functions that are
-    passed to the compiler directly.
+    ``advice`` holds the warnings that are alone in a branch. ``rows`` holds the places where a name
+    stands for a whole batch, because ``vmap`` runs the function. ``entries`` holds the functions
+    that are passed to the compiler directly.
     """
 
     functions: dict[int, Compilation] = field(default_factory=dict)

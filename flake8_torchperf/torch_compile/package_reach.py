@@ -24,11 +24,11 @@ if TYPE_CHECKING:
         ModuleOutline,
     )
 
-# The number of imports that are followed for one name, from module to module.
+# The most imports that are followed for one name, from module to module.
 MAX_IMPORTS = 8
 # Path of a module -> qualified names of its functions that compiled code of other modules reaches.
 Reached = dict[str, dict[str, Compilation]]
-# The package that was searched last: linting goes through one after the other.
+# The result for the last package, because linting handles the packages one after the other.
 _LAST: list[tuple[TextSearch, Reached]] = []
 
 
@@ -215,7 +215,7 @@ class _Package:
 
 
 def _from_here(name: str, module: ModuleOutline) -> str:
-    """Return a base as a dotted name; one that the module does not import may come from a star."""
+    """Return a base as a dotted name; a base that is not imported may come from a star import."""
     return name if "." in name else f"{module.name}.{name}"
 
 

@@ -1,7 +1,7 @@
 """Places that make ``torch.compile`` compile again: growing state, wrapping per step, counters.
 
-The analysis is by syntax: the value that a list outside a function is given, the loop around a
-call.
+The analysis is by syntax, such as the value assigned to a list outside a function, or the loop
+around a call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Methods that make a list longer, and those that make it shorter.
 GROWING_METHODS = frozenset(("append", "extend", "insert", "appendleft"))
 SHRINKING_METHODS = frozenset(("clear", "pop", "popleft", "remove"))
-# Functions that call the module passed to them, with other parameters.
+# Functions that call the module passed to them with replaced parameters.
 FUNCTIONAL_CALLS = frozenset((
     "torch.func.functional_call", "torch.nn.utils.stateless.functional_call",
 ))  # fmt: skip
@@ -79,7 +79,7 @@ def _mutations(search: Search, marks: dict[int, Mark]) -> None:
 
 
 def _compiled_inside(search: Search, marks: dict[int, Mark]) -> None:
-    """Mark calls of compiled functions in code that a transform runs: there they run uncompiled."""
+    """Mark calls of compiled functions in code that a transform runs, where they run uncompiled."""
     found = search.found
     for call, scope in search.scopes.calls:
         place: Scope | None = scope
@@ -248,7 +248,7 @@ def _wrapping(
             if place.loops and not _bound_in(place.loops, call):
                 marks[id(call)] = Mark("loop", "")
             elif name and not place.loops:
-                # The heat of the function says if it runs in each step.
+                # The heat of the function shows if it runs in each step.
                 marks[id(call)] = Mark("step", name)
 
 
@@ -271,7 +271,7 @@ def _stored(place: _Place, scope: Scope) -> bool:
             return not isinstance(target, ast.Name)
         case ast.Return():
             return True
-    # Handed to something that may keep it: setattr(...), layers.append(...)
+    # The function is passed to code that may store it: setattr(...), layers.append(...)
     return isinstance(place.parent, (ast.Call, ast.Dict, ast.List, ast.Tuple, ast.keyword))
 
 
@@ -354,7 +354,7 @@ def _uses(target: Callable_, parameter: str) -> bool:
 
 
 def _specialises(target: Callable_, parameter: str, search: Search) -> bool:
-    """True if the number is used where the compiler must know it: a range, an index of modules."""
+    """True if the compiler has to know the number, as for a range or an index of modules."""
     scope = search.scopes.of_function.get(id(target))
     body: list[ast.AST] = [target.body] if isinstance(target, ast.Lambda) else list(target.body)
     for node in (n for s in body for n in ast.walk(s)):

@@ -27,7 +27,7 @@ class Search:
         self._entries: list[Callable_] = []
         self._mapped = BatchedNames(scopes, self.resolver)
         self.ways = Ways(scopes)
-        # True if anything is compiled or transformed, even if it is not known what.
+        # True if anything is compiled or transformed, even if the function is not known.
         self.wraps_any = False
 
     def decorators(self) -> None:
@@ -212,9 +212,9 @@ _WARNING = frozenset(("warn", "warning", "error", "critical", "exception", "warn
 
 
 def _advice(node: ast.If) -> Iterator[int]:
-    """Yield the warnings about misuse: those that are all of a branch, or follow a test of a type.
+    """Yield the warnings about misuse: a branch holds nothing else, or its test is of a type.
 
-    The outcome of a test of a type is known when tracing: with the right type the warning is not
+    The outcome of a type test is known when tracing, so with the right type the warning is not
     traced.
     """
     for block in (node.body, node.orelse):

@@ -1,7 +1,7 @@
 """The functions of a module that ``torch.compile`` compiles or a ``torch.func`` transform runs.
 
 The analysis is by syntax: a function that is passed on in a way that syntax does not show stays
-unknown. A module that mentions neither costs one look at its text.
+unknown. For a module that mentions neither, one search of its text is enough.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.text_search import TextSearch
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
-# Switches of torch._dynamo.config that prevent graph breaks, as words of a module's text.
+# Switches of torch._dynamo.config that prevent graph breaks, as they stand in a module's text.
 SWITCHES = frozenset((
     "capture_scalar_outputs", "capture_dynamic_output_shape_ops", "reorderable_logging_functions",
     "ignore_logging_functions", "ignore_logger_methods", "trace_autograd_ops", "allow_rnn",
@@ -43,8 +43,8 @@ def find_compiled(
 ) -> CompiledCode | None:
     """Return the compiled and transformed functions of a module; None if it has none.
 
-    ``assume`` counts every ``forward`` of a class with a base as compiled, as well as the functions
-    that those call in the modules that ``texts`` holds.
+    With ``assume``, every ``forward`` of a class with a base counts as compiled, and so do the
+    functions that these methods call in the modules of ``texts``.
     """
     text = "".join(module.lines)
     if not assume and not (_speaks(module.lines, text) and _names(module)):

@@ -40,9 +40,9 @@ def body_of(node: Callable_) -> list[ast.AST]:
 
 
 def traced(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Yield every node that the compiler traces, without code that a guard keeps from it.
+    """Yield every node that the compiler traces, without code that a guard excludes.
 
-    Nested functions and lambdas are included, their bodies are not.
+    Nested functions and lambdas are included, but not their bodies.
     """
     first = list(nodes)
     answer = _answers(first).get

@@ -24,7 +24,7 @@ from flake8_torchperf.torch_compile.wrappers import calls_within
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-# Attributes and methods that give a plain Python value for one row of a batched tensor.
+# Attributes and methods of a batched tensor that return a plain Python value for one row.
 PLAIN_ATTRIBUTES = frozenset((
     "shape", "dtype", "device", "ndim", "layout", "requires_grad", "is_cuda", "is_sparse", "names",
     "grad_fn", "itemsize", "nbytes",
@@ -37,7 +37,7 @@ PLAIN_FUNCTIONS = frozenset((
 
 
 class BatchedNames:
-    """Collects, function by function, the names that are batched; ``places`` says where."""
+    """Collects, function by function, the batched names; ``places`` holds their places."""
 
     def __init__(self, scopes: Scopes, resolver: Resolver) -> None:
         self._scopes = scopes
@@ -61,7 +61,7 @@ class BatchedNames:
         self._add(target, _mapped(self._free(target, 0, frozenset()), dims))
 
     def finish(self, not_traced: Callable[[Callable_], bool]) -> list[Callable_]:
-        """Follow batched values into the functions called; return all that receive any."""
+        """Follow batched values into called functions; return the functions that receive any."""
         waiting = list(self._functions.values())
         while waiting:
             function = waiting.pop()
@@ -87,9 +87,9 @@ class BatchedNames:
     def _bound(
         self, node: ast.expr, scope: Scope, left: int = 6
     ) -> tuple[int, frozenset[str]] | None:
-        """Return the number of parameters bound by position before the transform, and bound names.
+        """Return how many parameters are bound by position before the transform, and bound names.
 
-        None if they are not known.
+        Return None if they are not known.
         """
         match node:
             case ast.Call(args=[first, *rest]) if self._module.qualify(node.func) in PARTIAL:

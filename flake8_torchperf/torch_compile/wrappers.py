@@ -1,4 +1,4 @@
-"""Functions of a module that compile their argument: decorators of the user's own.
+"""Functions of a module that compile their argument, such as the user's own decorators.
 
 The analysis is by syntax.
 """
@@ -124,7 +124,7 @@ def returned(function: Callable_, scope: Scope) -> Callable_ | None:
 
 
 def literal(node: ast.expr, scope: Scope | None) -> ast.expr:
-    """Return the value of an option; for a parameter of a function around, its default."""
+    """Return the value of an option; for a parameter of an enclosing function, its default."""
     while isinstance(node, ast.Name) and scope is not None:
         if not isinstance(scope.node, ast.Module) and node.id in scope.parameters:
             return _default(node.id, scope.node.args) or node

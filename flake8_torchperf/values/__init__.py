@@ -1,1 +1,1 @@
-"""Abstract values, where they come from, and the store that binds them to names."""
+"""Abstract values, the reasons for them, and the store that binds them to names."""

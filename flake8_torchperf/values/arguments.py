@@ -32,10 +32,10 @@ class Argument:
 
 @record
 class Arguments:
-    """All arguments of one call; ``open`` if ``*args`` or ``**kwargs`` hide some.
+    """All arguments of one call; ``open`` is True if ``*args`` or ``**kwargs`` hide some.
 
-    ``counted`` is the number of positional arguments whose position is known: those after a
-    ``*args`` of unknown length may be anywhere.
+    ``counted`` is the number of positional arguments whose position is known. Arguments after a
+    ``*args`` of unknown length may have any position.
     """
 
     node: ast.Call

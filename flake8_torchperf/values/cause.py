@@ -6,13 +6,13 @@ from enum import Enum, auto
 
 
 class Cause(Enum):
-    """The evidence for how often a place runs, in the order in which it is considered."""
+    """The kinds of evidence for how often a place runs, in the order of their precedence."""
 
-    # What the user says.
+    # The user's settings and contracts.
     NAMED_HOT = auto()
     NAMED_COLD = auto()
     CONTRACT = auto()
-    # What a profile measured.
+    # Measurements of a profile.
     RAN_OFTEN = auto()
     RAN_ONCE = auto()
     NEVER_WAITED = auto()
@@ -22,7 +22,7 @@ class Cause(Enum):
     TRAINING_STEP = auto()
     COMPILED = auto()
     OUTSIDE_STEPS = auto()
-    # Calls that are seen.
+    # Calls that lead to the function.
     CALLED = auto()
     CALLED_IN_LOOP = auto()
     SET_UP_CALLS = auto()
@@ -51,11 +51,11 @@ class Cause(Enum):
     NEVER_LEFT_OUT = auto()
     # A row of the table of conventions.
     CONVENTION = auto()
-    # What else the function shows.
+    # Other evidence in the function.
     GIVEN_TENSORS = auto()
     MODULE_LEVEL = auto()
     NOTHING = auto()
-    # The place runs as often as any; the wait there is wanted, or costs nothing.
+    # Fate: the place may run often, but the wait there is wanted or costs nothing.
     ANSWER = auto()
     AT_ONCE = auto()
     BESIDE_HOST = auto()

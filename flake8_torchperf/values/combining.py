@@ -25,7 +25,8 @@ def combine_device(values: list[Tensor]) -> str:
     One tensor on the device puts the result there. A zero-dimensional tensor on the host may be
     combined with any other (torch promotes it), so it does not decide. A tensor with dimensions can
     only be combined with tensors of its own device: if the code ever runs, the others are on the
-    host as well. The same goes for tensors that are combined with one that is likely there.
+    host as well. The same holds for tensors that are combined with a tensor that is likely on the
+    host.
     """
     devices = {v.device for v in values}
     if "device" in devices:
@@ -41,7 +42,7 @@ def combine_device(values: list[Tensor]) -> str:
     )
 
 
-# What ``scalar`` is of tensors on or beside the host that keep the result from a device.
+# The values of ``scalar`` with which a tensor on or beside the host keeps the result off a device.
 DECIDING_SIDES: dict[str, tuple[bool | None, ...]] = {"host": (False,), BESIDE_HOST: (False, None)}
 
 

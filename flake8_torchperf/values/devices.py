@@ -1,4 +1,4 @@
-"""The names that torch gives to places of computation, and the origins of tensors on the host."""
+"""The names of torch's devices, and the origins of tensors on the host."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ def names_device(text: object) -> bool:
 
 
 def either_names_a_device(a: object, b: object) -> bool:
-    """True if two texts name different devices: a device is meant where there is one."""
+    """True if two texts name different devices, so that either one names a device."""
     return a != b and names_device(a) and names_device(b)
 
 
-# What a tensor on the host was made of: numbers that a factory was given, or data. See `Tensor`.
+# The origins of a host tensor: the numbers of a factory, or data. See `Tensor`.
 MADE = ("factory", "python", "numpy")
-# Only one of the paths made it there.
+# The origin of a tensor that only one of several paths made on the host.
 SOMETIMES = "sometimes"
 
 

@@ -32,12 +32,12 @@ from flake8_torchperf.values.values import (
 # torch.nn containers whose iteration yields modules or parameters
 PARAMETER_HOLDERS = {"torch.nn.ParameterList", "torch.nn.modules.container.ParameterList"}
 
-# Roles of what a module has one tensor of for each of its layers, or more.
+# Roles of tensors of which a module has at least one for each layer.
 OF_MODULES = ("parameter", "gradient", "state")
 
 
 def goes_through_layers(iterated: Value) -> bool:
-    """True if a loop over this goes through a module's tensors, alone or beside other items."""
+    """True if a loop over the value iterates a module's tensors, alone or with other items."""
     round_ = element_of(iterated) if isinstance(iterated, Sequence) else UNKNOWN
     items = round_.items or () if isinstance(round_, Sequence) else (round_,)
     return any(isinstance(item, Tensor) and item.role in OF_MODULES for item in items)
@@ -62,7 +62,7 @@ def element_of(value: Value) -> Value:
             reason = Reason("element of a ParameterList")
             return Tensor(reason, role="parameter")
         case Instance(name="torch.utils.data.DataLoader", facts=facts):
-            # A batch, or any part of one: loaded by workers, so on the host until it is moved.
+            # Workers load a batch, so it and its parts lie on the host until they are moved.
             source = Source.LOADER_BATCH
             reason = Reason("batch of a DataLoader", None, None, Strength.INFERRED, source)
             memory = next((m for m in ("pinned", "pageable") if m in facts), "")
@@ -72,7 +72,7 @@ def element_of(value: Value) -> Value:
         case Union(options=options, met=met):
             tensors = [o for o in options if not isinstance(o, (NoneValue, Scalar))]
             elements = join_all(element_of(o) for o in tensors)
-            # Which of the declared options it is, nobody has seen: no more so of its elements.
+            # If the options are only declared, those of the elements are only declared too.
             return replace(elements, met=met) if isinstance(elements, Union) else elements
         case External() | ClassValue():
             return UNKNOWN
@@ -81,7 +81,7 @@ def element_of(value: Value) -> Value:
 
 def element_of_tensor(tensor: Tensor) -> Tensor:
     """Return an element or row of a tensor, with one dimension less if their number is known."""
-    # What had two dimensions to exchange has rows.
+    # A tensor whose dimensions were exchanged has at least two, so its items are rows.
     exchanged = not methods_of("exchanges-dimensions").isdisjoint(tensor.chain[-1:])
     scalar = False if exchanged else None
     row = replace(tensor, scalar=scalar, chain=(), role="element", rank=None)

@@ -54,10 +54,10 @@ def value_of_return(
     device: str | None = None,
     operation: str = "",
 ) -> Value:
-    """Return the value of a call's result, given what torch's table says of it.
+    """Return the value of a call's result, by its return form in torch's table.
 
-    ``tensors`` are the tensor arguments in order, the tensor a method is called on first;
-    ``device`` overrides where the result lies.
+    ``tensors`` are the tensor arguments in order, first the tensor that a method is called on.
+    ``device`` overrides the residence of the result.
     """
     match returned:
         case TensorReturn(dtype=dtype, rank=rank):

@@ -19,7 +19,7 @@ from flake8_torchperf.values.values import (
 if TYPE_CHECKING:
     import ast
 
-# What a checkpoint's dicts are asked for.
+# Methods of a checkpoint's dicts.
 OF_DICTS = frozenset(("items", "keys", "values", "get", "pop", "setdefault", "copy"))
 _PAIR = Sequence("tuple", LOADED, (STR, LOADED))
 _RESULTS: dict[str, Value] = {
@@ -37,7 +37,7 @@ def member(name: str, of_tensor: Value) -> Value:
 
 
 def call_method(name: str) -> Value:
-    """``loaded.items()``, ``loaded.get("model", loaded)``."""
+    """Return the value of ``loaded.items()``, ``loaded.get("model", loaded)`` and others."""
     return _RESULTS.get(name, LOADED)
 
 

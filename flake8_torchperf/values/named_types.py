@@ -96,12 +96,12 @@ HOST_TYPES: dict[str, Value] = {
 }
 
 
-# Libraries of tables, which answer as arrays do: on the host, element by element.
+# Libraries of tables, which behave like arrays: they lie on the host and are read by element.
 FRAMES = ("pandas", "polars")
 
 
-# Classes and functions that give back the module or function they are given first, wrapped: calling
-# that calls the one inside. From torch's sources, 2.13.
+# Classes and functions that return their first argument, a module or function, in a wrapper: a call
+# of the wrapper calls the wrapped object. From torch's sources, 2.13.
 MODULE_WRAPPERS = frozenset((
     "torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel",
     "torch.nn.parallel.distributed.DistributedDataParallel",
@@ -145,9 +145,9 @@ def instance_of(name: str, reason: Reason) -> Value:
     if head.startswith("numpy") or (head.startswith(FRAMES) and last in ("DataFrame", "Series")):
         return NDARRAY
     if head.endswith(".torch"):
-        return UNKNOWN  # somebody's own module of that name
+        return UNKNOWN  # another module of that name
     if last == "Tensor" and head.partition(".")[0] not in FOREIGN_TENSORS:
-        # A name re-exported by a package whose source is not at hand.
+        # A package whose source is missing re-exports the name.
         return Tensor(replace(reason, strength=Strength.INFERRED))
     if last in MODULE_HOLDERS and head.startswith("torch.nn"):
         return _holder(last)
@@ -166,7 +166,7 @@ def _holder(name: str) -> Value:
 
 
 def builtin_name(name: str) -> str | None:
-    """``builtins.<name>`` where Python itself defines the name."""
+    """Return ``builtins.<name>`` if Python itself defines the name, else None."""
     return f"builtins.{name}" if name in BUILTINS else None
 
 

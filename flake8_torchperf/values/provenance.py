@@ -21,7 +21,7 @@ class Strength(IntEnum):
 
 
 class Source(Enum):
-    """The origin of a fact, where it decides what else may be believed."""
+    """The origin of a fact, if it decides how much other evidence counts."""
 
     ELSEWHERE = auto()
     PARAMETER_ANNOTATION = auto()
@@ -29,14 +29,14 @@ class Source(Enum):
     DOCSTRING = auto()
     TYPE_TEST = auto()  # isinstance
     LOADER_BATCH = auto()  # of a torch.utils.data.DataLoader
-    TOKENIZER = auto()  # what one makes of text or images, on the host
+    TOKENIZER = auto()  # its results for text or images, on the host
     MODULE_OUTPUT = auto()  # of a module whose class is unknown
-    CALL = auto()  # what the calls of a function that are seen give its parameter
+    CALL = auto()  # an argument of the recorded calls of a function
 
 
 @record
 class Reason:
-    """The reason why a value is a tensor: a fact, its node, and the fact before it.
+    """The reason that a value is a tensor: a fact, its node, and the fact before it.
 
     ``fact`` is for people to read; its consequences depend on ``source``.
     """
@@ -68,5 +68,5 @@ class Reason:
         return reason
 
 
-# A chain longer than this no longer helps the person who reads it.
+# A chain of facts longer than this no longer helps the reader of a message.
 MAX_FACTS_TOLD = 4

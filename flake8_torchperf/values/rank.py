@@ -1,6 +1,6 @@
-"""The number of dimensions of a tensor, as far as the way it was made shows it.
+"""The number of dimensions of a tensor, as far as the calls that made it show it.
 
-It matters for a tensor that is used as an index: one without dimensions is read on the host.
+The number matters for an index: the host reads a tensor without dimensions that is an index.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import Op
     from flake8_torchperf.values.arguments import Argument, Arguments
 
-# Calls whose result has one dimension for each size they are given, all in a row or in one list.
+# Calls whose result has one dimension for each size, given as separate arguments or in a list.
 _SIZED = methods_of("takes-a-size")
-# Of these, the sizes stand in one list.
+# The calls of these that take the sizes in one list.
 LISTED = {"full", "new_full"}
-# These are given the tensor first where they are called as functions.
+# The calls that, as functions, take the tensor first.
 RESHAPING = {"view", "reshape", "expand"}
-# Calls whose result has this many dimensions, whatever they are given.
+# Calls whose result always has this many dimensions.
 FIXED_DIMENSIONS = {
     "arange": 1, "linspace": 1, "logspace": 1, "randperm": 1, "ravel": 1, "bincount": 1,
     "masked_select": 1, "argwhere": 2, "eye": 2, "mv": 1, "mm": 2, "bmm": 3, "outer": 2,
     "combinations": 2, "tril_indices": 2, "triu_indices": 2, "histc": 1,
 }  # fmt: skip
-# Calls whose result has so many dimensions more than what they are given.
+# Calls whose result has this many more dimensions than their argument.
 MORE_DIMENSIONS = {
     "unsqueeze": 1,
     "stack": 1,
@@ -79,7 +79,7 @@ def broadcast_rank(tensors: Iterable[Tensor]) -> int | None:
 def with_rank(
     value: Value, op: Op, name: str, arguments: Arguments, tensors: list[Tensor], *, method: bool
 ) -> Value:
-    """Return the result of a torch call with its number of dimensions, where that is known."""
+    """Return the result of a torch call, with its number of dimensions if that is known."""
     first = tensors[0] if tensors else None
     if name not in KNOWN and (not op.reduction or first is None or first.rank is None):
         return value
@@ -93,7 +93,7 @@ def with_rank(
             if rank is None:
                 return value
             if name == "unique" and items is not None and "return_inverse" in arguments.keywords:
-                # The second item tells of each element of the input which one it is.
+                # The second item holds one position for each element of the input.
                 made = (_each(items[0], 1), items[1], *(_each(item, 1) for item in items[2:]))
                 return replace(value, items=made)
             each = tuple(_each(item, rank) for item in items or ())
@@ -135,7 +135,7 @@ def _rank(
 
 
 def _of_sizes(name: str, arguments: Arguments, first: Tensor | None) -> int | None:
-    """``zeros(n, m)``, ``x.view((n, -1))``: one dimension for each."""
+    """Return the dimensions of ``zeros(n, m)`` or ``x.view((n, -1))``: one for each size."""
     if "size" in arguments.keywords or "shape" in arguments.keywords:
         given = arguments.keywords.get("size") or arguments.keywords["shape"]
         return _length(given.value)
@@ -161,7 +161,7 @@ def _length(value: Value) -> int | None:
 
 
 def _of_nonzero(rest: Arguments) -> int | None:
-    """Indices by rows; with ``as_tuple=True`` one list of indices for each dimension."""
+    """Return the dimensions of indices by rows, or by dimension with ``as_tuple=True``."""
     asked = rest.get(0, "as_tuple")
     if asked is None:
         return 2
@@ -172,7 +172,7 @@ def _of_nonzero(rest: Arguments) -> int | None:
 
 
 def _reduced(op: Op, rank: int, arguments: Arguments) -> int | None:
-    """``x.sum(-1)`` has a dimension less than ``x``."""
+    """Return the dimensions of a reduction: ``x.sum(-1)`` has one less than ``x``."""
     for overload in op.overloads:
         slots = [p.name for p in overload.params if p.form == "positional"]
         if "dim" not in slots:

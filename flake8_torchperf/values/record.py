@@ -19,14 +19,14 @@ else:
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(kind: type[T]) -> type[T]:
-    """A dataclass that is never changed once it is made.
+    """Return the class as a dataclass whose instances never change.
 
-    mypy treats it as frozen. Freezing it at run time would double the time that each takes to make,
-    and a large file makes a hundred thousand.
+    mypy treats it as frozen. Freezing it at run time would double the time to make an instance, and
+    a large file makes a hundred thousand of them.
     """
     return dataclass(slots=True, unsafe_hash=True)(kind)
 
 
 def changed(one: T, /, **changes: Any) -> T:
-    """`dataclasses.replace` for records that a compiled build wrote out (see `tools/native.py`)."""
+    """Return a changed copy of a record that a compiled build wrote out (`tools/native.py`)."""
     return one._changed(changes)  # type: ignore[attr-defined, no-any-return]

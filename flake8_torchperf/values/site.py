@@ -40,5 +40,5 @@ class SiteKind(str, Enum):
 
 # Kinds of sites that need a size that only the device knows.
 SIZED_KINDS = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
-# The traits that say how a site's function comes to be run; a nested function has its own.
+# The traits that show how a site's function is run; a nested function has its own.
 OWN_TRAITS = frozenset(("compiled", "fullgraph", "vmap"))

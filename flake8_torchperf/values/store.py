@@ -26,9 +26,9 @@ Env: TypeAlias = dict[str, Value]
 
 
 def path_of(node: ast.expr) -> str | None:
-    """``x``, ``self.a.b``, ``batch['ids']``, ``pair[0]``, ``xs[i]``: a place that can hold a value.
+    """Return the path of a place that holds a value: ``x``, ``self.a.b``, ``pair[0]``, ``xs[i]``.
 
-    None for any expression that is no chain of names, attributes and simple subscripts.
+    Return None for an expression that is no chain of names, attributes and simple subscripts.
     """
     if isinstance(node, ast.Name):
         return node.id
@@ -50,12 +50,12 @@ def _index(node: ast.expr) -> str | None:
     return None
 
 
-# Constants that name no item; `xs[-1]`, an operation on a constant, does not either.
+# Constants that name no item; neither does `xs[-1]`, whose index is an operation on a constant.
 NO_INDEX = (float, complex, type(...))
 
 
 def bind(env: Env, path: str, value: Value) -> None:
-    """Assign to a place; earlier knowledge of its attributes and items no longer holds."""
+    """Assign to a place, and drop the values of its attributes and items."""
     forget_inside(env, path)
     if value is UNKNOWN:
         value = env.get(declaration(path), value)
@@ -76,7 +76,7 @@ def forget(env: Env, path: str) -> None:
 def forget_inside(env: Env, path: str) -> None:
     """Drop the values of a place's attributes and items."""
     inside, as_index = (path + ".", path + "["), f"[{path}]"
-    together = "\n".join(env)  # one search through it says for most names that there is nothing
+    together = "\n".join(env)  # one search in it shows for most names that nothing is stored
     if not (inside[0] in together or inside[1] in together or as_index in together):
         return
     stale = [key for key in env if key.startswith(inside) or as_index in key]
@@ -85,7 +85,7 @@ def forget_inside(env: Env, path: str) -> None:
 
 
 def merge(envs: Iterable[Env | None]) -> Env | None:
-    """Return the environment where several paths meet; None where no path arrives."""
+    """Return the environment at a place where several paths meet; None if no path arrives."""
     result: Env | None = None
     for env in envs:
         if env is None:
@@ -95,13 +95,13 @@ def merge(envs: Iterable[Env | None]) -> Env | None:
 
 
 def _merge_two(a: Env, b: Env) -> Env:
-    """Join two environments, skipping identical values, which are nearly all of them."""
+    """Join two environments, skipping identical values, which nearly all values are."""
     result = dict(a)
     for key in compress(a, map(is_not, a.values(), map(b.get, a))):
         other = b.get(key)
         if other is not None:
             result[key] = join(a[key], other)
-        elif not _is_plain(key):  # bound on one path only: read on another, it would be an error
+        elif not _is_plain(key):  # a plain name stays: reading it on the other path would fail
             del result[key]
     for key in filterfalse(a.__contains__, b):
         if _is_plain(key):
@@ -112,8 +112,8 @@ def _merge_two(a: Env, b: Env) -> Env:
 def rejoin(before: Env, after: Env) -> None:
     """Restore declared values after a test that distinguished their options.
 
-    `if isinstance(lr, Tensor): ...` does not make ``lr: float | Tensor`` a tensor that some path
-    gives, nor ``lr: float``.
+    After `if isinstance(lr, Tensor): ...`, neither ``lr: float | Tensor`` nor ``lr: float`` counts
+    as a tensor that some path gives.
     """
     for key, value in before.items():
         if isinstance(value, (Scalar, NDArray)) and _asked_for(after.get(key), value):
@@ -129,7 +129,7 @@ def rejoin(before: Env, after: Env) -> None:
 
 
 def _asked_for(now: Value | None, value: Value) -> bool:
-    """True if ``now`` joins nothing but ``value`` and tensors that a type test found."""
+    """True if ``now`` is a join of only ``value`` and tensors that a type test found."""
     return isinstance(now, Union) and all(
         option == value or (isinstance(option, Tensor) and option.reason.source is Source.TYPE_TEST)
         for option in now.options

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
         ModuleMap,
     )
 
-# How many operation names a tensor remembers: enough for `isinf -> any -> item`.
+# How many operation names a tensor stores: enough for `isinf -> any -> item`.
 CHAIN_LENGTH = 4
-# Where a tensor lies that nothing says to be on the host, but that is combined with one that is.
+# The residence of a tensor that only its combination with a host tensor shows to be on the host.
 BESIDE_HOST = "beside the host's"
 
 
@@ -82,9 +82,10 @@ class NoneValue:
 
 @record
 class NDArray:
-    """A numpy array or numpy scalar: on the host, reads are free.
+    """A numpy array or numpy scalar on the host, whose reads are free.
 
-    ``late`` is a copy under way whose memory it shares; ``of_numbers``: numpy made it of a number.
+    ``late`` is a copy in flight whose memory it shares. ``of_numbers`` is True if numpy made it of
+    a number.
     """
 
     late: Tensor | None = field(default=None, compare=False)
@@ -93,7 +94,7 @@ class NDArray:
 
 @record
 class Opaque:
-    """Known not to be a tensor, and nothing more: a shape, a dtype, a range, a logger."""
+    """A value only known not to be a tensor: a shape, a dtype, a range, a logger."""
 
     what: str
 
@@ -102,9 +103,9 @@ class Opaque:
 class Device:
     """A ``torch.device``: ``kind`` is "host", "device" or "unknown".
 
-    ``stated`` is False for the device of a tensor that lies on the host only because no other was
-    named: a copy to there is not known to be one. ``sure`` is False for the ``.device`` of a value
-    that is only assumed to be a tensor.
+    ``stated`` is False for the device of a tensor that lies on the host only because the code names
+    no other; a move to that device may copy nothing. ``sure`` is False for the ``.device`` of a
+    value that is only assumed to be a tensor.
     """
 
     kind: str
@@ -138,7 +139,7 @@ class Sequence:
 class Mapping_:
     """A dict: ``items`` holds the values under known string keys, ``element`` that of all others.
 
-    ``made`` says that it was made empty in sight, so that it holds only what the code puts in.
+    ``made`` is True if this code made it empty, so that it holds only what this code puts in.
     """
 
     key: Value
@@ -147,7 +148,7 @@ class Mapping_:
     made: bool = False
 
     def any_value(self) -> Value:
-        """Return the value under an arbitrary key: the join of those that are known."""
+        """Return the value under an arbitrary key: the join of the known values."""
         known = [value for _, value in self.items]
         if known and self.element is UNKNOWN:
             return join_all(known)
@@ -164,7 +165,7 @@ class Told:
 
 @record
 class External:
-    """Something imported or built in, by its qualified name: ``torch.isinf``, ``builtins.len``."""
+    """An imported or built-in object, by its qualified name: ``torch.isinf``, ``builtins.len``."""
 
     name: str
 
@@ -178,7 +179,7 @@ class Imported:
 
 @record
 class Function:
-    """A function of the module linted or of a module beside it; ``bound`` is its ``self``."""
+    """A function of the linted module or of another in the project; ``bound`` is its ``self``."""
 
     info: FunctionInfo = field(compare=False)
     key: str
@@ -197,7 +198,7 @@ class Closure:
 
 @record
 class ClassValue:
-    """A class of the module linted or of a module beside it."""
+    """A class of the linted module or of another module in the project."""
 
     info: ClassInfo = field(compare=False)
     key: str
@@ -205,10 +206,10 @@ class ClassValue:
 
 @record
 class Instance:
-    """An object of a class: one we can read (``info``) or one of torch's (``name`` alone).
+    """An object of a class whose source is read (``info``), or of torch's (``name`` alone).
 
-    ``facts`` holds the constructor's arguments that matter later; ``parts`` the modules that one of
-    torch's containers was given.
+    ``facts`` holds the constructor's arguments that matter later. ``parts`` holds the modules that
+    were passed to one of torch's containers.
     """
 
     name: str
@@ -219,7 +220,7 @@ class Instance:
 
 @record
 class BoundMethod:
-    """A method looked up on a value that is no class of ours: ``x.sum`` before the call."""
+    """A method looked up on a value whose class is not read: ``x.sum`` before the call."""
 
     owner: Value
     name: str
@@ -246,7 +247,7 @@ class Returning:
 class Union:
     """One of several values, none of them a Union or Unknown.
 
-    ``met`` says that some path gives each of them; otherwise they are only declared.
+    ``met`` is True if some path gives each of them; otherwise they are only declared.
     """
 
     options: tuple[Value, ...]
@@ -255,7 +256,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnknownValue:
-    """Nothing is known; no finding may rest on it."""
+    """A value of which nothing is known; no finding may depend on it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -281,12 +282,12 @@ NUMBER = Scalar("number")
 SHAPE = Sequence("tuple", INT)
 # Named host tensors, as a tokenizer returns them: attributes and items are tensors on the host.
 HOST_BATCH = Opaque("host batch")
-# What was read from a file onto the host: tensors, or dicts and lists that hold such.
+# Data read from a file onto the host: tensors, or dicts and lists of tensors.
 LOADED = Opaque("loaded on the host")
 LOADED_TENSOR = Tensor(Reason("read from a file"), device="host")
 
 NUMBER_KINDS = {"int", "float", "bool", "complex", "number"}
-# Beyond this many alternatives a union says nothing useful.
+# A union with more options than this becomes Unknown.
 MAX_OPTIONS = 6
 
 
@@ -307,7 +308,7 @@ def join(a: Value, b: Value) -> Value:
         case Tensor(), Tensor():
             return join_tensors(a, b)
         case (UnknownValue(), Tensor() as t) | (Tensor() as t, UnknownValue()):
-            # On one path it is a tensor for a stated reason; names seldom change their type.
+            # One path states that it is a tensor, and names seldom change their type.
             return replace(weaken(t), origin=devices.SOMETIMES, memory="", arrives=0)
         case (UnknownValue(), _) | (_, UnknownValue()):
             return _tensor_or_unknown(a, b)
@@ -327,7 +328,7 @@ def join(a: Value, b: Value) -> Value:
         case Mapping_(), Mapping_():
             made = a.made and b.made
             return Mapping_(join(a.key, b.key), _mapped(a, b), _common_items(a, b), made)
-    # A tensor on one of the paths is met, whatever a declaration allows on the other.
+    # A path gives the tensor, even if the other path only declares its options.
     declared = (isinstance(a, Union) and not a.met) or (isinstance(b, Union) and not b.met)
     met = not declared or isinstance(a, Tensor) or isinstance(b, Tensor)
     result = union((a, b))
@@ -444,7 +445,7 @@ def _merge_into(flat: list[Value], option: Value) -> None:
     flat.append(option)
 
 
-# Types of which a union holds at most one, so that joins always come to an end.
+# Types of which a union holds at most one, so that joins always end.
 MERGED = (Tensor, Scalar, Sequence, Mapping_)
 
 
@@ -471,7 +472,7 @@ def _join_sequences(a: Sequence, b: Sequence) -> Value:
         items = tuple(_either_item(x, y) for x, y in zip(a.items, b.items, strict=True))
         names, info = (a.names, a.info) if a.names == b.names else ((), None)
         return Sequence(kind, join_all(items), items, names, info)
-    # An empty list says nothing about what will stand in it.
+    # An empty list shows nothing about its later contents.
     if a.items == ():
         return Sequence(kind, b.element)
     if b.items == ():
@@ -480,7 +481,7 @@ def _join_sequences(a: Sequence, b: Sequence) -> Value:
 
 
 def _mapped(a: Mapping_, b: Mapping_) -> Value:
-    """Return the element of two joined dicts; one made empty says nothing of its later values."""
+    """Return the element of two joined dicts; one made empty shows nothing of its later values."""
     for empty, other in ((a, b), (b, a)):
         if empty.made and empty.element is UNKNOWN:
             return other.element

@@ -46,7 +46,7 @@ def touched(function: Function, node: ast.Call, ctx: Context) -> frozenset[str]:
 
 
 def _on_own_object(node: ast.Call, me: str) -> bool:
-    """``self.m()``, ``super().m()``, ``Base.m(self)``."""
+    """True for ``self.m()``, ``super().m()`` and ``Base.m(self)``."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if name == me:
             return True
@@ -71,7 +71,7 @@ def _by_itself(info: FunctionInfo) -> frozenset[str]:
     return NO_WRITES if info.owner is None else info.owner.written.get(info.key, NO_WRITES)
 
 
-# Both by a method and the class of the object that it is called on.
+# Both caches are keyed by a method and the class of the object that it is called on.
 WRITTEN: Cache[tuple[str, str], frozenset[str]] = Cache("attributes written by calls")
 OWN_CALLS: Cache[tuple[str, str], list[FunctionInfo]] = Cache("calls of the same object's methods")
 
@@ -93,7 +93,7 @@ def _by_calls(start: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> froz
     return known[key]
 
 
-# Methods that one may lead to; beyond that it is taken to write any attribute.
+# The most methods that one may lead to; a method beyond that is taken to write any attribute.
 MAX_METHODS = 400
 
 

@@ -1,4 +1,4 @@
-"""Calls: who is called decides which part of the interpreter answers."""
+"""Calls: the callee decides which part of the interpreter evaluates the call."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     opaque = isinstance(callee, OPAQUE)
     if opaque:
         if isinstance(callee, READABLE) and not _another_each_round(node.func, ctx):
-            ctx.budget.plain_calls += 1  # its body tells whether it is
+            ctx.budget.plain_calls += 1  # its body shows if the call is opaque
         else:
             ctx.budget.opaque_calls += 1
         if ctx.loops and isinstance(callee, Instance):
@@ -113,7 +113,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     if ctx.loops:
         accumulation.appended(node, ctx)
     if value is UNKNOWN and "return_tensors" in arguments.keywords:
-        # A tokenizer or processor: what it makes of text or images lies on the host.
+        # A tokenizer or processor: its results lie on the host.
         return HOST_BATCH
     if value is UNKNOWN and isinstance(node.func, ast.Attribute):
         if owner is None:
@@ -125,7 +125,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
 
 
 def _another_each_round(called: ast.expr, ctx: Context) -> bool:
-    """``layers[i](x)``, ``for row, layer in zip(x, layers): layer(row)``."""
+    """True if each round calls another object, as ``layers[i](x)`` does."""
     return bool(ctx.loops) and changes_in(called, ctx.loops[-1].node)
 
 
@@ -135,12 +135,12 @@ def _note_model(callee: Instance, node: ast.Call, ctx: Context) -> None:
         ctx.analysis.models_called.add(id(node))
 
 
-# Methods of modules too, which no model's output is.
+# Methods that modules have as well; the output of a model is no module.
 OF_OUTPUTS = frozenset(("cpu", "type", "float", "double", "half"))
 
 
 def _confirmed(tensor: Tensor, name: str) -> Tensor:
-    """``model(x).mean()``: no tuple and no dict has a mean; so it was a tensor indeed."""
+    """Return the output of ``model(x).mean()`` as a tensor: no tuple and no dict has a mean."""
     reason = tensor.reason
     told = (
         reason.source is Source.MODULE_OUTPUT
@@ -154,7 +154,7 @@ def _confirmed(tensor: Tensor, name: str) -> Tensor:
 
 
 def _chosen(option: Value, options: tuple[Value, ...], ctx: Context) -> Context:
-    """``lib = torch if is_tensor(x) else np``: arguments of the numpy option are no tensors."""
+    """Return an option's context: in ``torch if is_tensor(x) else np``, numpy gets no tensor."""
     names = [o.name for o in options if isinstance(o, External)]
     of_torch = any(name.startswith("torch.") for name in names)
     other = isinstance(option, External) and not option.name.startswith("torch.")
@@ -162,7 +162,7 @@ def _chosen(option: Value, options: tuple[Value, ...], ctx: Context) -> Context:
 
 
 def _lambdas(arguments: Arguments, ctx: Context) -> None:
-    """``self._apply(lambda t: t.cpu())``: interpret the body with the arguments that were seen."""
+    """Interpret lambdas with their recorded arguments, as in ``self._apply(lambda t: t.cpu())``."""
     for argument in arguments.all():
         match argument.value:
             case Closure(node=ast.Lambda(body=body), key=key, env=outer):
@@ -172,13 +172,13 @@ def _lambdas(arguments: Arguments, ctx: Context) -> None:
 
 
 GENERATOR = Opaque("generator")
-# Callees whose work does not shrink to one tensor operation.
+# Callees whose work can't become one tensor operation.
 OPAQUE = (Function, Closure, Instance, Returning, UnknownValue)
 READABLE = (Function, Closure, Instance)
 
 
 def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) -> None:
-    """``loss.backward()`` and ``x.detach()``: from here on the name is known to be a tensor."""
+    """Note that the name in ``loss.backward()`` or ``x.detach()`` is a tensor from here on."""
     if not isinstance(node.func, ast.Attribute):
         return
     name = node.func.attr
@@ -197,7 +197,7 @@ def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) ->
 
 
 def _is_data(given: ast.expr, env: Env) -> None:
-    """``torch.tensor(scale)``: whatever its annotation says, it is numbers (torch warns else)."""
+    """Clear a declared tensor passed to ``torch.tensor(scale)``, which warns if given a tensor."""
     if not isinstance(given, ast.Name):
         return
     value = env.get(given.id)
@@ -213,7 +213,7 @@ def _told_here(owner: ast.expr, ctx: Context) -> bool:
     return ctx.node is None or not isinstance(owner, ast.Name)
 
 
-# Called without arguments, these are methods of tensors alone.
+# Methods that only tensors have, if they are called without arguments.
 TOLD_BY_CALL = frozenset(("backward", "detach", "requires_grad_", "numel", "contiguous"))
 
 
@@ -332,13 +332,13 @@ def _told_by_place(node: ast.Call, func: ast.Attribute, ctx: Context) -> Reason 
     if name in ("to", "cpu") and _kept_in_new(node, func.value, ctx):
         return Reason(f"what `.{name}` gives is kept beside it", node, None, Strength.INFERRED)
     if name in methods_of("reads") and not (node.args or node.keywords):
-        # An array has it as well: only convention says that it is none.
+        # An array has this method too, so the reason is a convention only.
         return Reason(f"`.{name}()` is called", node, None, Strength.ASSUMED)
     return None
 
 
 def _kept_in_new(node: ast.Call, owner: ast.expr, ctx: Context) -> bool:
-    """``[v.to("cpu") for v in values]``: a module moves itself, and no list of it is made again."""
+    """True for ``[v.to("cpu") for v in values]``: a module moves itself, so ``v`` is a tensor."""
     match ctx.loops[-1].node if ctx.loops else None:
         case ast.ListComp(elt=made) | ast.DictComp(value=made):
             return made is node and isinstance(owner, ast.Name)
@@ -346,7 +346,7 @@ def _kept_in_new(node: ast.Call, owner: ast.expr, ctx: Context) -> bool:
 
 
 def _of_gradient(func: ast.Attribute, ctx: Context) -> bool:
-    """``layer.weight.grad.norm(2)``: a ``grad`` with tensor methods belongs to a tensor."""
+    """True for ``layer.weight.grad.norm(2)``: a ``grad`` with tensor methods is a tensor."""
     asked = isinstance(func.value, ast.Attribute) and func.value.attr == "grad"
     return (
         asked
@@ -358,7 +358,7 @@ def _of_gradient(func: ast.Attribute, ctx: Context) -> bool:
 def _cast_and_asked(
     copied: ast.Call, cast: tuple[ast.expr, str], func: ast.Attribute, rest: Arguments, ctx: Context
 ) -> Value:
-    """``x.cpu().numpy()``: both calls, with ``x`` a tensor."""
+    """Return the result of ``x.cpu().numpy()`` by both calls, with ``x`` as a tensor."""
     owner, told = cast
     tensor = Tensor(Reason(told, copied, None, Strength.INFERRED))
     name = copied.func.attr if isinstance(copied.func, ast.Attribute) else ""
@@ -368,7 +368,7 @@ def _cast_and_asked(
     return tensor_methods.call_method(value, func.value, func.attr, rest, ctx)
 
 
-# Methods of strings that no tensor and no array has.
+# Methods of strings that neither tensors nor arrays have.
 STRING_METHODS = frozenset(
     ("startswith", "endswith", "lower", "upper", "strip", "rstrip", "format")
 )

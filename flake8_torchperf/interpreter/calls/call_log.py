@@ -1,4 +1,4 @@
-"""Notes the calls of a function while it is interpreted, for who follows them."""
+"""Records the calls of a function while it is interpreted, for code that follows calls."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.values.arguments import Arguments
 
-# What these are given is their own business: they run nothing of ours but what they are handed.
+# Libraries that run no function of the project except those that they are passed.
 KNOWN_LIBRARIES = frozenset(("torch", "builtins", "numpy", *sys.stdlib_module_names))
-# What torch calls with the objects that it is given, not with functions alone.
+# Functions of torch that call the modules that they are passed, not only functions.
 CALLING_MODULES = ("torch.utils.checkpoint.checkpoint", "torch.func.functional_call")
 MAKE_GRAPHED = "torch.cuda.make_graphed_callables"
 COMPILE = "torch.compile"
-# What `torch.compile` has to be told to record CUDA graphs.
+# The mode in which `torch.compile` records CUDA graphs.
 RECORDING_MODE = "reduce-overhead"
 
 

@@ -63,7 +63,7 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
     summaries.note_call(ctx.analysis, closure.key, given)
     this = (closure.key, given)
     if this in ctx.calls:
-        return UNKNOWN  # it calls itself with what it was given: nothing new comes of that
+        return UNKNOWN  # a recursive call with the same arguments shows nothing new
     deeper = ctx.but(
         depth=ctx.depth + 1, module=closure.module, pending=None, calls=(*ctx.calls, this)
     )
@@ -102,7 +102,7 @@ OUTCOMES: Cache[tuple[object, ...], _Outcome] = Cache("what nested functions gav
 def _outcome(closure: Closure, body: list[ast.stmt], env: Env, ctx: Context) -> _Outcome:
     """Run a body, or return its cached outcome for the same values."""
     if ctx.writes is not None:
-        return _run(body, env, ctx)  # what it writes on an object is asked for as well
+        return _run(body, env, ctx)  # a cached outcome has no writes to attributes
     key = (
         closure.key, _named(closure, env), ctx.depth,
         ctx.self_name, None if ctx.owner is None else ctx.owner.key, ctx.traits, ctx.compiled,
@@ -167,7 +167,7 @@ def _parts(value: Value) -> Iterable[Value]:
     return ()
 
 
-# Data in data deeper than this is told apart by its values alone.
+# Nested data deeper than this is compared by its values alone.
 MAX_PARTS_DEPTH = 3
 
 

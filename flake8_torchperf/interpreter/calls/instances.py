@@ -75,7 +75,7 @@ def _bound(method: Function, owner: Value, ctx: Context) -> Value:
 
 
 def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
-    """``owner.name``."""
+    """Return the value of ``owner.name``."""
     analysis = ctx.analysis
     if owner.info is None:
         return torch_containers.given_by(
@@ -91,7 +91,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
     if found is not None:
         return found
     if name in wrappers.INSIDE and torch_kind(owner.info, analysis) == "module":
-        return owner  # no class of modules has it: at this place the module is wrapped
+        return owner  # the class has no such attribute, so the module is wrapped here
     for base in lineage(owner.info, analysis):
         if isinstance(base, str):
             inherited = torch_classes.attribute_of_class(base, name, ctx)
@@ -102,31 +102,31 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
     inside = _inside(owner)
     if inside is not None and find_method(owner.info, "__getattr__", analysis) is not None:
         return attribute_of(inside, name, None, ctx)
-    # A mixin of modules: nothing else has methods of these names.
+    # Only modules have methods of these names, so the class is a mixin for modules.
     return BoundMethod(Instance("torch.nn.Module"), name) if name in REGISTERING else UNKNOWN
 
 
 PROPERTY_NAMES = ("property", "cached_property", "lazy_property", "lazyproperty")
 
 
-# A class, an attribute, and the methods under way that write it.
+# A class, an attribute, and the methods that write it and are being interpreted.
 AttributeKey: TypeAlias = "tuple[str, str, frozenset[str]]"
 NO_WRITERS: frozenset[str] = frozenset()
 ATTRIBUTES: Cache[AttributeKey, Value | None] = Cache("attributes")
 
 
 def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
-    """Return the value that a class and its bases give an attribute; None if they say nothing."""
+    """Return the value that a class and its bases give an attribute; None if they give none."""
     known = ATTRIBUTES.table(ctx.analysis)
     key = (info.key, name, NO_WRITERS)
     if key not in known:
-        # What a method under way writes is not known until it is done: ask again then.
+        # What a method writes is known only when its interpretation ends, so the key differs then.
         key = (info.key, name, _writers_under_way(info, name, ctx))
         if key not in known:
             known[key] = UNKNOWN  # an attribute that depends on itself ends here
             opaque = ctx.budget.opaque_calls
             known[key] = _of_lineage(info, name, key, ctx)
-            ctx.budget.opaque_calls = opaque  # what made it is not called here
+            ctx.budget.opaque_calls = opaque  # the calls that made the value do not run here
     return known[key]
 
 
@@ -142,7 +142,7 @@ def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[st
 
 
 def _writers(base: ClassInfo, name: str) -> list[FunctionInfo]:
-    """Return the first methods of a class that write an attribute; the others are not looked at."""
+    """Return the first methods of a class that write an attribute; the others are ignored."""
     return base.written_by.get(name, [])[:MAX_WRITERS]
 
 
@@ -159,7 +159,7 @@ def _of_lineage(info: ClassInfo, name: str, key: AttributeKey, ctx: Context) -> 
 
 
 def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analysis) -> bool:
-    """True if a value is a tensor by its use alone, and its class uses it as no tensor can be."""
+    """True if a value is a tensor only by inference, and its class uses attributes tensors lack."""
     tensor = tensor_of(value)
     if tensor is None or tensor.reason.strength is Strength.STATED:
         return False
@@ -175,7 +175,7 @@ def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analys
 
 
 def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
-    """Return the value that a class's docstring gives an attribute; None if it says nothing."""
+    """Return the value that a class's docstring states for an attribute; None if there is none."""
     if name not in raw_docstring(info.node):
         return None
     reason = Reason(f"docstring of `{info.name}`", source=Source.DOCSTRING)
@@ -200,7 +200,7 @@ def _declared(
         if name in writes:
             registered = method in base.setters.get(name, ())
             values.append(_registered(writes[name], info, ctx) if registered else writes[name])
-            # What is known so far: a method that appends to the attribute reads it first.
+            # A method that appends to the attribute reads it first, so store the value so far.
             ATTRIBUTES.table(analysis)[key] = _reconciled(values, written)
     if values:
         return _reconciled(values, written)
@@ -252,7 +252,7 @@ def _evaluate(node: ast.expr, info: ClassInfo, ctx: Context) -> Value:
 
 
 def class_member(info: ClassInfo, name: str, ctx: Context) -> Value:
-    """``Class.name``: a method, a class variable or a nested class."""
+    """Return the value of ``Class.name``: a method, a class variable or a nested class."""
     method = find_method(info, name, ctx.analysis)
     if method is not None:
         return method
@@ -270,9 +270,9 @@ def class_member(info: ClassInfo, name: str, ctx: Context) -> Value:
 
 
 def _apply(info: ClassInfo, ctx: Context) -> Value:
-    """``apply`` of an autograd function: its ``forward``, whose context is given by autograd.
+    """Return ``apply`` of an autograd function: its ``forward``, which autograd gives a context.
 
-    With a ``setup_context`` beside it, ``forward`` takes none.
+    If the class has a ``setup_context``, ``forward`` takes no context.
     """
     forward = find_method(info, "forward", ctx.analysis)
     if forward is None:
@@ -294,7 +294,7 @@ def super_instance(ctx: Context) -> Value:
     return Instance(first) if isinstance(first, str) else Instance(first.key, first)
 
 
-# What runs where an object is made.
+# Methods that run when an object is made.
 CONSTRUCTORS = ("__init__", "__post_init__")
 
 
@@ -316,7 +316,7 @@ def construct(callee: ClassValue, arguments: Arguments, env: Env, ctx: Context) 
     return Instance(info.key, info, parts=_wrapped(info, arguments, ctx))
 
 
-# By the class: the attributes that hold what the constructor is given, with its place and name.
+# By class: the attributes that hold a constructor's arguments, with each argument's place and name.
 KEPT: Cache[str, list[tuple[str, int, str]]] = Cache("what constructors keep")
 
 
@@ -337,13 +337,13 @@ WRAPPABLE = (Function, Closure, Instance, Partial)
 
 
 def _is_whole(given: Value) -> bool:
-    """True if no part of the object has parts itself, so that repeated wrapping comes to an end."""
+    """True if no part of the object has parts itself, so that repeated wrapping ends."""
     inner = given.parts.items or () if isinstance(given, Instance) and given.parts else ()
     return not any(isinstance(part, Instance) and part.parts is not None for part in inner)
 
 
 def _keeps(info: ClassInfo, analysis: Analysis) -> list[tuple[str, int, str]]:
-    """``self.model = model`` in ``__init__``, of the class or the nearest base that has one."""
+    """Return assignments as ``self.model = model`` in the nearest ``__init__`` of a class."""
     init = find_method(info, "__init__", analysis)
     if init is None:
         wraps = any(
@@ -375,7 +375,7 @@ def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> V
 
 
 def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """``module(x)`` runs ``forward``; any other object its ``__call__``."""
+    """Return the result of a call: a module runs ``forward``, any other object ``__call__``."""
     analysis = ctx.analysis
     if callee.info is None:
         found = analysis.table.klass(callee.name)
@@ -386,7 +386,7 @@ def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context
             return torch_classes.forward(callee, arguments, ctx)
         ctx.budget.opaque_calls += 1
         if found is not None and found.kind == "context":
-            return arguments.value(0)  # `torch.enable_grad()(f)` answers as `f` does
+            return arguments.value(0)  # `torch.enable_grad()(f)` behaves like `f`
         return torch_classes.call_torch_method(callee, "__call__", arguments, ctx)
     names = (
         ("forward", "__call__")
@@ -414,7 +414,7 @@ def _inside(owner: Instance) -> Value | None:
 
 
 def container_item(owner: Instance, ctx: Context) -> Value:
-    """``container[i]``: what its ``__getitem__`` returns."""
+    """Return the value of ``container[i]``, which its ``__getitem__`` returns."""
     if owner.info is not None:
         method = find_method(owner.info, "__getitem__", ctx.analysis)
         if method is not None:

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import ClassInfo
 
-# Attributes of numpy arrays that are no arrays.
+# Attributes of numpy arrays that are not arrays themselves.
 NDARRAY_FACTS: dict[str, Value] = {"shape": SHAPE, "ndim": Scalar("int"), "size": Scalar("int")}
 
 
@@ -117,16 +117,16 @@ def _of_opaque(owner: Opaque, name: str, node: ast.Attribute | None, ctx: Contex
 
 
 def of_any(owner: Value, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """Return the value of an attribute that means the same for any owner, else UNKNOWN."""
+    """Return the value of an attribute that means the same for every owner, else UNKNOWN."""
     if name == "saved_tensors":
-        # torch.autograd.Function: what `ctx.save_for_backward` kept
+        # torch.autograd.Function: the tensors that `ctx.save_for_backward` stored
         reason = Reason("`saved_tensors` of an autograd context", node)
         return Sequence("tuple", Tensor(reason))
     return UNKNOWN_ATTRIBUTES.get(name, UNKNOWN)
 
 
 def _movable(value: Value) -> Value:
-    """Return a value held by an object; a host tensor no longer says where its operands lie.
+    """Return a value held by an object; a host tensor is no evidence of where its operands lie.
 
     The object may have been moved since it was made, together with those operands.
     """
@@ -135,7 +135,7 @@ def _movable(value: Value) -> Value:
     return value
 
 
-# What these attributes give, whoever is asked for them.
+# The values of attributes that mean the same for every owner.
 UNKNOWN_ATTRIBUTES: dict[str, Value] = {
     "requires_grad": BOOL,
     "shape": SHAPE,
@@ -147,7 +147,7 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
     """Return an attribute of a tensor, by torch's own table."""
     match name:
         case "device" if tensor.origin == EMPTY:
-            return Device("unknown")  # asked only to learn which device is the default
+            return Device("unknown")  # the code only looks up the default device
         case "device":
             sure = tensor.reason.strength >= Strength.INFERRED
             return Device(tensor.device, stated=tensor.device != "host", sure=sure)
@@ -199,7 +199,7 @@ EXTERNAL_CONSTANTS: dict[str, Value] = {
 
 
 def _of_union(owner: Union, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """Return the attribute of the options that can have it; None and numbers cannot."""
+    """Return the attribute by the options that can have it; None and numbers cannot."""
     options, table = owner.options, ctx.analysis.table
     if table.method(name) is not None or table.attribute(name) is not None:
         tensors = [o for o in options if isinstance(o, Tensor)]

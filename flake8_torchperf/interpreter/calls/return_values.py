@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 
 
 def worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
-    """True if the body may say more than the annotation: a tensor's dtype and device.
+    """True if the body may show more than the annotation: a tensor's dtype and device.
 
-    Also for numbers: ``-> bool`` stands above ``return (a == b).all()`` often enough.
+    True for numbers too, because a function declared ``-> bool`` often returns a tensor, as
+    ``(a == b).all()``.
     """
     if isinstance(stated, Scalar) and stated.kind in NUMBER_KINDS:
         results = (one.value for one in info.nodes.of(ast.Return))
@@ -61,7 +62,7 @@ def result_of(info: FunctionInfo, returns: list[Value], env: Env) -> Value:
     if tensor_of(known) is not None and _as_it_is_given(info, returns, env):
         return UNKNOWN
     if isinstance(known, Union) and (_quick_no(known) or _as_declared(info, env)):
-        # A quick no or a tensor: which of them a call takes, the caller often knows.
+        # An early `return False`, or a tensor: the caller often knows which one its call returns.
         known = replace(known, met=False)
     if any(d.rpartition(".")[2] in ("contextmanager", "asynccontextmanager")
            for d in info.decorators):  # fmt: skip
@@ -102,7 +103,7 @@ def _as_it_is_given(info: FunctionInfo, returns: list[Value], env: Env) -> bool:
 
 
 def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
-    """Yield the names that a test checks to be tensors."""
+    """Yield the names that a test checks for being a tensor."""
     for node in ast.walk(test):
         match node:
             case ast.Call(
@@ -120,7 +121,7 @@ def reconcile(found: Value, stated: Value | None) -> Value:
         return found
     tensor = tensor_of(found)
     if tensor_of(stated) is not None and _holds_tensors(without(found, NoneValue)):
-        return found  # `-> Tensor` above a body that returns a tuple
+        return found  # the body returns a tuple despite `-> Tensor`
     if isinstance(stated, Scalar):
         told = isinstance(found, Tensor) and found.reason.strength >= Strength.INFERRED
         return found if told else stated
@@ -145,7 +146,7 @@ def _holds_tensors(value: Value | None) -> bool:
 def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
     """Return the dict that a body makes, completed by its declaration where values are unknown.
 
-    ``-> dict[str, Tensor]`` stands above dicts that hold a few numbers too.
+    A dict declared ``-> dict[str, Tensor]`` may hold a few numbers too.
     """
     rest = stated.any_value()
     items = tuple((key, rest if value is UNKNOWN else value) for key, value in found.items)

@@ -1,6 +1,6 @@
-"""Functions called: their parameters bound, their bodies interpreted once per kind of arguments.
+"""Calls of functions: binds the parameters and interprets the body once per kind of arguments.
 
-The sites of the callee are its own: nothing is reported from here.
+The sites of a callee are reported in the callee, not at the call.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.values.arguments import Argument, Arguments
     from flake8_torchperf.values.store import Env
 
-# A function longer than this is interpreted where it stands, but not for its callers.
+# A function with more lines than this is interpreted by itself, but not for its callers.
 MAX_SUMMARY_LINES = 250
 
 
@@ -86,7 +86,7 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
     written = touched(function, arguments.node, ctx)
     asked = asked_of(written, ctx.asked)
     if arguments.node is ctx.unused and asked is None:
-        # Nobody takes what it returns, and nobody asks for what it writes.
+        # The result is not used, and no attribute that it writes is asked for.
         _observe(function.info, function.bound, arguments, ctx)
         summary = Summary(NONE)
     else:
@@ -124,7 +124,7 @@ def call_bound(function: Function, ctx: Context) -> Value:
 def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> dict[str, Value]:
     """Return the values that a method writes to attributes of ``self``, ``name`` among them.
 
-    The method is called with its declared arguments. Only the part of a long one that makes this
+    The method is called with its declared arguments. Only the part of a long method that makes this
     attribute is interpreted.
     """
     if _lines(info) > MAX_SUMMARY_LINES:
@@ -137,7 +137,7 @@ def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> d
     return summarise(Function(info, info.key, owner), None, asked, ctx).writes
 
 
-# By the function, the attributes that are asked for, and what its names stand for when it starts.
+# By function, the attributes that are asked for, and the values of its names when it starts.
 SUMMARIES: Cache[tuple[str, frozenset[str] | None, tuple[tuple[str, Value], ...]], Summary] = Cache(
     "summaries"
 )
@@ -149,8 +149,8 @@ def summarise(
     """Return the summary of a call.
 
     The annotation is used if the call is recursive, too deep or too long to interpret. ``asked``
-    names the attributes for which the calls in the function are followed too; None if nobody needs
-    to know what it writes.
+    names the attributes for which the calls in the function are followed too; None if no attribute
+    is asked for.
     """
     info = function.info
     if arguments is not None:
@@ -185,7 +185,7 @@ def out_of_reach(info: FunctionInfo, ctx: Context) -> bool:
 
 
 def _returns_self(info: FunctionInfo) -> bool:
-    """``def fill(self) -> Self``."""
+    """True for a method declared to return its object: ``def fill(self) -> Self``."""
     match info.node.returns:
         case ast.Name(id="Self") | ast.Attribute(attr="Self"):
             return True
@@ -230,7 +230,7 @@ def _interpret(
     plain = ctx.budget.opaque_calls == opaque and ctx.budget.decided == decided
     me = self_name(info)
     if flow.env is not None and me:
-        # What an attribute is worth when the method is done counts, not what it was on the way.
+        # The value of an attribute at the end of the method counts, not an earlier one.
         for name, value in writes.items():
             writes[name] = flow.env.get(f"{me}.{name}", value)
     if flow.env is not None and not any(isinstance(v, Sequence) for v in returns):
@@ -297,7 +297,7 @@ def constant(value: object) -> Value:
 
 
 def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
-    """Record a call's arguments, as evidence for parameters without any of their own.
+    """Record a call's arguments, as evidence for parameters whose declaration shows nothing.
 
     Only functions of the linted module, and the watched one, are recorded.
     """
@@ -325,10 +325,10 @@ def note_call(analysis: Analysis, key: object, given: Env) -> None:
 
 
 def fill_from_calls(env: Env, given: Env) -> None:
-    """Fill in the arguments of the calls that are seen, for parameters that are Unknown."""
+    """Fill in the arguments of the recorded calls, for parameters that are Unknown."""
     for name, value in given.items():
         if _on_host(value) and isinstance(env.get(name), Tensor):
-            env[name] = value  # whatever the annotation says, every call here gives host data
+            env[name] = value  # every recorded call gives host data, despite the annotation
         elif _numbers_for_tensors(value, env.get(name, UNKNOWN)):
             env[name] = value
         elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
@@ -371,7 +371,7 @@ def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
 
 
 def fill_with_numbers(env: Env, given: Env) -> None:
-    """Use numbers for parameters declared as tensors if all calls that are seen give numbers."""
+    """Use numbers for parameters declared as tensors if all recorded calls give numbers."""
     for name, value in given.items():
         if _numbers_for_tensors(value, env.get(name, UNKNOWN)):
             env[name] = value
@@ -402,11 +402,11 @@ def _combine(declared: Value, argument: Argument) -> Value:
     if given is UNKNOWN:
         return declared
     if isinstance(given, Tensor) and given.rank:
-        # Else each number of dimensions would have the function interpreted once more.
+        # Otherwise the function is interpreted again for each number of dimensions.
         given = replace(given, rank=None)
     if isinstance(declared, Tensor):
         if isinstance(given, Tensor) and given.reason.strength < declared.reason.strength:
             return replace(given, reason=declared.reason)
-        # An array that is seen to be passed beats what the annotation says.
+        # An array in a recorded call outweighs the annotation.
         return given if isinstance(given, (Tensor, NoneValue, NDArray)) else declared
     return given

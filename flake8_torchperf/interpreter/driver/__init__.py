@@ -1,1 +1,1 @@
-"""The functions that are analysed, their setting, and what their callers show of them."""
+"""Interprets functions and modules, and fills the tables that evaluation uses."""

@@ -1,4 +1,4 @@
-"""One suspect function, or the statements at module level: interpreted once, sites collected."""
+"""Interprets a suspect function, or the statements at module level, and collects the sites."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 fill_tables()
 
-# Nested functions interpreted for one outer function.
+# The most nested functions that are interpreted for one outer function.
 MAX_NESTED = 60
 
 
@@ -74,13 +74,13 @@ def interpret_called(
         run_block(info.node.body, dict(env), graph_breaks.entered(place, info.node))
         _run_pending(pending, sites, info.module)
     except RecursionError:
-        # Blocks nested deeper than Python's own stack: nothing is known of such a function.
+        # Blocks are nested too deep for Python's stack, so the function is not analysed.
         sites.clear()
     return Interpreted(snippet, tuple(sites), analysis.queued)
 
 
 def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Context) -> Env:
-    """Return the parameters as they are declared, as calls give them, and as ``given`` says."""
+    """Return the parameters by their declarations, by the calls, and by ``given``."""
     analysis = place.analysis
     env = summaries.entry(info, bound, None, place)
     for name, value in analysis.told.get(info.key, {}).items():
@@ -119,7 +119,7 @@ def _run_pending(pending: list[Pending], sites: list[Site], module: ModuleMap) -
         if id(item.node) in seen:
             continue
         seen.add(id(item.node))
-        # A loop's last pass has its own list of sites, already handed on: these go to the unit's.
+        # A loop's last pass has its own list of sites, which was copied already: use the unit's.
         place = item.context.but(sink=sites, pending=pending)
         _run_nested(Pending(item.node, item.env, place, item.info), module)
 
@@ -160,7 +160,7 @@ def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
     place = Context(analysis, module, Budget(analysis.stack, MODULE_STEPS), None)
     assigned = module.constants.get(name, ())[:MAX_ASSIGNMENTS]
     value: Value | None = None
-    for node in assigned:  # `model = DDP(model)` names what the name was worth before
+    for node in assigned:  # `model = DDP(model)` reads the earlier value of the name
         made = evaluate(node, {} if value is None else {name: value}, place)
         if made is UNKNOWN and value is not None and isinstance(node, ast.Call):
             made = assignment.renamed(ast.Name(name), node, {name: value}, place)
@@ -172,6 +172,6 @@ def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
     return value
 
 
-# Steps for one constant, and assignments of one name that are looked at.
+# The budget of steps for one constant, and the most assignments of one name that are evaluated.
 MODULE_STEPS = 2_000
 MAX_ASSIGNMENTS = 4

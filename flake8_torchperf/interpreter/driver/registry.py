@@ -1,4 +1,4 @@
-"""Fills the tables of `engine.dispatch` with the functions that answer for syntax and values."""
+"""Fills the tables of `engine.dispatch` with the handlers for syntax and values."""
 
 from __future__ import annotations
 

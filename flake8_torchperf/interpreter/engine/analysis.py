@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
     from flake8_torchperf.values.cause import Cause
 
-# Expressions evaluated for one function, callees included, before the rest counts as Unknown.
+# Expressions evaluated for one function and its callees before the rest counts as Unknown.
 STEPS_PER_FUNCTION = 20_000
-# How deep expressions may stand in one another (callees' included) before they count as Unknown:
-# each costs some six Python frames, and flake8 has used up to a hundred of the thousand there are.
+# How deep expressions may be nested, callees' included, before they count as Unknown. Each level
+# takes about six Python frames; flake8 itself uses up to a hundred of the thousand frames allowed.
 MAX_EXPRESSION_DEPTH = 110
 # How many names of modules may lead to one another before the next counts as Unknown.
 MAX_NAMES = 25
@@ -102,22 +102,22 @@ class Analysis:
     caches: dict[str, dict[Any, Any]] = field(default_factory=dict)
     # parameters as the calls seen so far gave them: function or closure -> name -> value
     observed: dict[object, dict[str, Value]] = field(default_factory=dict)
-    # the function of which is remembered what the calls of each line give, and what all of those
-    # that count give alike
+    # the function whose arguments are recorded for each line, and the arguments that all its calls
+    # outside set-up code share
     watched: str = ""
     agreed: dict[object, dict[str, Value]] = field(default_factory=dict)
-    # parameters of which a function says nothing, as calls in other modules give them
+    # parameters whose function shows no type, as calls in other modules give them
     told: dict[object, dict[str, Value]] = field(default_factory=dict)
     conventions: Conventions = field(default_factory=load_conventions)
-    # the evidence that counts for nothing, where somebody measures what it hides
+    # the causes that are not applied, to measure what they hide
     ignored: frozenset[Cause] = frozenset()
-    # the calls of modules that were seen, by identity
+    # the evaluated calls of modules, by identity
     models_called: set[int] = field(default_factory=set)
-    # the operators that were seen to compute on tensors of the device, by identity
+    # the operators that compute on tensors of the device, by identity
     queued: dict[int, ast.AST] = field(default_factory=dict)
-    # the calls that are seen, where somebody asks for them
+    # the calls that are recorded; None if they are not needed
     log: list[SeenCall] | None = None
-    # true if a loop of a module holds the loop over steps, in itself or in its callees
+    # true if a loop of a module contains the loop over steps, directly or in its callees
     is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
 
     def given(self, key: object) -> dict[str, Value]:
@@ -127,7 +127,7 @@ class Analysis:
     def watching(self, key: str) -> Analysis:
         """Return an analysis that watches the calls of a function apart from this one.
 
-        The values of names and the results of functions do not depend on that, so both share them.
+        Both share the values of names and the results of functions, which do not depend on calls.
         """
         observed = {key: dict(given) for key, given in self.observed.items()}
         return replace(self, stack=Stack(), observed=observed, watched=key, agreed={})
@@ -201,7 +201,7 @@ class Analysis:
         """Return the value of an imported dotted name, from its source if the project has it."""
         found = self._externals.get(qualified)
         if found is None:
-            # Names that lead to each other in a circle lead nowhere.
+            # Names that refer to each other in a circle have no value.
             self._externals[qualified] = External(qualified)
             found = self._externals[qualified] = self._external(qualified)
         return found

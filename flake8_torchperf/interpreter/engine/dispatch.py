@@ -25,11 +25,11 @@ EXPRESSIONS: dict[type[ast.AST], Expression] = {}
 # Statements after which the next one follows, and those that may go elsewhere.
 SIMPLE: dict[type[ast.stmt], Simple] = {}
 COMPOUND: dict[type[ast.stmt], Compound] = {}
-# What a statement tells of the place of those after it in its block.
+# How a statement changes the place of the statements after it in its block.
 FOLLOWING: dict[type[ast.stmt], Callable[[Any, Env, Context], Context]] = {}
-# By the class of the value that is called, asked for an attribute or indexed.
+# Keyed by the class of the value that is called, indexed or whose attribute is read.
 CALLABLES: dict[type[Any], Called] = {}
-# The entry of `object` answers for values of all classes without one of their own.
+# The entry of `object` handles values of all classes without an entry of their own.
 MEMBERS: dict[type[Any], Member] = {}
 ITEMS: dict[type[Any], Callable[[Any, Context], Value]] = {}
 
@@ -39,14 +39,14 @@ def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
     handler = EXPRESSIONS.get(type(node))
     if handler is None:
         return UNKNOWN
-    # One step, one expression deeper: no call for what is done a hundred thousand times.
+    # Count one step and one level. This runs a hundred thousand times, so it makes no call.
     budget = ctx.budget
     stack = budget.stack
     budget.steps -= 1
     stack.expressions += 1
     affordable = budget.steps >= 0 and stack.expressions <= MAX_EXPRESSION_DEPTH
     value = handler(node, env, ctx) if affordable else UNKNOWN
-    # After an exception nothing more is evaluated in this function: no need for `finally`.
+    # No `finally` is needed: after an exception, nothing more is evaluated in this function.
     stack.expressions -= 1
     return value
 
@@ -56,7 +56,7 @@ def run_block(
 ) -> Flow:
     """Run the statements of a block one after the other.
 
-    ``states`` collects the environment after each, any of which an except block may meet.
+    ``states`` collects the environment after each statement; an except block may start from any.
     """
     breaks: tuple[Env, ...] = ()
     continues: tuple[Env, ...] = ()

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Frame:
-    """A function that is interpreted: its info, and the frame of the function around it.
+    """A function that is being interpreted: its info, and the frame of the function around it.
 
     ``info`` is None for a lambda and for the statements of a module. ``compiled`` is the
     name of the function, or of the lambda, if it is compiled, else "".
@@ -43,10 +43,10 @@ MODULE_LEVEL = Frame()
 class Context:
     """The place of an evaluation. Immutable: a deeper place is a new context.
 
-    A large file makes tens of thousands: without slots one can be copied whole. ``given`` is,
-    within the arguments of a call, the number of loops around that call; ``unused`` an expression
-    whose value is not used. ``writes`` collects what a method writes to attributes; its calls are
-    followed for those in ``asked``.
+    A large file makes tens of thousands of contexts; without slots one can be copied whole.
+    ``given`` is, within the arguments of a call, the number of loops around that call. ``unused``
+    is an expression whose value is not used. ``writes`` collects the values that a method writes to
+    attributes; the method's calls are followed for the attributes in ``asked``.
     """
 
     analysis: Analysis
@@ -87,7 +87,7 @@ class Context:
         return self.but(loops=(*self.loops, loop))
 
     def demote(self, why: Cause, row: str = "") -> Context:
-        """Return the same place with evidence that sites there cost little; the first counts."""
+        """Return the same place with a cause that makes its sites cold; the first cause counts."""
         if self.demoted is not None or why in self.analysis.ignored:
             return self
         return self.but(demoted=why, row=row, outside=len(self.loops))
@@ -136,11 +136,11 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Site:
-    """One place where tensor work meets Python, with the evidence met; it carries no verdict.
+    """One place where tensor work meets Python, with the evidence there; it is not judged yet.
 
     ``operation`` is the field's name for what happens there ("item", "if", "print"). ``operand`` is
     the value read, its reason included; None if there is none (an explicit synchronisation).
-    ``place`` holds the loops around it, the guards met and the function. ``covers`` lists nodes
+    ``place`` holds the function, and the loops and guards around the site. ``covers`` lists nodes
     whose own findings this site replaces, so that each problem is reported once. ``at_once``
     is True for a loop that only stores its items, which takes the tensor apart once.
     """

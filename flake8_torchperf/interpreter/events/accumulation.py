@@ -75,14 +75,14 @@ def runs_up(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> boo
     += n``, every value added was read before the loop.
     """
     if value.read is not None and id(value.read) not in _nodes_within(ctx.loops[0].node):
-        return False  # the function that was called has waited
+        return False  # the callee waited
     if isinstance(total, ast.Subscript) and changes_in(total.slice, ctx.loops[-1].node):
         return False
     if not isinstance(node, (ast.Assign, ast.AugAssign)):
         return True
     path = path_of(total) or ""
     if path in _bounds_within(ctx.loops[-1].node):
-        return False  # each round needs the number, to know where it goes on
+        return False  # each round needs the number as an index or a bound
     terms = list(_terms(node, path)) or [node.value]
     parts = [part for term in terms for part in ast.walk(term) if isinstance(part, ast.expr)]
     if any(isinstance(part, ast.Call) for part in parts):
@@ -90,7 +90,7 @@ def runs_up(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> boo
     paths = {path_of(part) for part in parts} - {path, None}
     for place in reversed(ctx.loops):
         if place is not ctx.loops[-1] and _updates(place.node).made_anew(path, but=node):
-            return False  # it is another total in each round of this loop
+            return False  # each round of this loop starts another total
         if not paths.isdisjoint(_assigned_within(place.node)):
             return True
     return False
@@ -110,7 +110,7 @@ def _nodes_within(loop: ast.AST) -> frozenset[int]:
 
 @once
 def _bounds_within(loop: ast.AST) -> frozenset[str]:
-    """Return the names that stand in indices and slices of a loop."""
+    """Return the names in the indices and slices of a loop."""
     return frozenset(
         name
         for subscript in walk([loop])
@@ -169,7 +169,7 @@ class LoopUpdates:
     """The assignments and backward calls of one loop."""
 
     def __init__(self, loop: ast.AST) -> None:
-        # Each node in the loop, and the branches that it stands in.
+        # Each node in the loop, with the branches around it.
         self._branches = dict(_with_branches(loop))
         self.assigned: set[str] = set()
         # Paths assigned `loss.detach()`, which hold no graph from there on.

@@ -20,7 +20,7 @@ PER_ELEMENT = (
 )  # fmt: skip
 # Checks that TPF203 reports in loops.
 _NON_FINITE = methods_of("tests-finite-reals")
-# Iterating that makes no loop: what is taken apart is taken apart at once.
+# Operations that take a whole tensor apart at once, without a loop.
 AT_ONCE = ("unpack", "tuple", "list", "star")
 
 

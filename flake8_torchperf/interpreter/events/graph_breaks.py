@@ -42,7 +42,7 @@ SWITCHED_OFF = {
     "backward": ("trace_autograd_ops",),
     "rnn": ("allow_rnn",),
 }
-# Operations that seldom run if they are alone in a branch; for print that is less certain.
+# Operations that seldom run if they are alone in a branch. A `print` may run more often.
 ADVICE = frozenset(("warn", "logger"))
 RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
 TENSOR_FACTORIES = frozenset((
@@ -50,8 +50,8 @@ TENSOR_FACTORIES = frozenset((
     "torch.tensor", "torch.ones_like", "torch.zeros_like", "torch.empty_like", "torch.full_like",
     "torch.rand_like", "torch.randn_like",
 ))  # fmt: skip
-# Libraries that the tracer does not look into (torch/_dynamo/trace_rules.py, THIRDPARTY_SKIPLIST),
-# and scipy, whose functions all end in compiled code of its own; but these were traced.
+# Libraries that the tracer skips (torch/_dynamo/trace_rules.py, THIRDPARTY_SKIPLIST), and scipy,
+# whose functions all end in its own compiled code. The tracer does follow `TRACED_FUNCTIONS`.
 SKIPPED = frozenset((
     "networkx", "onnxruntime", "pandas", "scipy", "sklearn", "tabulate", "tqdm", "tree", "xarray",
 ))  # fmt: skip
@@ -59,7 +59,7 @@ TRACED_FUNCTIONS = frozenset(
     ("scipy.special.softmax", "scipy.special.log_softmax", "scipy.special.logsumexp")
 )
 COPY_FUNCTIONS = frozenset(("copy.copy", "copy.deepcopy"))
-# Methods that a batched tensor cannot answer, and those that only stop a compiled vmap
+# Methods that fail on a batched tensor, and methods that only fail in a compiled vmap
 # (torch 2.13, as run: tests/lint/test_compiled_transforms.py).
 UNANSWERED = frozenset((
     "data_ptr", "is_pinned", "is_shared", "is_set_to", "is_coalesced", "is_distributed",
@@ -71,7 +71,7 @@ UNANSWERED_COMPILED = frozenset(
 
 
 def entered(place: Context, node: ast.AST) -> Context:
-    """Return the context inside a function: if it is compiled, its frame and its sites say so."""
+    """Return the context inside a function; its frame and sites are marked if it is compiled."""
     code = place.analysis.compiled
     if code is None:
         return place
@@ -186,7 +186,7 @@ def _operation(callee: Value, arguments: Arguments) -> tuple[str, Value | None]:
 
 
 def _by_text_key(owner: Value, node: ast.expr) -> Value:
-    """Return a tensor for ``batch["x"]`` of an unknown dict, as gradients are requested for it."""
+    """Return a tensor for ``batch["x"]`` of an unknown dict: only tensors request gradients."""
     match node:
         case ast.Subscript(slice=ast.Constant(value=str())) if owner is UNKNOWN:
             reason = Reason("asked for `.requires_grad`", node, None, Strength.INFERRED)

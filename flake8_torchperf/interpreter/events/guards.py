@@ -1,4 +1,4 @@
-"""Tests that say how often their branch runs: compiling guards, every n steps, errors, options."""
+"""Tests that show how often a branch runs: compiling guards, every n steps, errors, options."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Guard(NamedTuple):
         return Guard(self.cause, not self.holds, self.row)
 
 
-# The modes whose branch no run on a device takes. A symbolic trace is not among them.
+# The modes whose branches no eager run on a device takes. A symbolic trace is not among them.
 TRACING_MODES: tuple[RunMode, ...] = ("compiled", "traced", "scripted", "exported")
 # The trait of sites in an except block: text made there is about an error.
 EXCEPT = "except-block"
-# The trait of sites in a lambda: a message given as one is built only when it is asked for.
+# The trait of sites in a lambda: a message passed as a lambda is built only on demand.
 LATER = "lambda"
 # The trait of sites where autograd records nothing.
 NO_GRADIENTS = "no-gradients"
@@ -52,10 +52,10 @@ _GRADIENTS_OFF = {
     "torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
     "torch.autograd.inference_mode", "torch.set_grad_enabled",
 }  # fmt: skip
-# The trait of an assertion whose text has to be made, or that joins several tests: torch.compile
-# takes only one test with a literal.
+# The trait of an assertion whose text has to be computed, or that joins several tests:
+# torch.compile accepts only a single test with a literal text.
 MADE_TEXT = "made-text"
-# The trait of the branch for devices that lack an operation or a dtype.
+# The trait of sites in a branch for devices that lack an operation or a dtype.
 FALLBACK = "fallback"
 LACKING = frozenset(("mps", "npu", "xla", "xpu", "hpu", "mtia", "mlu", "musa"))
 # The trait of a value passed to a function of another library, which works on the host.
@@ -65,7 +65,7 @@ GIVEN_AWAY = "given-away"
 HOST_ONLY = "host-only"
 # The trait of a branch that a tensor's value decides: when it begins, the device's queue is empty.
 WAITED_FOR = "waited-for"
-# The trait of the branch that only a traced or compiled run takes.
+# The trait of sites in a branch that only a traced or compiled run takes.
 TRACED = "traced"
 
 
@@ -83,7 +83,7 @@ def gradients_off(context: ast.expr, module: ModuleMap) -> bool:
 
 
 def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
-    """Return the guard that a test makes; None if the test says nothing of how often it holds."""
+    """Return the guard that a test makes; None if nothing shows how often the test holds."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=ast.BinOp(op=ast.Mod()) as every):
             return Guard(Cause.SOME_STEPS, True) if _counts_steps(every) else None
@@ -161,22 +161,22 @@ def _by_convention(flag: str, ctx: Context) -> Guard | None:
 
 
 def _told(name: str, env: Env, ctx: Context) -> Guard | None:
-    """Return the guard of a name that holds a test: ``on_host = x.device.type == "cpu"``."""
+    """Return the guard of a name that stores a test: ``on_host = x.device.type == "cpu"``."""
     told = env.get(outcome(name))
     return guard_of(told.test, env, ctx) if isinstance(told, Told) else None
 
 
 def always_given(name: str, ctx: Context) -> bool:
-    """True if every call seen passes this optional parameter a value other than None.
+    """True if every recorded call passes this optional parameter a value other than None.
 
-    False for a public function whose callers are not all known: its default is for callers
-    elsewhere.
+    False for a public function whose callers are not all known, because callers elsewhere may leave
+    the parameter out.
     """
     if ctx.node is None or ctx.depth or not ctx.calls:
         return False
     agreed = ctx.analysis.agreed.get(ctx.calls[-1])
     if agreed is None and ctx.owner is None and not ctx.node.name.startswith("_"):
-        return False  # it has a default for those who call it from elsewhere
+        return False  # callers elsewhere may use the default
     known = ctx.analysis.given(ctx.calls[-1]) if agreed is None else agreed
     given = known.get(name, UNKNOWN)
     options = given.options if isinstance(given, Union) else (given,)
@@ -190,9 +190,9 @@ def _off(name: str, ctx: Context) -> bool:
 
 
 def _on_host(test: ast.expr) -> Guard | None:
-    """Return the guard of a test of devices: for a branch on the host, or for a lesser device.
+    """Return the guard of a test of devices, whose branch is for the host or for a lesser device.
 
-    ``device.type == "cuda"``, ``x.is_cuda``, ``x.is_mps``.
+    Examples are ``device.type == "cuda"``, ``x.is_cuda`` and ``x.is_mps``.
     """
     match test:
         case ast.Compare(
@@ -260,7 +260,7 @@ def _counts_steps(every: ast.BinOp) -> bool:
 def sides(test: ast.expr, env: Env, ctx: Context) -> tuple[Context, Context]:
     """Return the contexts of the two branches of a test, where it holds and where it fails.
 
-    If compiled code never takes one of them, that one is marked as uncompiled.
+    A branch that compiled code never takes is marked as uncompiled.
     """
     if not ctx.compiled:
         return ctx, ctx
@@ -292,25 +292,25 @@ def branch_context(
 ) -> Context:
     """Return the context of the branch taken if the test's outcome is ``holds``.
 
-    Where nothing is reported, only tracing makes a difference: what it returns is left out.
+    If no sites are recorded, only a tracing guard changes the context.
     """
     if ctx.sink is None and (guard is None or guard.cause is not Cause.TRACING):
         return ctx
     if guard is not None:
         if guard.cause is Cause.TRACING:
-            # Neither side is the ordinary eager path: one is traced, the other says so.
+            # Neither branch is the ordinary eager path: the test tells traced runs from others.
             place = ctx.demote(guard.cause).mark("compiling-guard")
             return place.mark(TRACED) if guard.holds == holds else place
         if guard.holds == holds:
             if guard.cause is Cause.FALLBACK:
                 return ctx.mark(FALLBACK)
             if guard.cause is Cause.SOME_STEPS and body and _takes_step(body):
-                return ctx  # gradients are accumulated in the others
+                return ctx  # the other steps accumulate gradients
             return ctx.demote(guard.cause, guard.row)
     if body is not None and ends_in_raise(body):
         return ctx.demote(Cause.ERROR).mark("error-message")
     if body and not ctx.compiled and _only_warns(body, ctx):
-        # In compiled code the warning itself is what costs: it ends the graph.
+        # In compiled code the warning itself ends the graph.
         return ctx.demote(Cause.WARNING)
     if body and ctx.loops:
         return _leaving(ctx, body[-1])
@@ -348,7 +348,7 @@ def _leaving(ctx: Context, last: ast.stmt) -> Context:
 
 
 def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
-    """Return the context after ``if not should_log: return``, as for an ``else`` of that ``if``."""
+    """Return the context after ``if not should_log: return``, as for its ``else``."""
     if ctx.compiled and leaves(node, _answers(env)):
         return uncompiled(ctx)
     if ctx.sink is None or node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
@@ -362,7 +362,7 @@ def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
 
 
 def _only_warns(body: Sequence[ast.stmt], ctx: Context) -> bool:
-    """True if a branch begins with a warning, or only prepares one before it."""
+    """True if a branch begins with a warning, or with assignments that only the warning needs."""
     for position, statement in enumerate(body):
         if _warns(statement, ctx):
             return not position or _used_here_alone(body[:position], body, ctx.node)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 # The methods that run backward.
 BACKWARD_CALLS = methods_of("runs-backward")
-# Options of backward that say: the graph is wanted once more.
+# Options of backward that keep the graph for another use.
 GRAPH_KEEPING = ("retain_graph", "create_graph")
-# By the key of a function: the paths in what it returns, "" for the result itself.
+# By the key of a function: the paths of losses in its result, "" for the result itself.
 RETURNED: Cache[str, frozenset[str]] = Cache("losses that functions hand back")
 
 

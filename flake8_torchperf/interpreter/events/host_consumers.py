@@ -32,7 +32,7 @@ OURS = (
     "warnings",
     "typing",
 )
-# Functions of torch that take something on the host alone: torch/nn/utils/rnn.py ("lengths ... must
+# Functions of torch that need an argument on the host: torch/nn/utils/rnn.py ("lengths ... must
 # be on the CPU"), torch/random.py and torch/cuda/random.py ("new_state (torch.ByteTensor)").
 TAKING_HOST = frozenset((
     PACKING, "torch.set_rng_state", "torch.random.set_rng_state",
@@ -49,8 +49,8 @@ DECODING = frozenset(("decode", "batch_decode"))
 def for_arguments(callee: Value, node: ast.Call, ctx: Context) -> Context:
     """Return the context for a call's arguments, marked if the callee needs them on the host.
 
-    numpy's functions take tensors as well, by a copy that is reported separately. A comprehension
-    among the arguments is no loop around the call.
+    numpy's functions copy a tensor themselves, which is reported separately. A comprehension among
+    the arguments is no loop around the call.
     """
     if ctx.sink is None:
         return ctx
@@ -92,7 +92,7 @@ def handed_on(name: str, env: Env, ctx: Context) -> bool:
     return any(_takes_host(evaluate(callee, env, silent)) for callee in looked_at)
 
 
-# The number of callees that are looked at for one name.
+# The most callees that are looked at for one name.
 MAX_CALLEES = 20
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 LOADER = "torch.utils.data.DataLoader"
 # A loader whose workers end with each pass over it.
 TRANSIENT = "transient"
-# Data that is a tensor already: a batch is a slice, and workers would only copy it.
+# Data sets that hold tensors: a batch is a slice of them, which workers would only copy.
 IN_MEMORY = ("torch.utils.data.TensorDataset",)
 PINNING_DEVICES = ("cuda", "xpu", "mps", "hpu", "npu")
 
@@ -38,8 +38,8 @@ PINNING_DEVICES = ("cuda", "xpu", "mps", "hpu", "npu")
 def loader(made: Instance, arguments: Arguments, ctx: Context, data_kind: str) -> Instance:
     """Return a ``DataLoader`` with the memory of its batches; report one that may starve a device.
 
-    ``data_kind`` is the torch kind of the data that it loads. Nothing is reported unless it is
-    known to be a data set: anything else may be numbers in a list.
+    ``data_kind`` is the torch kind of the data that it loads. The loader is reported only if the
+    data is known to be a data set; other data may be numbers in a list.
     """
     workers, pins = _workers(arguments), _flag(arguments, "pin_memory")
     facts: set[str] = set()
@@ -64,7 +64,7 @@ def loader_iterated(value: Value, node: ast.expr, ctx: Context) -> None:
 
 
 def _workers(arguments: Arguments) -> int | None:
-    """Return the number of workers: 0 if the call asks for none, None if it is not known."""
+    """Return the number of workers: 0 if the call sets none, None if it is not known."""
     given = arguments.get(5, "num_workers")
     if given is None:
         return None if arguments.open else 0
@@ -87,7 +87,7 @@ def _flag(arguments: Arguments, name: str) -> bool | None:
     return None
 
 
-# Loaders called with more arguments by position hide their options.
+# If a loader has more arguments by position than this, its options are not known.
 MAX_POSITIONAL = 6
 
 
@@ -128,7 +128,7 @@ def _calling_module_accelerates(name: str, ctx: Context) -> bool:
     return False
 
 
-# The number of modules that are read to see how a loader that a function returns is used.
+# The most modules that are read to find the use of a loader that a function returns.
 MOST_CALLING = 3
 FEEDING: Cache[str, bool] = Cache("functions whose loaders feed a device")
 ACCELERATED: Cache[int, bool] = Cache("modules that bring data to a device")

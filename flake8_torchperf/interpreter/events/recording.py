@@ -1,4 +1,4 @@
-"""Recording of sites: all sites that the interpreter sees are made here."""
+"""Recording of sites: the interpreter makes all its sites here."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.place import Context
 
-# Sites that end a graph if they read an array.
+# Kinds of sites that end a graph if they read an array.
 ARRAY_KINDS = (SiteKind.HOST_READ, SiteKind.NUMBER_USE, SiteKind.TRANSFER)
 # Sites at which the host waits, whatever the operand holds.
 WAITING_KINDS = (SiteKind.SYNCHRONIZE, SiteKind.TORCH_CALL, *SIZED_KINDS)
@@ -112,7 +112,7 @@ def early(
     if not tensor.arrives or tensor.arrives != ctx.budget.waits:
         return
     if operation == "numpy" and ctx.node is not None and _waits_somewhere(ctx.node):
-        return  # the array shares the memory: it is read where something looks at it
+        return  # the array shares the memory, which is read later
     emit(ctx, SiteKind.RACE, operation, node, tensor, operand_node=operand_node)
 
 

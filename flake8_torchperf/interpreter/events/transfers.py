@@ -1,4 +1,4 @@
-"""Where the memory of host tensors comes from, and what moving them to the device costs."""
+"""The origin of host tensors' memory, and the cost of copying them to a device."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.values.store import Env
 
-# A tensor made of numbers alone can as well be made on the device; data has to be copied.
+# A tensor made of numbers alone could be made on the device; data has to be copied.
 FACTORY, PYTHON, NUMPY = NAMED = MADE  # these have traits
 EMPTY = "empty"  # no elements: there is nothing to make or to copy
 CHOSEN = "chosen"  # made on the host on purpose: by a generator of the host, or `device="cpu"`
@@ -90,7 +90,7 @@ def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments)
     arrives = tensors[0].arrives if op.view else 0
     origin = common_origin(tensors)
     if op.in_place and origin not in (FACTORY, CHOSEN):
-        origin = ""  # a buffer that was filled: where else could the data have gone?
+        origin = ""  # a buffer on the host was filled, which the data needed anyway
     return replace(value, origin=origin, memory=memory, arrives=arrives)
 
 
@@ -171,7 +171,7 @@ def data_origin(data: Value, short: str) -> str:
         return EMPTY
     if isinstance(data, Sequence) and isinstance(data.element, NDArray):
         return NUMPY
-    # torch.tensor takes data; of a tensor it warns that a copy was hardly meant.
+    # torch.tensor takes data; given a tensor, it warns.
     return PYTHON if data is not UNKNOWN or short in ("tensor", "new_tensor") else ""
 
 
@@ -209,9 +209,9 @@ def to_device(
 def fetched(source: Tensor, by: Tensor, operation: str, node: ast.AST, ctx: Context) -> None:
     """Record a host tensor that an operation on ``by`` copies: ``x[0] = source``, ``x[source]``.
 
-    The residence of ``by`` is often unknown. A tensor made of numbers lies on the host because the
-    code names no device. Any other host tensor lies there for a reason, which may apply to ``by``
-    as well.
+    The residence of ``by`` is often unknown. A tensor made of numbers lies on the host only because
+    the code names no device. Any other host tensor lies there for a reason, which may apply to
+    ``by`` as well.
     """
     on_host = source.device == "host" or source.origin == SOMETIMES
     if not on_host or by.device == "host" or source.origin == EMPTY:
@@ -364,7 +364,7 @@ def written_by(node: ast.Call, value: Value, callee: Value | None, env: Env, ctx
                 written(argument, env)
 
 
-# --- copies to the host that nobody waited for
+# --- copies to the host that the program has not waited for
 
 
 def queued(tensor: Tensor, ctx: Context) -> Tensor:
@@ -396,6 +396,6 @@ def used_by(
     if late is None or op.view or op.like:
         return
     if op.in_place and tensors[0].device != "host":
-        return  # the device fetches it, behind the copy that brings it
+        return  # the device reads it after the copy, in the same queue
     node = next((a.node for a in arguments.all() if tensor_of(a.value) is late), owner)
     early(ctx, name, arguments.node, late, node)

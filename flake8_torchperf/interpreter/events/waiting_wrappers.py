@@ -1,7 +1,7 @@
 """Calls of helpers that only wait: the wait is recorded at the call.
 
-``def item(x): return x.item()``, ``def sync(): torch.cuda.synchronize()``. The helper itself is
-reported where it is defined; a site here shows the callers that run it in each step.
+Examples are ``def item(x): return x.item()`` and ``def sync(): torch.cuda.synchronize()``. The
+helper itself is reported at its definition; a site here shows a caller that runs it in each step.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ WRAPPED_READS = {
     "item": SiteKind.HOST_READ, "tolist": SiteKind.TRANSFER, "float": SiteKind.HOST_READ,
     "int": SiteKind.HOST_READ, "bool": SiteKind.HOST_READ, "numpy": SiteKind.TRANSFER,
 }  # fmt: skip
-# Methods that a wrapper may call before it reads: none of them waits by itself, or alone.
+# Methods that a wrapper may call before its read, without a further wait.
 BEFORE = frozenset(("detach", "cpu", "float", "mean", "sum", "squeeze", "flatten", "clone"))
 SYNCHRONISING = frozenset(
     f"torch.{device}.synchronize" for device in ("cuda", "xpu", "mps", "accelerator")
@@ -50,7 +50,7 @@ def note_helper(function: Function, arguments: Arguments, ctx: Context) -> None:
     info = function.info
     if ctx.sink is None or len(info.node.body) > MAX_STATEMENTS:
         return
-    # In compiled code the helper is compiled as well; in one file both would stand side by side.
+    # In compiled code the helper is compiled too; in the same file both would be reported.
     if ctx.compiled or info.module is ctx.module:
         return
     wrapped = WRAPPED.kept(ctx.analysis, info.key, lambda: _wrapped(info))
@@ -77,12 +77,12 @@ def note_helper(function: Function, arguments: Arguments, ctx: Context) -> None:
         )
 
 
-# A docstring, a test of the type with its return, and another return.
+# The most statements of a helper: a docstring, a type test with its return, and another return.
 MAX_STATEMENTS = 3
 
 
 def _wrapped(info: FunctionInfo) -> Wrapped | None:
-    """Return the wait that is all of a helper's body, beside a docstring and a test of the type."""
+    """Return the wait of a helper that only waits, perhaps after a test; None for other code."""
     body = info.node.body
     if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]

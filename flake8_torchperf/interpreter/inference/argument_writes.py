@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def may_fill(callee: Value, position: int, analysis: Analysis) -> bool:
     """True if a call may write into the tensor that it is given at a position.
 
-    The body of a function of the project is searched: it writes nothing into a parameter if it does
-    nothing in place and passes the parameter only to torch's functions.
+    The body of a function of the project is searched. The function writes nothing into a parameter
+    if it does nothing in place and passes the parameter only to torch's functions.
     """
     if not isinstance(callee, Function):
         return True

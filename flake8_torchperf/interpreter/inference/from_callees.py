@@ -1,7 +1,7 @@
 """The type of a parameter by the functions of the project that it is passed to.
 
-A called function shows what it takes by its annotations and its own body, not by the functions
-that it calls in turn. So the result does not depend on the order in which functions are analysed.
+Only the annotations and the body of a callee count, not the functions that it calls in turn. So the
+result does not depend on the order in which functions are analysed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.inference.usage import Use
     from flake8_torchperf.project.module_index import FunctionInfo
 
-# More calls than this tell no more.
+# The most calls that are looked at.
 MAX_CALLS = 8
 
 

@@ -1,4 +1,4 @@
-"""The type of a function's result by what its callers do with it.
+"""The type of a function's result by the use that its callers make of it.
 
 ``loss, logs = step(batch)`` above ``loss.backward()`` shows that the ``loss`` that ``step``
 returns is a tensor. Callers are interpreted first.
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.store import Env
 
-# By the function: why what it returns is a tensor, by its place among several results (-1: alone).
+# By function and place among several results (-1: the only one): why the result is a tensor.
 RETURNED: Cache[str, dict[int, str]] = Cache("results as callers use them")
 
 
@@ -59,7 +59,7 @@ def take_results(info: FunctionInfo, analysis: Analysis) -> None:
 
 
 def _returned(node: ast.Return, place: int) -> str:
-    """Return the name that is returned at a place, "" if no name is."""
+    """Return the name that is returned at a place; "" if another expression is returned."""
     value = node.value
     if place >= 0:
         several = isinstance(value, ast.Tuple) and place < len(value.elts)

@@ -1,4 +1,4 @@
-"""The values of a function's parameters before any call is seen."""
+"""The values of a function's parameters by the function itself, without its calls."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
 
 
 def literal_default(name: str, function: FunctionNode) -> ast.Constant | None:
-    """Return the literal that a parameter is by default; None if its default is no literal."""
+    """Return the literal default of a parameter; None if the default is no literal."""
     for parameter, default in parameters_of(function.args):
         if parameter.arg == name and isinstance(default, ast.Constant):
             return default
@@ -109,9 +109,9 @@ def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
 
 
 class _Docstring:
-    """The docstring of a function, and of the class that it makes; cleaned up when it is read.
+    """The docstring of a function and, for a constructor, of its class; parsed on first use.
 
-    Most functions have one, and most of those say nothing that their annotations do not.
+    Most docstrings add nothing to the annotations.
     """
 
     def __init__(self, info: FunctionInfo) -> None:
@@ -143,7 +143,7 @@ def _by_callees(
 
 
 def step_counters(value: Value) -> Value:
-    """An optimizer's step counters stay on the host.
+    """Return an optimizer's step counters, which stay on the host.
 
     torch/optim/adam.py, "special device hosting for step": only ``capturable`` and ``fused`` put
     them on the device, and those implementations do not read them.
@@ -158,9 +158,9 @@ def _of_optimizer(info: FunctionInfo, analysis: Analysis) -> bool:
 
 
 def _closure(parameter: ast.arg, *, optional: bool) -> Value:
-    """The ``closure`` of an optimizer "reevaluates the model and returns the loss".
+    """Return the ``closure`` of an optimizer, which "reevaluates the model and returns the loss".
 
-    torch/optim/optimizer.py, Optimizer.step; the annotation there says float, the examples of
+    torch/optim/optimizer.py, Optimizer.step. The annotation there says float; the examples of
     docs/source/optim.md return the tensor on which ``backward`` was called.
     """
     reason = Reason("an optimizer's `closure` returns the loss", parameter, None, Strength.INFERRED)
@@ -217,7 +217,7 @@ def _container_of_unknown(value: Value) -> bool:
 
 
 def _is_unpacked(annotation: ast.expr | None) -> bool:
-    """``**kwargs: Unpack[Options]``: the typed dict is all keywords, not one of them."""
+    """True for ``**kwargs: Unpack[Options]``, whose typed dict stands for all keywords."""
     match annotation:
         case ast.Subscript(value=ast.Name(id="Unpack") | ast.Attribute(attr="Unpack")):
             return True

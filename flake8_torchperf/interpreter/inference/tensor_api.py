@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 _TELLING = methods_of("tells-a-tensor")
 _BARE = methods_of("tells-a-tensor-if-bare")
-# Where neither arrays nor data frames are spoken of, they tell.
+# Methods that show a tensor only in code that mentions neither arrays nor data frames.
 _OF_ARRAYS = methods_of("of-arrays-too")
 _OF_ARRAYS_BARE = methods_of("of-arrays-too-if-bare")
-# What gives arrays and tensors to Python: called without arguments, and in a module that imports a
-# library of arrays only in functions that speak of torch and not of that library.
+# Methods that read an array or a tensor. They show a tensor if they are called without arguments;
+# in a module that imports an array library, only in functions that mention torch and not that one.
 _READS = methods_of("reads")
 _ALONG = methods_of("works-along-an-axis")
 ARRAYS = {
@@ -30,25 +30,25 @@ ARRAYS = {
     "rasterio", "cv2", "skimage", "geopandas", "nibabel", "SimpleITK", "h5py", "zarr", "netCDF4",
     "librosa", "soundfile", "tifffile", "imageio", "astropy", "rdkit", "ase", "networkx",
 }  # fmt: skip
-# What only data frames and their columns have, and the name that most people give one.
+# Names that only data frames and their columns have, and the usual name of a data frame.
 OF_FRAMES = frozenset((
     "df", "iterrows", "itertuples", "iter_rows", "to_numpy", "isna", "notna", "dropna", "fillna",
     "iloc", "groupby", "group_by", "value_counts", "to_pandas", "reset_index", "sort_values",
 ))  # fmt: skip
 _CASTS = casts_to("float") | {"cpu", "cuda"}
 MODULE_METHODS = methods_of("of-modules-too")
-# Methods whose call with an integer only tensors answer (an array's `size` is no method).
+# Methods that only tensors have with an integer argument (an array's `size` is no method).
 SIZE_METHODS = {"size", "stride"}
-# Methods that take sizes as separate numbers, and from how many of them on they tell: a
-# distribution's `expand` takes one shape, numpy's `repeat` and `view` two other things.
+# Methods that take sizes as separate numbers, and the least count of sizes that shows a tensor: a
+# distribution's `expand` takes one shape, numpy's `repeat` and `view` two other arguments.
 BY_SIZES = {"expand": 2, "repeat": 3, "view": 3}
-# Methods of reductions, whose axis torch alone calls by these names and gives as a number.
+# The keywords of reductions that only torch uses for the axis, with a number.
 DIMS = ("dim", "keepdim", "dims")
 
 
 # Attributes that arrays have too.
 SHAPE_ATTRIBUTES = {"shape", "ndim"}
-# Without one of these words, or a call of torch's, nothing in a function tells.
+# A function without one of these words or a call of torch does not show any name's type.
 TELLING_WORDS = frozenset((
     *_TELLING, *_BARE, *_OF_ARRAYS, *_READS, *_ALONG, *_CASTS, *SIZE_METHODS, *BY_SIZES, *DIMS,
     *SHAPE_ATTRIBUTES, "memory_format", "device",
@@ -56,7 +56,7 @@ TELLING_WORDS = frozenset((
 
 
 def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
-    """True if anything in a function may show a name's type. Over-approximate, and cheap."""
+    """True if anything in a function may show a name's type; a fast test that errs on True."""
     words = nodes.words()
     return not (TELLING_WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
         isinstance(index.slice, (ast.UnaryOp, ast.Tuple)) for index in nodes.of(ast.Subscript)
@@ -81,7 +81,7 @@ def of_no_tensor(call: ast.Call, table: TorchTable) -> bool:
 
 
 def of_a_size(func: ast.Attribute) -> bool:
-    """``new_shape.numel()``: a ``torch.Size`` has it too (torch/_C/__init__.pyi, class Size)."""
+    """True for ``shape.numel()``, a method of ``torch.Size`` too (torch/_C/__init__.pyi, Size)."""
     owner = func.value
     name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
     return func.attr == "numel" and any(word in name.lower() for word in ("shape", "size"))
@@ -119,7 +119,7 @@ def told_by_call(
 
 
 def _as_others_ask(node: ast.expr) -> bool:
-    """``x.max(axis=0)``, ``x.mean(dim="time")``, ``x["a", 0]``: words of other libraries."""
+    """True for forms of other libraries, as ``x.max(axis=0)`` or ``x.mean(dim="time")``."""
     match node:
         case ast.Call(keywords=keywords):
             return any(
@@ -131,7 +131,7 @@ def _as_others_ask(node: ast.expr) -> bool:
 
 
 def _speaks_of_torch(module: ModuleMap, function: FunctionNode | None) -> bool:
-    """True if a function names torch, or its module has no arrays that answer as tensors do."""
+    """True if a function names torch, or its module has no arrays with methods like a tensor's."""
     if not knows_arrays(module):
         return True
     return function is not None and not _of_torch(module).isdisjoint(module.nodes(function).words())
@@ -150,7 +150,7 @@ def _axis_alone(call: ast.Call) -> bool:
 
 
 def _takes_sizes(call: ast.Call, several: int) -> bool:
-    """``x.expand(n, m)``, ``x.view(-1)``, ``x.expand(y.shape[0])``."""
+    """True for ``x.expand(n, m)``, ``x.view(-1)`` and ``x.expand(y.shape[0])``."""
     return not call.keywords and (len(call.args) >= several or any(map(_is_size, call.args)))
 
 
@@ -206,7 +206,7 @@ def brought(node: ast.expr) -> ast.expr | None:
 
 
 def sliced(node: ast.expr) -> bool:
-    """``x[:, -1]``: an index that no container takes, but an array does."""
+    """True for ``x[:, -1]``, whose index an array takes but no container."""
     return isinstance(node, ast.Tuple) and any(isinstance(part, ast.Slice) for part in node.elts)
 
 
@@ -216,7 +216,7 @@ def told_by_attribute(name: str, module: ModuleMap) -> bool:
 
 
 def told_by_cast(func: ast.Attribute, table: TorchTable) -> tuple[ast.expr, str] | None:
-    """``x.float().mean()``: a module's ``.float()`` is a module, which has no ``.mean``."""
+    """Return the ``x`` of ``x.float().mean()`` and why it is a tensor: no module has ``.mean``."""
     match func.value:
         case ast.Call(func=ast.Attribute(value=base, attr=cast), args=[], keywords=[]) if (
             cast in _CASTS and func.attr not in MODULE_METHODS and _has(table, func.attr)
@@ -255,7 +255,7 @@ def settled(statement: ast.stmt) -> str:
     return ""
 
 
-# Classes of which a tensor may be one, and those that hold tensors.
+# Classes that a tensor may be an instance of, and classes that hold tensors.
 HOLDING = frozenset((
     "Tensor", "Parameter", "object", "list", "tuple", "dict", "set", "Sequence", "Iterable",
     "Iterator", "Mapping", "Collection", "MutableMapping", "MutableSequence", "Generator",
@@ -264,7 +264,7 @@ HOLDING = frozenset((
 
 @lru_cache(maxsize=64)
 def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> bool:
-    """True if a module imports a library with arrays that answer as tensors do, or not torch.
+    """True if a module imports a library with arrays like tensors, or does not import torch.
 
     If torch is imported and ``function`` is given, that function or its class has to name such a
     library, or to work on a data frame.
@@ -314,7 +314,7 @@ def _names_one(annotation: ast.expr, names: frozenset[str]) -> bool:
     return False
 
 
-# Calls that ask for a type: what stands in the branches they decide says nothing of the others.
+# Calls that test a type: the code in a branch that they guard is no evidence for other branches.
 TYPE_TESTS = {
     "isinstance", "issubclass", "hasattr", "type", "callable", "is_tensor", "is_tensor_like",
 }  # fmt: skip
@@ -336,7 +336,7 @@ def asked_for_type(nodes: list[ast.AST]) -> set[str]:
     }
     for test in tests:
         if id(test) in named:
-            continue  # `type(x).__name__` asks nothing
+            continue  # `type(x).__name__` tests nothing
         first = test.args[0]
         while isinstance(first, (ast.Attribute, ast.Subscript)):
             first = first.value

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ast
 
 
-# Sizes have this one too; they are unpacked often, tensors seldom.
+# Sizes have this method too; they are unpacked often, tensors seldom.
 OF_SIZES = "`.numel` is asked for"
 
 
@@ -27,10 +27,11 @@ OF_SIZES = "`.numel` is asked for"
 class Use:
     """The use of one value: of a parameter, of an assigned value, or of an element of either.
 
-    ``mixed`` says that its elements have nothing in common, as those of ``*args``. ``entry`` is the
-    use of a dict's values, where the code goes through all of them. ``given`` holds the functions
-    it is passed to, with the position or the keyword. ``starred`` says that it is unpacked, as
-    ``*x``. ``moved`` says that it is brought to a device; ``part`` is a use that no module has.
+    ``mixed`` is True if the elements may differ in type, as those of ``*args`` do. ``entry`` is the
+    use of a dict's values if the code iterates over all of them. ``given`` holds the functions that
+    the value is passed to, with the position or the keyword. ``starred`` is True if it is unpacked,
+    as in ``*x``. ``moved`` is True if it is moved to a device; ``part`` describes a use that no
+    module has.
     """
 
     told: str = ""
@@ -65,7 +66,7 @@ def value_of(use: Use, name: str, node: ast.AST | None) -> Value:
     if entry is not UNKNOWN and not use.told:
         return Mapping_(UNKNOWN, entry)
     if use.foreign:
-        return UNKNOWN  # it answers as a tensor does, and is asked for what no tensor has
+        return UNKNOWN  # the code uses an attribute that no tensor has
     inner = UNKNOWN if use.element is None else value_of(use.element, f"element of {name}", node)
     told = "" if use.starred and use.told == OF_SIZES else use.told
     if not told and use.moved and use.part:

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import Op, TorchTable
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
 
-# Together, or on something whose elements are tensors, these tell as well.
+# Attributes that show a tensor if several are used, or if the elements are tensors.
 HINTING = {"device", "dtype", "data", "shape", "ndim"}
 SHARED_OWNERS = {"self", "cls"}
 # Methods that dicts, lists and strings have as well.
@@ -95,7 +95,7 @@ class Evidence:
         return use.method if use is not None and own else ""
 
 
-# Of a function in which nothing tells.
+# The evidence in a function that shows no name's type.
 NOTHING = Evidence({}, {})
 
 
@@ -103,7 +103,7 @@ def used_as(
     node: FunctionNode, module: ModuleMap, table: TorchTable, *, compiled: bool = False
 ) -> Evidence:
     """Collect the evidence in a function's body."""
-    # Of a `forward` and of what is compiled any method counts that its parameters are asked for.
+    # In a `forward` and in compiled code, any tensor method called on a parameter counts.
     every = compiled or node.name == "forward"
     if not every and not may_tell(module.nodes(node), module):
         return NOTHING
@@ -160,7 +160,7 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
 
 
 def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowledge) -> None:
-    """Return the blocks inside a statement; after it a name may have the value of any of them."""
+    """Walk the blocks inside a statement; after it, a name may have the value of any of them."""
     if isinstance(statement, PLAIN_STATEMENTS):
         return
     blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
@@ -181,11 +181,11 @@ def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowl
         aliases[name] = tuple(found)[:MAX_ALIASES]
 
 
-# Statements without blocks, which most are.
+# Statements without blocks; most statements are of these kinds.
 PLAIN_STATEMENTS = (
     ast.Expr, ast.Assign, ast.Return, ast.AugAssign, ast.AnnAssign, ast.Raise, ast.Assert,
 )  # fmt: skip
-# A name with more assignments than this that may have been last tells of the first ones only.
+# If more assignments of a name than this may have been the last, only the first ones count.
 MAX_ALIASES = 8
 
 
@@ -200,7 +200,7 @@ def _catches_types(handler: ast.ExceptHandler) -> bool:
     return any(k is None or (isinstance(k, ast.Name) and k.id in ERRORS_OF_TYPE) for k in kinds)
 
 
-# Expressions that give the answer to such a question itself.
+# Expressions that are type tests themselves or contain them.
 ANSWERS = (ast.Call, ast.BoolOp, ast.UnaryOp)
 
 
@@ -232,7 +232,7 @@ def _expressions(statement: ast.stmt) -> list[ast.AST]:
     return found
 
 
-# The expressions that anything is asked of.
+# The kinds of expressions that may show a type.
 EVIDENCE_NODES = frozenset((ast.Call, ast.Attribute, ast.Subscript, ast.Starred, ast.comprehension))
 
 
@@ -262,7 +262,7 @@ def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: K
                 if moved is not None:
                     found[0].moved = True
                     before = _use_of(moved, aliases)
-                    found += before if len(before) == 1 else ()  # what it is now, it was before
+                    found += before if len(before) == 1 else ()  # the move does not change the type
             aliases[name] = found
         case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), (ast.Tuple(elts=values))):
             if len(parts) == len(values):
@@ -272,7 +272,7 @@ def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: K
             _unpack(parts, aliases, known)
         case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), _):
             if value is not None and any(isinstance(p, (ast.Tuple, ast.List)) for p in parts):
-                # `logits, (h, c) = out`: what is nested so is no tensor.
+                # `logits, (h, c) = out`: a value with nested parts is no tensor.
                 for use in _use_of(value, aliases):
                     use.foreign = True
             _unpack(parts, aliases, known)
@@ -422,10 +422,10 @@ def _tell(uses: Uses, told: str, *, mask: bool = False) -> None:
 
 
 def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) -> None:
-    """``torch.isinf(x)``: where every overload takes a tensor, ``x`` is one."""
+    """Note that ``x`` of ``torch.isinf(x)`` is a tensor if every overload takes a tensor there."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
     if not any(isinstance(one, (ast.Name, ast.Subscript)) for one in given):
-        return  # nothing that has a use
+        return  # no use is recorded for these arguments
     name = known.module.qualify(func)
     if not name.startswith("torch."):
         if isinstance(func, ast.Name) or _is_own(func):
@@ -450,12 +450,12 @@ def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) 
             _given(uses, types, name)
 
 
-# Kinds of parameters that take a tensor or a number, which no part of anything is.
+# Kinds of parameters that take a tensor or a number; a part as ``x[:, None]`` is never a number.
 NUMBER_LETTERS = {"T", "n", "i", "f", "b"}
 
 
 def _takes_a_part(node: ast.expr) -> TypeGuard[ast.Subscript]:
-    """``x[:, None]``: no container takes a slice among several indices."""
+    """True for ``x[:, None]``: no container takes a slice among several indices."""
     return isinstance(node, ast.Subscript) and sliced(node.slice)
 
 
@@ -481,7 +481,7 @@ def _handed_on(func: ast.expr, call: ast.Call, aliases: Aliases) -> None:
                 use.given.append((func, place))
 
 
-# Parameters that torch's functions do not let be None.
+# Parameters of torch's functions that may not be None.
 REQUIRED = {"input", "other", "target", "tensor", "tensors", "mat2", "condition", "src", "index"}
 
 

@@ -1,4 +1,4 @@
-"""Python's own functions, math, numpy, logging and the other libraries met beside torch."""
+"""Python's own functions, math, numpy, logging and other libraries that are used with torch."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def call_builtin(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
 
 
 def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``float(t)``: one read. A number already read keeps its origin through the conversion."""
+    """Record the read of ``float(t)``; the conversion of a number keeps the number's origin."""
     if not arguments.positional:
         return Scalar(CONVERSIONS[name])
     argument = arguments.positional[0]
@@ -99,7 +99,7 @@ def _never_met(value: Value) -> bool:
 
 
 def _meant(value: Value, name: str) -> Value:
-    """``float(x)`` of a ``float | Tensor`` is written for the tensors: the numbers need none."""
+    """Return the tensor of a ``float | Tensor`` given to ``float(x)``; numbers don't need it."""
     if not isinstance(value, Union):
         return value
     others = [o for o in value.options if not isinstance(o, (Tensor, NoneValue))]
@@ -140,12 +140,12 @@ def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
         iterated = [a for a in sources if tensor_of(a.value) is not None]
         traits: tuple[str, ...] = ()
         if name == "zip" and not all(_sets_no_pace(a.value) for a in sources):
-            # A list among them sets the number of rounds: only of what is added up it is known
-            # that all of it has one shape.
+            # A list among the arguments sets the number of rounds. Only rounds that are added up
+            # are known to have the same shape.
             added = ctx.node is not None and id(arguments.node) in added_up(ctx.node)
             iterated = iterated if added else []
             traits = (BESIDE_LIST,)
-        for argument in iterated[:1]:  # one loop, one finding, however many it runs over
+        for argument in iterated[:1]:  # report one loop once, whatever the number of tensors
             put_away = ctx.node is not None and id(arguments.node) in listed_calls(ctx.node)
             place = ctx.demote(Cause.AT_ONCE) if name == "zip" and put_away else ctx
             unpack_reads(argument.value, name, argument.node, place, traits)
@@ -167,7 +167,7 @@ def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
 
 
 def _sets_no_pace(value: Value) -> bool:
-    """A tensor, a range or a count: what a zip over tensors could be done on the device with."""
+    """True for a tensor or a range, with which a zip over tensors could run on the device."""
     if tensor_of(value) is not None:
         return True
     return isinstance(value, Sequence) and value.kind == "range"
@@ -191,7 +191,7 @@ def _filtered(arguments: Arguments, elements: list[Value], env: Env, ctx: Contex
             inside, SiteKind.BRANCH, "filter", arguments.node, verdict, operand_node=arguments.node
         )
     if element is UNKNOWN and containers.grad_filter(function):
-        # `filter(lambda p: p.grad is not None, ...)`: only tensors have a `.grad` to ask for.
+        # `filter(lambda p: p.grad is not None, ...)`: only tensors have a `.grad`.
         reason = Reason("its `.grad` is asked for", arguments.node, None, Strength.INFERRED)
         element = Tensor(reason, "float", role="parameter")
     elif isinstance(element, Tensor) and containers.grad_filter(function):
@@ -331,7 +331,7 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
     return LIBRARY_RESULTS.get(name, UNKNOWN)
 
 
-# What makes a table.
+# Functions that make a data frame.
 TABLES = frozenset(("DataFrame", "Series", "concat", "read_csv", "read_parquet", "merge"))
 OPERATORS: dict[str, ast.operator] = {
     "add": ast.Add(), "iadd": ast.Add(), "sub": ast.Sub(), "mul": ast.Mult(), "truediv": ast.Div(),
@@ -340,7 +340,7 @@ OPERATORS: dict[str, ast.operator] = {
 
 
 def _reduced(arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """``reduce(f, values)``: what ``f`` makes of two of them, or of that and a third."""
+    """Return the result of ``reduce(f, values)``, by calls of ``f`` on two values."""
     element = element_of(arguments.value(1, "iterable"))
     start = arguments.value(2, "initial") if arguments.get(2, "initial") else element
     inside = containers.inside_loop(arguments, ctx)
@@ -355,13 +355,13 @@ LIBRARY_RESULTS: dict[str, Value] = {
     "random.random": FLOAT, "random.uniform": FLOAT, "random.randint": INT,
     "random.randrange": INT, "os.environ.get": STR, "os.getenv": STR, "os.path.join": STR,
     "os.cpu_count": INT, "contextlib.nullcontext": Opaque("context manager"),
-    # Objects with methods whose names else speak of tensors: `detach`, `sqrt`.
+    # Objects with methods that otherwise show a tensor: `detach`, `sqrt`.
     "socket.socket": Opaque("socket"), "socket.create_connection": Opaque("socket"),
     "weakref.finalize": Opaque("finalizer"), "io.TextIOWrapper": Opaque("stream"),
     "io.BufferedReader": Opaque("stream"), "io.BufferedWriter": Opaque("stream"),
     "contextvars.ContextVar": External("contextvars.ContextVar"),
     "decimal.Decimal": NUMBER, "fractions.Fraction": NUMBER,
-    # What reads files, or makes tensors of pictures, does so on the host.
+    # Functions that read files or make tensors of pictures return host tensors.
     "torchaudio.load": Sequence("tuple", LOADED, (LOADED_TENSOR, INT)),
     "torchvision.io.read_image": LOADED_TENSOR,
     **dict.fromkeys(
@@ -370,12 +370,12 @@ LIBRARY_RESULTS: dict[str, Value] = {
 }  # fmt: skip
 
 
-# The trait of a logarithm to a base, which torch's own does not take.
+# The trait of a logarithm to a base; torch's own logarithm takes no base.
 BASE = "base"
 
 
 def _math(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
-    """The math module works on Python floats: it calls a tensor's ``__float__``."""
+    """Record the reads of a math function, which calls a tensor's ``__float__``."""
     origin: Tensor | None = None
     traits = (BASE,) if rest == "log" and len(arguments.positional) > 1 else ()
     for argument in arguments.positional:
@@ -402,9 +402,10 @@ SHAPE_ONLY: dict[str, Value] = {"shape": SHAPE, "ndim": INT, "size": INT}
 
 
 def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
-    """Every function of numpy reads its arguments by ``__array__``, which takes the host's only.
+    """Record the reads of a numpy function, which calls ``__array__`` of its arguments.
 
-    But these ask their argument for its shape (numpy/_core/fromnumeric.py).
+    ``__array__`` fails for tensors on a device. The functions in `SHAPE_ONLY` only read the shape
+    of their argument (numpy/_core/fromnumeric.py).
     """
     if rest in SHAPE_ONLY:
         return SHAPE_ONLY[rest]
@@ -449,6 +450,6 @@ def _is_self(node: ast.expr, ctx: Context) -> bool:
 
 
 def _cast(arguments: Arguments, ctx: Context) -> Value:
-    """``typing.cast(T, x)``."""
+    """Return the value of ``typing.cast(T, x)``."""
     reason = Reason("`typing.cast`", arguments.node)
     return annotated(arguments.positional[0].node, ctx.module, ctx.analysis, reason)

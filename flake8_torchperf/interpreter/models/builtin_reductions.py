@@ -34,7 +34,7 @@ REDUCTIONS = frozenset(("max", "min", "sum", "any", "all", "sorted"))
 
 
 def reduction(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """``max(a, b)`` tests the result of ``<`` for truth; ``sum`` alone stays on the device."""
+    """Return a reduction's result; only ``sum`` stays on the device, the others test ``a < b``."""
     values = [a.value for a in arguments.positional]
     if len(values) == 1:
         return _reduce_one(name, values[0], arguments, env, ctx)
@@ -88,7 +88,7 @@ def _reduce_one(name: str, value: Value, arguments: Arguments, env: Env, ctx: Co
     held = over or tensor_of(element)
     key = _key(arguments)
     if key is not None:
-        # What is compared is what the key function returns.
+        # The results of the key function are compared.
         held = tensor_of(apply(key.value, containers.single(arguments, element), env, ctx))
     if name == "sum" and over is None:
         return containers.summed(value, NUMBER)
@@ -120,7 +120,7 @@ def _reduce_one(name: str, value: Value, arguments: Arguments, env: Env, ctx: Co
 def ordered(
     owner: Sequence, node: ast.expr | None, arguments: Arguments, env: Env, ctx: Context
 ) -> None:
-    """``values.sort()`` compares as ``sorted(values)`` does."""
+    """Record the comparisons of ``values.sort()``, which are those of ``sorted(values)``."""
     if node is not None:
         given = replace(arguments, positional=(Argument(node, owner),))
         _reduce_one("sorted", owner, given, env, ctx)

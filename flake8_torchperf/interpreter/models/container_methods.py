@@ -44,7 +44,7 @@ def call_method(
     env: Env,
     ctx: Context,
 ) -> Value:
-    """``owner.name(arguments)``; ``node`` is the owner's expression."""
+    """Return the value of ``owner.name(arguments)``; ``node`` is the owner's expression."""
     match owner:
         case Sequence():
             return _sequence(owner, node, name, arguments, env, ctx)
@@ -212,14 +212,14 @@ def _string(name: str, arguments: Arguments, ctx: Context) -> Value:
     return Scalar("bytes") if name == "encode" else STR
 
 
-# What makes Python values of an array.
+# Methods that make Python values of an array.
 ARRAY_READS = {"item": SiteKind.HOST_READ, "tolist": SiteKind.TRANSFER}
 
 
 def ndarray_method(
     owner: NDArray, node: ast.expr | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
-    """Return a method of a numpy array: another array or a number, on the host in any case."""
+    """Return the result of a method of a numpy array: an array or a number, always on the host."""
     kind = ARRAY_READS.get(name)
     if kind is None:
         looked_at(owner, name, arguments.node, ctx)

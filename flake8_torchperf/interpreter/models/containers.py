@@ -1,4 +1,4 @@
-"""Sequences and dicts as values: sums, library functions over them, calls with made arguments."""
+"""Sequences and dicts as values: sums, library functions, calls with synthetic arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def summed(value: Value, start: Value) -> Value:
-    """``sum(values)``: adding tensors stays on the device."""
+    """Return the value of ``sum(values)``: adding tensors stays on the device."""
     element = element_of(value)
     tensor = tensor_of(element)
     if tensor is not None:
@@ -74,7 +74,7 @@ def inside_loop(arguments: Arguments, ctx: Context) -> Context:
 
 
 def grad_filter(function: Value) -> bool:
-    """``lambda p: p.grad is not None`` and ``lambda p: p.requires_grad``."""
+    """True for ``lambda p: p.grad is not None`` and ``lambda p: p.requires_grad``."""
     if not isinstance(function, Closure) or not isinstance(function.node, ast.Lambda):
         return False
     body = function.node.body

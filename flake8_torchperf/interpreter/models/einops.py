@@ -55,7 +55,7 @@ def call_einops(name: str, arguments: Arguments) -> Value:
 
 
 def _shaped(tensor: Tensor, name: str, arguments: Arguments, pattern: str) -> Tensor:
-    """Return the tensor in the shape that the right side of a pattern spells."""
+    """Return the tensor with the shape that the right side of a pattern gives."""
     because = tensor.reason
     reason = Reason(f"`einops.{name}` returns it", arguments.node, because, because.strength)
     chain = (*tensor.chain, name)[-CHAIN_LENGTH:]
@@ -65,7 +65,7 @@ def _shaped(tensor: Tensor, name: str, arguments: Arguments, pattern: str) -> Te
 
 
 def _reduced(tensor: Tensor, arguments: Arguments) -> Tensor:
-    """``reduce(x, "b n -> b", "any")`` is boolean, a sum of booleans a number."""
+    """Return the result of ``reduce(x, "b n -> b", "any")``; a sum of booleans is an integer."""
     how = _written(arguments.value(2, "reduction"))
     if how in ("any", "all"):
         return replace(tensor, dtype="bool")

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 _READS = kinds_of("reads-a-number")
 _COPIES = methods_of("copies-to-host")
 _CASTS = kinds_of("casts")
-# Methods after which it is still the same parameter or gradient that is worked on.
+# Methods whose result still stands for the same parameter or gradient.
 KEEP_ROLE = {"detach", "float", "view", "data", "to", "flatten", "double", "half"}
 
 
@@ -67,7 +67,7 @@ def call_method(
     arguments: Arguments,
     ctx: Context,
 ) -> Value:
-    """``tensor.name(arguments)``; ``owner`` is the tensor's expression."""
+    """Return the value of ``tensor.name(arguments)``; ``owner`` is the tensor's expression."""
     if name in _READS:
         return _read(tensor, owner, name, arguments, ctx)
     if name in _COPIES:
@@ -143,12 +143,12 @@ def _copy(
 
 
 def _must_be_host(tensor: Tensor, arguments: Arguments) -> bool:
-    """``x.numpy()`` fails where ``x`` is on a device, other than ``x.numpy(force=True)``."""
+    """True for ``x.numpy()``, which fails on a device tensor, unless it has ``force=True``."""
     return tensor.device != "device" and not (arguments.positional or arguments.keywords)
 
 
 def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Context) -> Value:
-    """``.to(device)``, ``.to(dtype)``, ``.to(other)`` and their combinations."""
+    """Return the result of ``.to(device)``, ``.to(dtype)``, ``.to(other)`` or a combination."""
     result = tensor
     named = arguments.keywords.get("device")
     for position, argument in enumerate(arguments.all()):
@@ -167,7 +167,8 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
                 if device is not None and (position == 0 or "device" in arguments.keywords):
                     result = replace(result, device=device)
                 elif value is UNKNOWN and (position == 0 or argument is named):
-                    # A device or a dtype: neither is known any longer, unless its name tells.
+                    # The argument is a device or a dtype. If its name shows neither, both the
+                    # device and the dtype become unknown.
                     moved = argument is named or called_a_device(argument.node)
                     dtype = result.dtype if moved else "unknown"
                     result = replace(result, device=_moved(tensor), dtype=dtype)
@@ -184,7 +185,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
 
 
 def _says_nothing_of_host(argument: Argument) -> bool:
-    """True for a tensor or its device, if it may be on the host only because no other was named."""
+    """True for a tensor or a device that is the host only because the code names no other."""
     value = argument.value
     return isinstance(value, Tensor) or (isinstance(value, Device) and not value.stated)
 
@@ -218,7 +219,7 @@ def _moved(tensor: Tensor) -> str:
 
 
 def _type_as(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Context) -> Value:
-    """``x.type_as(y)``: the dtype of ``y``, and its device."""
+    """Return ``x.type_as(y)``, with the dtype and the device of ``y``."""
     other = tensor_of(arguments.value(0, "other"))
     if other is None:
         return replace(tensor, device=_moved(tensor), dtype="unknown", origin="", memory="")
@@ -229,7 +230,7 @@ def _type_as(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: 
 
 
 def _new_tensor(tensor: Tensor, arguments: Arguments, ctx: Context) -> Value:
-    """``x.new_tensor(data)``: data of the host, put where ``x`` is."""
+    """Return ``x.new_tensor(data)``: host data, copied to the place of ``x``."""
     data = arguments.value(0, "data")
     device = device_argument(arguments) or tensor.device
     reason = Reason("`new_tensor` returns it", arguments.node)
@@ -243,7 +244,7 @@ def _new_tensor(tensor: Tensor, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _type(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Context) -> Value:
-    """``.type()`` names the type; ``.type(torch.LongTensor)`` converts, and copies to the host."""
+    """Return ``.type()``, which is text, or ``.type(torch.LongTensor)``, which is a host copy."""
     if not arguments.positional and not arguments.keywords:
         return Scalar("str")
     wanted = arguments.value(0, "dtype")
@@ -283,16 +284,16 @@ def _compare(
     return BOOL
 
 
-# Methods that write what they are given, wherever it lies, with the argument that they write.
+# Methods that write an argument into a tensor, whatever its residence, with that argument.
 WRITTEN_ARGUMENT = {"copy_": (0, "src"), "index_put_": (1, "values"), "index_put": (1, "values")}
 
 
 def _copied_into(
     tensor: Tensor, owner: ast.expr | None, name: str, arguments: Arguments, ctx: Context
 ) -> None:
-    """``x.copy_(host)`` and ``host.copy_(x)``: a copy between host and device, unless it is queued.
+    """Record the copy between host and device of ``x.copy_(host)`` and ``host.copy_(x)``.
 
-    What is copied into a tensor that is known to be on the host is read there.
+    A copy into a tensor that is known to lie on the host is a read, unless it is queued.
     """
     given = arguments.get(*WRITTEN_ARGUMENT[name])
     source = None if given is None else tensor_of(given.value)

@@ -60,7 +60,7 @@ def note_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) 
 
 
 def _is_torch(ctx: Context) -> bool:
-    """True if torch itself is linted: then the place that waits is reported, not the call."""
+    """True if torch itself is linted, where the waiting line is reported and not its callers."""
     return ctx.module.name.partition(".")[0] == "torch"
 
 
@@ -77,7 +77,8 @@ def told(made: Instance, arguments: Arguments, ctx: Context) -> Instance:
     return replace(made, facts=frozenset(facts))
 
 
-# The fact of an object that was seen to be made: of a declared one, nothing says what it was told.
+# The fact of an object whose construction was seen. The constructor's arguments of an object that
+# is only declared are not known.
 _SEEN = "made here"
 
 
@@ -99,7 +100,7 @@ def _note(
     *,
     method: bool,
 ) -> None:
-    """Record that a call waits, in the first way whose conditions its arguments meet."""
+    """Record that a call waits, by the first way whose conditions its arguments meet."""
     for way in ways:
         place = _place(way, arguments, owner, ctx)
         operand = None if place is None else _operand(way, arguments, owner, method=method)
@@ -155,7 +156,7 @@ def _told_so(asked: Asked, owner: Instance | None) -> bool:
 def _meets(asked: Asked, value: Value) -> bool:
     """True if an argument may meet the condition.
 
-    An unknown value does, unless the condition is None or a tensor.
+    An unknown value may meet any condition except None or a tensor.
     """
     if asked.asks == "tensor":
         tensor = tensor_of(value)

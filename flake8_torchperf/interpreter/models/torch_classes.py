@@ -113,23 +113,23 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
     reason = Reason(f"`{callee.name}` returns it", arguments.node)
     device = "unknown"
     if callee.parts is not None and isinstance(callee.parts.element, Instance):
-        # What the last module makes of whatever those before it made.
+        # The result is that of the last module, whatever its argument is.
         last = callee.parts.items[-1] if callee.parts.items else callee.parts.element
         given = Arguments(arguments.node, (), {}, open=True)
         value = apply(last, given, {}, ctx) if isinstance(last, Instance) else UNKNOWN
         if value is not UNKNOWN:
             return value
     if callee.name == SEQUENTIAL and len(tensors) == 1:
-        # What modules in a row make of one tensor is in practice one tensor.
+        # In practice, modules in a row make one tensor of one tensor.
         inferred = Reason("a Sequential returns it", arguments.node, None, Strength.INFERRED)
         return Tensor(inferred)
     if callee.name == "torch.nn.Module" or callee.name in MODULE_WRAPPERS:
-        # Any module: most give a tensor, some a tuple, a dict or an object of their own.
+        # Most modules return a tensor; some return a tuple, a dict or an object of their own.
         source = Source.MODULE_OUTPUT
         return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED, source))
     if op is None or callee.name in MODULES_WITHOUT_LAYERS:
         return UNKNOWN
-    if "return_indices" in callee.facts:  # torch/nn/modules/pooling.py: and where they were
+    if "return_indices" in callee.facts:  # torch/nn/modules/pooling.py: also returns positions
         pair = (Tensor(reason, "float"), Tensor(reason, "int"))
         return Sequence("tuple", Tensor(reason), pair)
     positional, keywords = kinds(arguments)
@@ -142,7 +142,7 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
 def is_layer(module: Instance) -> bool:
     """True for one of torch's own layers, or a container of nothing else.
 
-    Layers take batches as they take samples.
+    Layers process a batch as they process a sample.
     """
     if module.parts is not None:
         return all(
@@ -154,7 +154,7 @@ def is_layer(module: Instance) -> bool:
 
 
 SEQUENTIAL = "torch.nn.Sequential"
-# Why what a module of unknown class returns is assumed to be a tensor.
+# The reason that the result of a module of unknown class is assumed to be a tensor.
 OUTPUT = "output of a module"
 
 
@@ -164,7 +164,7 @@ MODULES_WITHOUT_LAYERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.Mo
 MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
 
 
-# Methods answered here, whatever the table says of what they return.
+# Methods whose results are given here and not by the table.
 KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize", "expand"}
 
 
@@ -186,7 +186,7 @@ def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Con
         return forward(owner, arguments, ctx)
     op = None if found is None else found.method(name)
     if op is None:
-        return owner if name == "expand" else UNKNOWN  # a distribution's, of another shape
+        return owner if name == "expand" else UNKNOWN  # the distribution in another shape
     reason = Reason(f"`{owner.name}.{name}` returns it", arguments.node)
     if owner.name == "torch.Generator" and name == "get_state":
         return Tensor(reason, "int", "host", False)  # a ByteTensor, for any generator's device
@@ -198,7 +198,7 @@ def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Con
 
 
 def module_iteration(name: str, node: ast.AST) -> Value:
-    """``parameters()``, ``named_buffers()``, ``state_dict()``: the tensors of a module."""
+    """Return the tensors of a module: ``parameters()``, ``named_buffers()``, ``state_dict()``."""
     role = "parameter" if "parameters" in name else "state" if name == "state_dict" else ""
     strength = Strength.STATED
     tensor = Tensor(
@@ -214,12 +214,12 @@ def module_iteration(name: str, node: ast.AST) -> Value:
     return Sequence("iterator", tensor)
 
 
-# By the last word of the method's name, what its second argument is called.
+# The name of the method's second argument, by the last word of the method's name.
 REGISTERED = {"buffer": "tensor", "parameter": "param", "module": "module"}
 
 
 def _register(name: str, arguments: Arguments, ctx: Context) -> None:
-    """``self.register_buffer("x", t)``: a buffer moves with its module."""
+    """Store the tensor of ``self.register_buffer("x", t)``, which moves with its module."""
     if ctx.writes is None:
         return
     attr = arguments.value(0, "name")
@@ -240,7 +240,7 @@ def _register(name: str, arguments: Arguments, ctx: Context) -> None:
 
 
 def optimizer_groups(reason_node: ast.AST | None) -> Value:
-    """``optimizer.param_groups``: dicts with parameters under "params" and options beside them."""
+    """Return ``optimizer.param_groups``: dicts of options, with the parameters under "params"."""
     reason = Reason(
         "parameter of an optimizer's `param_groups`", reason_node, None, Strength.STATED
     )
@@ -250,10 +250,10 @@ def optimizer_groups(reason_node: ast.AST | None) -> Value:
 
 
 def _synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:
-    """``stream.synchronize()`` and ``event.synchronize()``."""
+    """Record the wait of ``stream.synchronize()`` or ``event.synchronize()``."""
     kind = "event" if "Event" in owner.name else "stream"
     if kind == "event" and _kept(arguments.node, ctx):
-        # Recorded in an earlier step: by now it has long passed, or the copy it stands for is due.
+        # The event was recorded in an earlier step, so it has passed or its copy is needed now.
         ctx = ctx.demote(Cause.MEASURING)
     emit(ctx, SiteKind.SYNCHRONIZE, f"{kind}.{name}", arguments.node)
 

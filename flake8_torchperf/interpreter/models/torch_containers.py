@@ -1,4 +1,4 @@
-"""Containers of modules and parameters: torch's lists, dicts and sequences; and distributions."""
+"""torch's lists, dicts and sequences of modules and parameters; distributions."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOLDERS = {"torch.nn.Sequential", *(f"torch.nn.{name}" for name in MODULE_HOLDER
 
 
 def module_holder(qualified: str, arguments: Arguments) -> Value:
-    """``nn.ModuleList(layers)`` and its kin: a list, a dict, or modules in a row."""
+    """Return the list, dict or row of modules that ``nn.ModuleList(layers)`` and others make."""
     first = next(arguments.all(), None)
     given = UNKNOWN if first is None else first.value
     if qualified.endswith("List"):
@@ -56,14 +56,14 @@ def _row(arguments: Arguments, given: Value) -> Sequence | None:
     return Sequence("list", join_all(modules), None if arguments.open else tuple(modules))
 
 
-# The fact of a distribution whose parameters lie on the host, and so does all that it gives.
+# The fact of a distribution whose parameters and results lie on the host.
 _ON_HOST = "of the host"
 
 
 def distribution(made: Value, arguments: Arguments) -> Value:
-    """``Beta(0.2, 0.2)``, ``Normal(torch.zeros(3), 1)``: numbers become tensors on the host.
+    """Return a distribution, marked if its parameters lie on the host: ``Beta(0.2, 0.2)``.
 
-    `torch.distributions.utils.broadcast_all` does that; tensors stay where they are.
+    `torch.distributions.utils.broadcast_all` makes host tensors of numbers and moves no tensor.
     """
     given = [a.value for a in arguments.positional]
     given += [a.value for name, a in arguments.keywords.items() if name != "validate_args"]

@@ -92,13 +92,13 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _counted(arguments: Arguments) -> str:
-    """The dtype of ``torch.arange(n)``: a bound that is not known is taken for an integer."""
+    """Return the dtype of ``torch.arange(n)``; an unknown bound is taken for an integer."""
     bounds = [kind_of(a.value) for a in arguments.positional]
     bounds += [kind_of(a.value) for n, a in arguments.keywords.items() if n in ("start", "end")]
     return "float" if "f" in bounds else "int"
 
 
-# Factories of what has one dimension or more, whatever they are given, beside those of `rank`.
+# Factories whose result always has at least one dimension, beside those of `rank`.
 ROW_FACTORIES = frozenset((
     "range", "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
 ))  # fmt: skip
@@ -114,7 +114,7 @@ def _made_without_size(short: str, arguments: Arguments) -> bool | None:
         if isinstance(argument.value, Sequence):
             items = argument.value.items
             return None if items is None else not items
-    # `zeros(n, m)`; the numbers of others, as of `randint(low, high, size)`, are no sizes.
+    # The numbers of `zeros(n, m)` are sizes; those of `randint(low, high, size)` are not.
     numbers = bool(given) and all(isinstance(a.value, Scalar) for a in given)
     return False if numbers and short in methods_of("fills-a-size") else None
 
@@ -145,18 +145,18 @@ def _device(name: str, op: Op, arguments: Arguments, tensors: list[Tensor], ctx:
     if op.factory or name.startswith("torch.signal.windows."):
         return transfers.factory_device(ctx)
     if _of_numbers(arguments) and transfers.factory_device(ctx) == "host":
-        return BESIDE_HOST  # for who counts all reads it is one
+        return BESIDE_HOST  # still a read for code that counts all reads
     return "unknown"
 
 
 def _of_numbers(arguments: Arguments) -> bool:
-    """``torch.div(height, 2)``: of numbers alone a tensor is made first, where factories do."""
+    """True for ``torch.div(height, 2)``: torch first makes tensors of numbers, as factories do."""
     values = [argument.value for argument in arguments.positional]
     return bool(values) and not arguments.open and all(isinstance(v, Scalar) for v in values)
 
 
 def _lengths_beside_host(value: Value) -> Value:
-    """The lengths that ``pad_packed_sequence`` returns are made of sizes, which the host has."""
+    """Return the result of ``pad_packed_sequence``; its lengths come from sizes, on the host."""
     if isinstance(value, Sequence) and value.items is not None and len(value.items) > 1:
         padded, lengths, *more = value.items
         if isinstance(lengths, Tensor):
@@ -165,10 +165,10 @@ def _lengths_beside_host(value: Value) -> Value:
 
 
 def _lengths(arguments: Arguments, ctx: Context) -> None:
-    """``pack_padded_sequence(x, lengths)`` reads the lengths on the host.
+    """Record that ``pack_padded_sequence(x, lengths)`` reads the lengths on the host.
 
-    Where they lie is mostly not known, and the host is where they belong; torch up to 1.6 copies
-    them from a device, newer ones refuse that.
+    The residence of the lengths is mostly unknown; they belong on the host. torch up to 1.6 copies
+    them from a device, newer versions refuse lengths on a device.
     """
     given = arguments.get(1, "lengths")
     lengths = None if given is None else tensor_of(given.value)

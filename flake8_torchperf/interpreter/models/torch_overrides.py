@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.tensor(data)`` and ``as_tensor``: new memory, on the host by default."""
+    """Return the tensor of ``torch.tensor(data)`` or ``as_tensor``: new, on the host by default."""
     data = arguments.value(0, "data")
     given = tensor_of(data)
     device = device_argument(arguments)
@@ -80,13 +80,13 @@ def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
             transfers.to_device(made, short, arguments, None, ctx)
         made = on_device(made, device)
     elif not made.origin or transfers.factory_device(ctx) != "host":
-        # `as_tensor` of a tensor is that tensor: of unknown data it is not known where it lies.
+        # `as_tensor` returns a tensor unchanged, so the residence of unknown data is unknown.
         made = on_device(made, "unknown")
     return with_dtype(made, arguments)
 
 
 def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
-    """``torch.tensor([t1, t2])`` reads every element of the list on its own."""
+    """Record that ``torch.tensor([t1, t2])`` reads each element of the list separately."""
     if isinstance(data, Union) and data.met:
         data = next((option for option in data.options if isinstance(option, Sequence)), data)
     if not isinstance(data, Sequence) or data.kind not in ("list", "tuple") or data.items == ():
@@ -95,8 +95,8 @@ def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
     first = arguments.get(0, "data")
     if held is None or first is None:
         return
-    # Of what a list or dict from elsewhere is declared to hold, `stack` makes a tensor; who takes
-    # `tensor` for it has numbers there.
+    # `stack` makes a tensor of a list of tensors. Code that uses `tensor` instead has numbers in
+    # the list, even if the list is declared to hold tensors.
     if held.chain or isinstance(first.node, (ast.List, ast.Tuple)):
         emit_read(
             ctx,
@@ -109,7 +109,7 @@ def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
 
 
 def _read_in(data: Sequence, node: ast.AST) -> ast.expr | None:
-    """Return the first tensor in a list with known items: it is read as a number."""
+    """Return the first tensor in a list with known items, which is read as a number."""
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         return None if tensor_of(data.element) is None else node.elt
     return shown_tensor(data, node)
@@ -131,11 +131,11 @@ def _device_of(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.equal``, ``torch.allclose``: one answer, given to Python."""
+    """Record the wait of ``torch.equal`` or ``torch.allclose``, which return a Python bool."""
     short = name.rpartition(".")[2]
     tensors = arguments.tensors()
-    # Both have to lie on one device: where one is known to be on the host, so is the other. But
-    # `allclose` takes a 0-d tensor of the host beside one on a device.
+    # Both tensors have to lie on one device, so if one is on the host, the other is too. But
+    # `allclose` accepts a 0-d host tensor with a tensor on a device.
     on_host = any(t.device == "host" and not (short == "allclose" and t.scalar) for t in tensors)
     if ctx.compiled:
         on_host = False
@@ -156,7 +156,7 @@ def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
         and arguments.positional
         and all(a.value is UNKNOWN for a in arguments.positional[:2])
     ):
-        # torch takes nothing but tensors here, so two values of which nothing is known are some.
+        # torch accepts only tensors here, so two unknown values are tensors.
         reason = Reason(f"passed to `{name}`", arguments.node)
         emit(
             ctx,
@@ -207,7 +207,7 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``nn.Parameter(data)``: it moves with its module, so its device is unknown."""
+    """Return ``nn.Parameter(data)``; it moves with its module, so its device is unknown."""
     data = tensor_of(arguments.value(0, "data"))
     reason = Reason(f"`{name}` makes it", arguments.node)
     made = Tensor(reason, "float", "unknown", data.scalar if data else None, role="parameter")
@@ -215,7 +215,7 @@ def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _save(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """Checkpointing has to copy to the host; but a copy under way is saved before it is done."""
+    """Record that ``torch.save`` reads a copy before it has arrived; its own copy is needed."""
     for argument in arguments.positional[:1]:
         held = held_tensor(argument.value)
         if held is not None and held.device == "host":
@@ -224,7 +224,7 @@ def _save(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _run(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``checkpoint(block, x)`` gives what ``block(x)`` does."""
+    """Return the result of ``checkpoint(block, x)``, which is that of ``block(x)``."""
     function = arguments.get(0, "function")
     rest = arguments.positional if "function" in arguments.keywords else arguments.positional[1:]
     if function is None or arguments.open:
@@ -252,14 +252,14 @@ def _unknown(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _load(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.load(file, map_location="cpu")``: all that it holds lies on the host."""
+    """Return the value of ``torch.load(file, map_location="cpu")``, which lies on the host."""
     where = arguments.value(1, "map_location")
     stays = isinstance(where, Closure) and _gives_back(where.node)
     return LOADED if stays or device_of(where) == "host" else UNKNOWN
 
 
 def _gives_back(function: ast.AST) -> bool:
-    """``lambda storage, location: storage``: what is read lies on the host at first."""
+    """True for ``lambda storage, location: storage``, which leaves the storage on the host."""
     match function:
         case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=first), *_]), body=ast.Name(id=name)):
             return first == name
@@ -267,7 +267,7 @@ def _gives_back(function: ast.AST) -> bool:
 
 
 def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.Size((n, t))`` calls ``__index__`` of each length, or of each element of a tensor."""
+    """Record the reads of ``torch.Size((n, t))``, which calls ``__index__`` of each length."""
     given = arguments.value(0)
     lengths = given.items or (given.element,) if isinstance(given, Sequence) else (given,)
     for length in lengths:
@@ -279,7 +279,7 @@ def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _vmap(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``vmap(lambda row: ...)``: the lambda is given tensors, so its body is interpreted here.
+    """Interpret the lambda of ``vmap(lambda row: ...)`` with tensors as its arguments.
 
     The result of the function that ``vmap`` makes is unknown.
     """
@@ -294,7 +294,7 @@ def _vmap(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _broadcast(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``a, b, mask = torch.broadcast_tensors(a, b, c > 0)``: each keeps its dtype and place."""
+    """Return the results of ``torch.broadcast_tensors(a, b)``; each keeps its dtype and device."""
     made: list[Value] = []
     for argument in arguments.positional:
         reason = Reason(f"`{name}` returns it", argument.node)
@@ -309,7 +309,7 @@ def _is_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.FloatTensor([...])``, ``torch.cuda.LongTensor(n)``."""
+    """Return the tensor of ``torch.FloatTensor([...])`` or ``torch.cuda.LongTensor(n)``."""
     dtype = legacy_dtype(name) or "unknown"
     device = "device" if ".cuda." in name else "host"
     reason = Reason(f"`{name}` makes it", arguments.node)
@@ -318,7 +318,7 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     sized = isinstance(data, Scalar) or (data is UNKNOWN and bool(arguments.positional))
     origin = "" if sized else transfers.data_origin(data, "tensor")
     if arguments.positional and all(isinstance(a.value, Scalar) for a in arguments.positional):
-        origin = transfers.FACTORY  # memory of this size, with nothing in it yet
+        origin = transfers.FACTORY  # uninitialised memory of this size
     if not arguments.positional and not arguments.keywords and not arguments.open:
         origin = transfers.EMPTY
     made = Tensor(
@@ -350,7 +350,7 @@ SYNCHRONIZE = (
 
 
 def _rng_state(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """A ByteTensor on the host, for any device (torch/random.py, torch/cuda/random.py)."""
+    """Return a ByteTensor on the host, for any device (torch/random.py, torch/cuda/random.py)."""
     return Tensor(Reason(f"`{name}` returns it", arguments.node), "int", "host", False)
 
 

@@ -42,7 +42,7 @@ def resolve(op: Op, arguments: Arguments) -> Return:
 
 
 def result_device(op: Op, tensors: list[Tensor]) -> str:
-    """Return the result's device: that of the tensor it is made like, or of all combined."""
+    """Return a result's device: the first tensor's for ``*_like`` and views, else that of all."""
     if op.like or op.view or op.in_place:
         return tensors[0].device
     return combine_device(tensors)
@@ -93,7 +93,7 @@ def dtype_of(value: Value) -> str:
 
 
 def legacy_dtype(name: str) -> str | None:
-    """Return the dtype class of ``torch.LongTensor`` and its kin; None for other names."""
+    """Return the dtype class of a name as ``torch.LongTensor``; None for other names."""
     head, _, last = name.rpartition(".")
     return LEGACY_TENSORS.get(last) if head in ("torch", "torch.cuda") else None
 
@@ -132,7 +132,7 @@ KIND_DTYPES = {"i": "int", "f": "float", "b": "bool", "1": "bool", "0": "bool"}
 def of_data(data: Value, short: str, reason: Reason, arguments: Arguments) -> Tensor:
     """Return a tensor on the host that is made from data on the host."""
     origin = transfers.data_origin(data, short)
-    # Arrays and tensors are shared by `as_tensor`, in whatever memory they are.
+    # `as_tensor` shares the memory of arrays and tensors, whatever that memory is.
     memory = transfers.allocated(arguments) if origin else ""
     return Tensor(
         reason,

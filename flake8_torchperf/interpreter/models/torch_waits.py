@@ -1,4 +1,4 @@
-"""The waits of torch's operations: by their flags, and by tensors given for numbers."""
+"""The waits of torch's operations, by their flags and by tensors passed in place of numbers."""
 
 from __future__ import annotations
 
@@ -35,26 +35,26 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.knowledge.table import Op
 
-# The table's flags of what makes the host wait: reads, dynamic shapes, known synchronisations.
+# The flags in the table for operations that wait: reads, dynamic shapes, known synchronisations.
 COSTLY = frozenset("hys")
 
 
-# Operations that wait only where they copy between host and device, or by a mask among their
-# indices: their sites are made where devices and indices are known.
+# Operations that wait only if they copy between host and device, or if a mask is among their
+# indices. Code that knows the devices and indices records their sites.
 _COPYING = methods_of("copies-between-devices")
 
 
 NUMBER_TYPES = {"i", "f", "n", "Z", "b"}
 
 
-# Types of parameters for which no tensor is ever given: dtypes, devices, strings.
+# Types of parameters that never take a tensor: dtypes, devices, strings.
 NO_TENSOR_KINDS = {"Y", "D", "s"}
 
 
 def must_be_tensors(op: Op, name: str, arguments: Arguments) -> list[Tensor]:
     """Return the unknown first argument as a tensor if every overload takes one there.
 
-    torch.linalg is left out: it is given objects that stand in for a matrix by
+    torch.linalg is left out, because it also takes objects that stand for a matrix by
     `__torch_function__`.
     """
     if not COSTLY & op.flags or name.startswith("torch.linalg."):
@@ -62,7 +62,7 @@ def must_be_tensors(op: Op, name: str, arguments: Arguments) -> list[Tensor]:
     if arguments.open or not arguments.positional:
         return []
     first = arguments.positional[0].value
-    array = isinstance(first, NDArray)  # so it was declared; an array is not taken there
+    array = isinstance(first, NDArray)  # declared an array, which torch does not take there
     if not (array or first in (UNKNOWN, COMPARED)) or types_at(op, 0) != {"T"}:
         return []
     reason = Reason(f"passed to `{name}`", arguments.node, None, Strength.INFERRED)
@@ -77,7 +77,7 @@ def sites_of(
     ctx: Context,
     owner: ast.expr | None = None,
 ) -> None:
-    """Record the sites of an operation, by its flags and by the tensors given for numbers."""
+    """Record the sites of an operation, by its flags and by tensors passed in place of numbers."""
     if ctx.sink is None:
         ctx.budget.decided += bool(tensors and COSTLY & op.flags)
         return
@@ -116,14 +116,14 @@ def sites_of(
 
 
 def _beside_host(name: str, tensors: list[Tensor]) -> bool:
-    """True if one of several tensors is on the host and may have dimensions: then all are there."""
+    """True if one of several tensors is on the host and may have dimensions, so all are there."""
     if name.startswith("index_put"):
         return False
     return len(tensors) > 1 and any(t.device == "host" and not t.scalar for t in tensors)
 
 
 def _takes_singular_values(arguments: Arguments) -> bool:
-    """The norms 2 and -2 wait for svdvals; others are sums (ATen/native/LinearAlgebra.cpp)."""
+    """True for the norms 2 and -2, which use svdvals and wait (ATen/native/LinearAlgebra.cpp)."""
     order = arguments.value(1, "ord")
     return isinstance(order, Scalar) and order.value in (2, -2)
 
@@ -134,7 +134,7 @@ def _gives_python_values(op: Op) -> bool:
 
 
 def _read_instead_of_numbers(op: Op, arguments: Arguments) -> list[Tensor]:
-    """Return the tensors given where another overload takes a number and does not wait.
+    """Return the tensors passed where another overload takes a number and does not wait.
 
     The host waits for these: the value in ``x.masked_fill(mask, value)``, the deviation in
     ``torch.normal(mean, std)``, the repeats in ``repeat_interleave(x, repeats)``.
@@ -152,7 +152,7 @@ def _read_instead_of_numbers(op: Op, arguments: Arguments) -> list[Tensor]:
 
 
 def _masked_put(name: str, arguments: Arguments, ctx: Context) -> None:
-    """``x.index_put_((mask,), values)``: the mask's ones are counted on the host first."""
+    """Record the wait of ``x.index_put_((mask,), values)``, which counts the mask's ones first."""
     for argument in arguments.all():
         indices = argument.value
         found = indices.element if isinstance(indices, Sequence) else None
@@ -184,7 +184,7 @@ def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
     if "x" not in positional and "x" not in keywords.values():
         return flags
     fitting = [o for o in op.overloads if o.fit(positional, keywords) is not None]
-    # With starred arguments none may fit: then it may be any of them.
+    # With starred arguments, possibly no overload fits; then any of them may be meant.
     for overload in fitting or op.overloads:
         flags &= op.own_flags | overload.flags
     return flags
@@ -202,7 +202,7 @@ def _first_node(arguments: Arguments) -> ast.expr | None:
 
 
 def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
-    """Record tensors given where every overload takes a number: torch reads them on the host."""
+    """Record tensors passed where every overload takes a number, which torch reads on the host."""
     for position, argument in enumerate(arguments.positional):
         held, node = _held(argument)
         if held is not None:
@@ -220,14 +220,14 @@ def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
                 emit_read(ctx, SiteKind.NUMBER_USE, keyword, node, held, operand_node=node)
 
 
-# Numbers of which torch's stubs give no type: of `Tensor.split`.
+# Parameters that are numbers although torch's stubs give no type: of `Tensor.split`.
 UNTYPED = ("split_size",)
-# The parameter of `full` and its kin that is a number, and no size.
+# The parameter of `full` and similar factories that is a number, not a size.
 FILLING = "fill_value"
 
 
 def _held(argument: Argument) -> tuple[Tensor | None, ast.expr]:
-    """Return the tensor that is given, or the first one in a tuple or list, with its expression."""
+    """Return the tensor that is passed, or the first in a tuple or list, with its expression."""
     value, node = argument.value, argument.node
     tensor = tensor_of(value)
     if tensor is not None or not isinstance(value, Sequence) or value.kind not in ROW_KINDS:

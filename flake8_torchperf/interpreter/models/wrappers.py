@@ -1,4 +1,4 @@
-"""Wrappers of modules and functions, which answer as the object that they wrap."""
+"""Wrappers of modules and functions, which behave like the object that they wrap."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.values.arguments import Arguments
 
-# What wrappers call the one that they are given.
+# The names of the parameter that takes the wrapped object.
 KEYWORDS = ("module", "model", "func", "function", "fn", "obj")
 # Under these names a wrapper holds what it wraps: torch/nn/parallel/distributed.py,
 # torch/_dynamo/eval_frame.py, torch/distributed/fsdp/fully_sharded_data_parallel.py,
@@ -42,10 +42,10 @@ def wrapped(arguments: Arguments) -> Value | None:
 
 
 def wrap(name: str, arguments: Arguments) -> Value | None:
-    """Return the object that a wrapper wraps: ``torch.compile(f)`` answers like ``f``.
+    """Return the object that a wrapper wraps: ``torch.compile(f)`` behaves like ``f``.
 
-    ``torch.compile(mode=...)`` returns the wrapper, which is given the function later. None for a
-    function that is no wrapper, and if the wrapped object is unknown.
+    ``torch.compile(mode=...)`` returns the wrapper, which takes the function later. Return None for
+    a function that is no wrapper, and if the wrapped object is unknown.
     """
     if name not in MODULE_WRAPPERS:
         return None
@@ -67,5 +67,5 @@ def prepared(owner: Value, name: str, arguments: Arguments, ctx: Context) -> Val
     return UNKNOWN if arguments.open else Sequence("tuple", join_all(items), tuple(items))
 
 
-# Methods that return all that they are given.
+# Methods that return all their arguments.
 SEVERAL = frozenset(("prepare", "setup"))

@@ -51,7 +51,7 @@ TYPE_WRAPPERS = {
     "Coroutine", "InitVar", "Unpack",
 }  # fmt: skip
 
-# Nested generics beyond this depth carry nothing the interpreter uses.
+# The interpreter uses no type arguments nested deeper than this.
 MAX_DEPTH = 12
 
 
@@ -253,7 +253,7 @@ def _generic(
         case "Callable":
             result = value(arguments[-1]) if arguments else UNKNOWN
             if isinstance(result, Tensor) and _takes_text(arguments[0]):
-                result = replace(result, device="host")  # what text is made into lies there
+                result = replace(result, device="host")  # tensors made of text lie there
             return UNKNOWN if result is UNKNOWN else Returning(result)
         case "Literal":
             return Opaque("literal")

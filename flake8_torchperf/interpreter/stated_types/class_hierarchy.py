@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo
 
 MAX_BASES = 100
-# Bases that say nothing of the methods derived from them, and call none.
+# Bases that show nothing about the methods of derived classes, and call none of them.
 PLAIN_BASES = frozenset((
     "object", "ABC", "Protocol", "Generic", "Exception", "Enum", "NamedTuple", "TypedDict",
 ))  # fmt: skip

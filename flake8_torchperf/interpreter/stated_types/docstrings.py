@@ -82,11 +82,11 @@ LOADER = re.compile(
 OTHER_TYPE = re.compile(
     r"\b(?:or|\|)\s*(?!None\b)|\bint\b|\bfloat\b|\bnp\b|ndarray|\blist\b|\bNumber\b"
 )
-# An annotation with brackets or bars, and what is said of its default behind it.
+# An annotation with brackets or bars, and the text about its default after it.
 GENERIC = re.compile(
     r"^(?P<type>[\w.]+ *\[.*\]|[\w.]+(?: *\| *[\w.]+)+)(?:,? *(?:optional|default).*)?$"
 )
-# What the names in a docstring mean, whatever the module beside it imports.
+# The meanings of names in a docstring, whatever its module imports.
 NAMES = ModuleMap(
     "<docstrings>",
     "",
@@ -170,7 +170,7 @@ def _stated(text: str, reason: Reason, analysis: Analysis) -> Value:
 
 
 def _generic(text: str, reason: Reason, analysis: Analysis) -> Value:
-    """``Optional[Tensor]`` and ``Tensor | None``; prose may look so too, and is Unknown then."""
+    """Return the type of ``Optional[Tensor]`` or ``Tensor | None``; UNKNOWN for similar prose."""
     try:
         return annotated(parse_expression_text(text), NAMES, analysis, reason)
     except UnreadableError:

@@ -28,7 +28,7 @@ NUMBER_CLASSES = {"builtins.int", "builtins.float", "builtins.bool", "builtins.c
 
 
 def number_but(value: Value, classes: list[Value]) -> Value:
-    """Return the other half of ``int | float``, which is one value here, after a failed test."""
+    """Return the other type of ``int | float``, which is one value here, after a failed test."""
     if not isinstance(value, Scalar) or value.kind != "number":
         return value
     names = {kind.name for kind in classes if isinstance(kind, External)}
@@ -87,7 +87,7 @@ NUMBER_NAMES = ("Number", "Real", "Integral")
 GENERAL = ("object", "Iterable", "Sequence", "Sized", "Collection", "Hashable", "Container")
 
 
-# What was asked whether it is a tensor, and is none.
+# The value of an object that a test has shown to be no tensor.
 NO_TENSOR = Opaque("no tensor")
 
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
-    """``target = value``."""
+    """Run ``target = value``."""
     if isinstance(target, ast.Name):
         if ctx.node is not None and _is_doubtful(value):
             used = evidence_of(ctx.node, ctx.module, ctx.analysis).value_at(target)
@@ -64,7 +64,7 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
 def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> Value:
     """Return a moved batch as its use shows it: a tensor, a dict of tensors or another object.
 
-    One that still lies where it was loaded costs no wait, whatever it is.
+    A batch that still lies on the host costs no wait, so it is returned unchanged.
     """
     if batch.device == "host" or batch.chain:
         return batch
@@ -77,13 +77,13 @@ def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> 
     return batch
 
 
-# `batch["x"]` and `f(**batch)` count as asking for an item.
+# `batch["x"]` and `f(**batch)` count as uses of `__getitem__`.
 ASKED_OF_DICTS = frozenset(("__getitem__", "items", "keys", "get", "pop", "update"))
 
 
 @once
 def _uses_by_name(function: FunctionNode) -> dict[str, frozenset[str]]:
-    """Return the attributes and methods that a function uses of its names."""
+    """Return the attributes and methods that a function uses, by the name of their owner."""
     found: dict[str, set[str]] = {}
     for node in walk([function]):
         match node:
@@ -98,7 +98,7 @@ def _uses_by_name(function: FunctionNode) -> dict[str, frozenset[str]]:
 
 
 def _is_doubtful(value: Value) -> bool:
-    """True for an unknown value or a tensor by convention alone: its use is better evidence."""
+    """True for an unknown value or a tensor by convention alone, whose use is better evidence."""
     return value in (UNKNOWN, COMPARED) or (
         isinstance(value, Tensor) and value.reason.strength is Strength.ASSUMED
     )
@@ -150,15 +150,15 @@ def _unpack(target: ast.Tuple | ast.List, value: Value, env: Env, ctx: Context) 
             assign(place, rest[0], env, ctx)
 
 
-# The roles of what going through a tensor gives.
+# The roles of a tensor that iterating or indexing another tensor gives.
 ROW_ROLES = ("iterated", "element")
 
 
 def _may_be_tuple(tensor: Tensor) -> bool:
     """True if the value is more likely a tuple that the annotation or docstring leaves out.
 
-    That holds if a call's result is a tensor only by a guess, and nothing was computed with it. For
-    rows of an argument, the evidence is that of the callers.
+    It is if the value is a call's result that is assumed to be a tensor, and nothing was computed
+    with it. The evidence for rows of an argument comes from the callers.
     """
     why = tensor.reason
     if why.source is Source.CALL and why.because is not None and tensor.role in ROW_ROLES:
@@ -228,12 +228,12 @@ def put(mapping: Mapping_, key: str | None, value: Value) -> Mapping_:
     if mapping.made and mapping.element is UNKNOWN:
         return replace(mapping, element=value, made=value is not UNKNOWN)
     if mapping.element is UNKNOWN:
-        return mapping  # what else it holds is not known: one value tells nothing of the others
+        return mapping  # the other values are unknown; one value is no evidence for them
     return replace(mapping, element=join(mapping.element, value))
 
 
 def holding(holder: Value, key: str | None, value: Value) -> Value | None:
-    """Return a list or dict, one of whose containers now is ``value``; None for other holders."""
+    """Return a list or dict with ``value`` as one of its containers; None for other holders."""
     match holder:
         case Mapping_() if key is not None:
             return put(holder, key, value)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def attribute(node: ast.Attribute, env: Env, ctx: Context) -> Value:
-    """``owner.name``: what is known of the path, else of the owner."""
+    """Return the value of ``owner.name``, by the path if it has a value, else by the owner."""
     return with_owner(node, env, ctx)[0]
 
 

@@ -36,7 +36,7 @@ def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:
         if keyword.arg is not None:
             keywords[keyword.arg] = Argument(keyword.value, value)
             continue
-        # A dict that was written out in sight holds these keys and no others.
+        # A dict that this code makes holds these keys and no others.
         whole = isinstance(value, Mapping_) and value.made and value.element is UNKNOWN
         hidden = hidden or not whole
         if isinstance(value, Mapping_):

@@ -26,7 +26,7 @@ COMPREHENSION_KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorEx
 def comprehension(
     node: ast.ListComp | ast.SetComp | ast.GeneratorExp, env: Env, ctx: Context
 ) -> Value:
-    """``[elt for target in iter if test]`` and its kin."""
+    """Return the value of ``[elt for target in iter if test]``, of a set or of a generator."""
     before = _Before.of(ctx)
     inner, place = _enter(node, node.generators, dict(env), ctx)
     element = evaluate(node.elt, inner, place)
@@ -36,7 +36,7 @@ def comprehension(
 
 
 def dict_comprehension(node: ast.DictComp, env: Env, ctx: Context) -> Value:
-    """``{key: value for target in iter if test}``."""
+    """Return the value of ``{key: value for target in iter if test}``."""
     before = _Before.of(ctx)
     inner, place = _enter(node, node.generators, dict(env), ctx)
     key = evaluate(node.key, inner, place)

@@ -93,7 +93,7 @@ def _changes_nothing(node: ast.expr) -> bool:
 
 
 def _truths(node: ast.BoolOp, env: Env, ctx: Context, operation: str) -> None:
-    """``a and b``: each is tested after those before it held (failed, for ``or``)."""
+    """Evaluate ``a and b`` as tests: each runs if those before it held (failed, for ``or``)."""
     truth(node.values[0], env, ctx, operation)
     inner = env
     conjunction = isinstance(node.op, ast.And)
@@ -129,7 +129,7 @@ def name(node: ast.Name, env: Env, ctx: Context) -> Value:
 
 
 def _says_host(name: str, ctx: Context) -> bool:
-    """True if the name says that the value is on the host, as ``lengths_cpu`` does."""
+    """True if the name shows that the value lies on the host, as ``lengths_cpu`` does."""
     return ctx.analysis.conventions.says("variable", name, "on-host")
 
 
@@ -167,7 +167,7 @@ def _display(node: ast.Tuple | ast.List | ast.Set, env: Env, ctx: Context) -> Va
             items.append(evaluate(element, env, ctx))
     found = join_all(items)
     if of_tensors and isinstance(found, Union):
-        # `(*t.unbind(), n > 1)`: which are tensors, their places tell.
+        # `(*t.unbind(), n > 1)`: the places of the items show which of them are tensors.
         found = replace(found, met=False)
     return Sequence(DISPLAY_KINDS[type(node)], found, tuple(items) if exact else None)
 
@@ -213,12 +213,12 @@ def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
             continue
         value = evaluate(branch, after, branch_context(place, guard, None, holds=holds))
         if traced is not holds or ctx.compiled:
-            found.append(value)  # what only a traced run makes, no other code meets
+            found.append(value)  # other code never sees a value that only a traced run makes
     return found
 
 
 def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
-    """``a and b``: every value but the last is tested for truth, and may be the result."""
+    """Return the value of ``a and b``, one of its values; all but the last are tested."""
     operation = "and" if isinstance(node.op, ast.And) else "or"
     inner = env
     before = node.values[0]
@@ -246,13 +246,13 @@ def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
     return result
 
 
-# The traits of what `&`, `|` and `~` answer for, and of what they do not.
+# The traits of values for which `&`, `|` and `~` are logical, and of values for which they are not.
 OF_BOOLS = "of-bools"
 OF_NUMBERS = "of-numbers"
 
 
 def _truth_of(*values: Value) -> tuple[str, ...]:
-    """Return the trait that says if ``&``, ``|`` and ``~`` suit these values; () if unknown."""
+    """Return the trait that shows if ``&``, ``|`` and ``~`` suit these values; () if unknown."""
     kinds = set(map(_kind, values))
     if kinds == {"bool"}:
         return (OF_BOOLS,)
@@ -268,7 +268,7 @@ def _kind(value: Value) -> str:
     return value.kind if isinstance(value, Scalar) else "unknown"
 
 
-# Operations that give no bools, whatever they are given.
+# Operations that never give bools.
 NUMERIC_OPERATIONS = frozenset((
     "sum", "mean", "prod", "norm", "std", "var", "argmax", "argmin", "abs", "count_nonzero",
 ))  # fmt: skip
@@ -299,8 +299,7 @@ def _walrus(node: ast.NamedExpr, env: Env, ctx: Context) -> Value:
 
 
 def _lambda(node: ast.Lambda, env: Env, ctx: Context) -> Value:
-    # What the body does with captured values happens wherever it is called; unknown parameters
-    # stay silent.
+    # The body reads captured values wherever it is called. Its unknown parameters are not reported.
     inside = dict(env)
     for parameter, default in parameters_of(node.args):
         inside[parameter.arg] = UNKNOWN if default is None else evaluate(default, env, ctx.silent())
@@ -349,7 +348,7 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
             return value
         note_work(tensor, node, ctx)
         if isinstance(node.op, ast.Invert) and tensor.dtype == "unknown":
-            # Of integers hardly anyone takes the inverse.
+            # The inverse of integers is rare, so the tensor is taken to be boolean.
             return replace(weaken(tensor), dtype="bool", role="inverted")
         return replace(tensor, role="")
     if value is COMPARED:
@@ -360,7 +359,7 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
     return value
 
 
-# Classes of others that code asks for by name.
+# Classes of torch, numpy and Python that code tests by name.
 CLASSES = {*TENSOR_CLASSES, "numpy.ndarray", "builtins.list", "builtins.tuple", "builtins.dict"}
 
 DISPLAY_KINDS = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}

@@ -91,14 +91,14 @@ def _measured(node: ast.expr) -> ast.expr | None:
     return node.value if isinstance(node, ast.Attribute) and node.attr == "shape" else None
 
 
-# The trait of a site in a loop over positions that are not known to be those of a tensor's rows.
-# Only what each round does by itself could be done at once there.
+# The trait of a site in a loop over positions that are not known to be a tensor's rows. Only the
+# independent work of each round could run at once there.
 COUNTED = "counted"
 OPAQUE_BODY = "opaque-body"
 
 
 def element_access(node: ast.Subscript, tensor: Tensor, ctx: Context) -> None:
-    """``t[i]`` inside ``for i in range(len(t))``: one dispatch, and one view, per element."""
+    """Record ``t[i]`` inside ``for i in range(len(t))``: one dispatch and one view per element."""
     if not any(place.index for place in ctx.loops):
         return
     if tensor.device == "host" and ctx.demoted is not Cause.NO_DEVICE:
@@ -117,7 +117,7 @@ def element_access(node: ast.Subscript, tensor: Tensor, ctx: Context) -> None:
 
 
 def compared(sides: tuple[ast.expr, ast.expr], tensor: Tensor, ctx: Context) -> None:
-    """``target == c`` inside ``for c in range(classes)``: one comparison per class."""
+    """Record ``target == c`` inside ``for c in range(classes)``: one comparison per class."""
     for depth, place in enumerate(ctx.loops):
         if place.index and place.over is not None and tensor.device != "host":
             for side, other in (sides, sides[::-1]):
@@ -158,8 +158,8 @@ def _mentions(node: ast.expr, name: str) -> bool:
 def varies(bound: ast.expr, value: Value, alone: bool, ctx: Context) -> bool:
     """True if a slice's length differs between the rounds of the loop around it.
 
-    That holds for ``row[: lengths[i]]``, for ``row[:n]`` if ``n`` comes with the row, and for
-    ``x[i:]``, which has one bound ``alone``; not for ``x[i : i + width]``.
+    It differs for ``row[: lengths[i]]``, for ``row[:n]`` if ``n`` comes with the row, and for
+    ``x[i:]``, which has one bound ``alone``. It does not differ for ``x[i : i + width]``.
     """
     if isinstance(bound, ast.Constant) or not ctx.loops:
         return False
@@ -190,7 +190,7 @@ def _from_items(names: set[str], counters: set[str], loop: ast.AST) -> bool:
 def indexes_lists(node: ast.AST, index: str, env: Env | None, ctx: Context) -> bool:
     """True if a loop over positions also takes tensors out of a list.
 
-    They may differ in size from one item to the next, so no operation works on all at once.
+    The tensors in a list may differ in size, so no operation works on all of them at once.
     """
     if ctx.sink is None or env is None:
         return False

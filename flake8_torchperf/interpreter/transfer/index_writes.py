@@ -1,7 +1,7 @@
 """The copies of an assignment through an index: ``v[0] = 1.0``, ``x[ids] = 0``, ``x[:2] = y``.
 
 torch makes a 0-d tensor on the host of an assigned number. If a view of one dimension or more is
-left, a kernel is given the number. Otherwise the tensor is copied to the device, and the host waits
+left, a kernel takes the number. Otherwise the tensor is copied to the device, and the host waits
 (torch/csrc/autograd/python_variable_indexing.cpp and aten/src/ATen/TensorIndexing.h, ``copy_to``;
 measured on an H100: tests/data/forms-h100.json).
 """
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.place import Context
 
-# What stands between the brackets: each node with its value, None for a slice.
+# The indices between the brackets: each node with its value, None for a slice.
 Indices: TypeAlias = "list[tuple[ast.expr | None, Value]]"
 
-# The operations of a number's site: integers for every dimension, and an index that is gathered.
+# The operations of the site of a number: an integer for every dimension, or an index of positions.
 ELEMENT, POSITIONS = "element", "positions"
 
 
@@ -55,12 +55,12 @@ def written(
 
 
 def _is_new_number(value: Value) -> bool:
-    """True for a number that was not just read from a tensor: such a read is reported itself."""
+    """True for a number that was not just read from a tensor, a read that is reported itself."""
     return isinstance(value, Scalar) and value.kind in NUMBER_KINDS and value.read is None
 
 
 def _kept_on_host(tensor: Tensor, given: Tensor, node: ast.Subscript, ctx: Context) -> None:
-    """``sums[i] = x.sum()``, where ``sums`` was made on the host: a copy for each assignment."""
+    """Record ``sums[i] = x.sum()`` for ``sums`` on the host: a copy for each assignment."""
     if tensor.device == "host" and given.device == "device":
         emit(
             ctx,
@@ -76,8 +76,8 @@ def _kept_on_host(tensor: Tensor, given: Tensor, node: ast.Subscript, ctx: Conte
 def _place(tensor: Tensor, indices: Indices, node: ast.Subscript, ctx: Context) -> str | None:
     """Return the part that is written: ELEMENT, POSITIONS or "" for a slice.
 
-    The result is None if the index itself costs more, as a mask does. Positions on the host are
-    another case: their own copy is reported.
+    The result is None if the index itself costs more, as a mask does. It is None for positions on
+    the host too, whose own copy is reported.
     """
     held = [t for _, value in indices if (t := tensor_of(value)) is not None]
     if any(t.dtype == "int" and t.device != "host" and not t.scalar for t in held):

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def _never_tested(value: Value) -> bool:
     """True if a declaration allows None, and no test has excluded it.
 
-    Such a declaration is weak evidence for a value that is unpacked:
-    ``rotary: Tensor | None = None`` above ``cos, sin = rotary`` is a pair.
+    The declaration is weak evidence if the value is unpacked: with ``cos, sin = rotary``, a
+    ``rotary: Tensor | None = None`` is a pair.
     """
     return (
         isinstance(value, Union)
@@ -40,7 +40,7 @@ def _never_tested(value: Value) -> bool:
 def _left_out(value: Value, ctx: Context) -> bool:
     """True for an unchanged parameter that is declared a tensor and is None by default.
 
-    Its declaration is weak evidence too, whether or not it was tested for None.
+    The declaration is weak evidence too, whether or not the code tests the value for None.
     """
     if not isinstance(value, Tensor) or value.chain or value.role or ctx.node is None:
         return False
@@ -54,7 +54,7 @@ def _left_out(value: Value, ctx: Context) -> bool:
 def _only_declared(value: Value, ctx: Context) -> bool:
     """True for a parameter declared a tensor that is only unpacked.
 
-    ``def forward(self, x: Tensor, rotary: Tensor)`` above ``cos, sin = rotary`` is given a pair.
+    ``def forward(self, x: Tensor, rotary: Tensor)`` with ``cos, sin = rotary`` takes a pair.
     """
     if not isinstance(value, Tensor) or value.chain or ctx.node is None:
         return False
@@ -85,7 +85,7 @@ def unpack_reads(
     emit_read(ctx, kind, operation, node, value, operand_node=node, traits=traits)
 
 
-# The trait of a tensor that is gone through together with a list.
+# The trait of a tensor that is iterated together with a list.
 BESIDE_LIST = "beside-list"
 
 
@@ -116,7 +116,7 @@ def added_up(function: ast.AST) -> frozenset[int]:
 
 
 def _adds(statement: ast.stmt) -> bool:
-    """``total += a * b``, ``total = total + a * b``."""
+    """True for ``total += a * b`` and ``total = total + a * b``."""
     match statement:
         case ast.AugAssign(target=ast.Name(), op=ast.Add(), value=value):
             return _is_arithmetic(value)
@@ -139,12 +139,12 @@ def _is_arithmetic(node: ast.expr) -> bool:
 
 
 def _row_of(value: Value) -> bool:
-    """True for a tensor of one dimension: its list holds as many tensors as it has numbers."""
+    """True for a tensor of one dimension, whose list holds one tensor for each number."""
     return isinstance(value, Tensor) and value.rank == 1
 
 
 def _as_index(node: ast.expr, ctx: Context) -> bool:
-    """``x[tuple(indices)]``, or of ``index_put_``: one for each dimension, which are few."""
+    """True for ``tuple(indices)`` in an index: one item for each dimension, which are few."""
     return ctx.node is not None and id(node) in _in_index_tuples(ctx.node)
 
 

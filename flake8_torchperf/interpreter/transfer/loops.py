@@ -1,4 +1,4 @@
-"""Loops: their bodies to a fixed point, and the sites that only a loop makes."""
+"""Loops: runs their bodies to a fixed point, and records the sites that only a loop makes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.place import Context
 
-# Passes over a loop body before what still changes is taken as it is.
+# The most passes over a loop body; after them, values that still change are used as they are.
 MAX_PASSES = 3
 _GROWING = frozenset(f"torch.{name}" for name in methods_of("joins"))
 _DESCRIBING = methods_of("describes")
@@ -48,7 +48,7 @@ ForNode: TypeAlias = ast.For | ast.AsyncFor
 
 
 def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
-    """``for target in iter``."""
+    """Run ``for target in iter``."""
     ahead: list[Site] = []
     quiet = ctx.sink is None
     iterated = evaluate(node.iter, env, ctx if quiet else ctx.but(sink=ahead))
@@ -86,10 +86,10 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
 
 
 def _items_or_rows(iterated: Tensor, node: ForNode, ctx: Context) -> Value:
-    """Return the tensor, or a list if the loop uses its items as no row of a tensor can be.
+    """Return the tensor, or a list if the loop uses the items in a way that rows do not allow.
 
-    ``for p in params: p.grad``: rows have no gradients of their own. ``for x in found: x["area"]``:
-    no row is a dict.
+    In ``for p in params: p.grad``, rows have no gradients of their own. In
+    ``for x in found: x["area"]``, no row is a dict.
     """
     if not isinstance(node.target, ast.Name):
         return iterated
@@ -116,7 +116,7 @@ def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Valu
 def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...], kept: bool) -> Site:
     """Return the site, with the traits of the loop whose head or in-place step it is.
 
-    ``kept`` says that the loop's body only stores the items: the iteration is then free of cost.
+    ``kept`` is True if the loop's body only stores the items, so that the iteration is free.
     """
     head = site.kind is SiteKind.TENSOR_ITERATION and index_loops.is_given(site.node, node.iter)
     step = site.kind is SiteKind.PARAMETER_LOOP and site.place.loops[-1].node is node
@@ -126,7 +126,7 @@ def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...], kept: bool)
 
 
 def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:
-    """``while test``: the test runs once more than the body."""
+    """Run ``while test``, whose test runs once more than the body."""
     place = ctx.within(LoopPlace(node, "while", None))
 
     def body(start: Env, inner: Context) -> Flow:
@@ -174,7 +174,7 @@ def _finish(
 
 
 def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
-    """``x = torch.cat([x, y])`` in a loop: everything gathered so far is copied each time."""
+    """Record ``x = torch.cat([x, y])`` in a loop, which copies all collected data each time."""
     if not isinstance(value, ast.Call):
         return
     path = path_of(target)
@@ -193,9 +193,9 @@ def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
 
 
 def _looked_at(path: str, grown: ast.Call, loop: ast.AST) -> bool:
-    """True if a round uses all that was collected so far, which then has to be in one piece.
+    """True if a round uses all data that was collected so far, which has to be in one piece then.
 
-    Reading its shape or testing it for None does not count: a list could answer that as well.
+    Reading its shape or testing it for None does not count, because a list shows that as well.
     """
     aside = {id(inner) for inner in ast.walk(grown)}
     for node in ast.walk(loop):
@@ -272,7 +272,7 @@ def _assignments(node: ast.stmt) -> list[tuple[ast.expr, ast.expr | None]]:
 
 
 def in_place(node: ast.AugAssign, left: Value, ctx: Context) -> None:
-    """``p.grad *= c`` in a loop over parameters."""
+    """Record ``p.grad *= c`` in a loop over parameters."""
     tensor = tensor_of(left)
     name = AUGMENTED.get(type(node.op), "")
     if tensor is None or not ctx.loops:
@@ -287,7 +287,7 @@ def in_place(node: ast.AugAssign, left: Value, ctx: Context) -> None:
 
 
 def averaged(node: ast.Assign, value: Value, env: Env, ctx: Context) -> None:
-    """``e.data = d * e.data + (1 - d) * p.data`` in a loop over parameters."""
+    """Record ``e.data = d * e.data + (1 - d) * p.data`` in a loop over parameters."""
     place = ctx.loops[-1]
     if ctx.sink is None or place.kind != "for" or not isinstance(value, Tensor):
         return
@@ -301,7 +301,7 @@ def averaged(node: ast.Assign, value: Value, env: Env, ctx: Context) -> None:
 
 
 def _factors(node: ast.expr) -> list[ast.expr]:
-    """Return the names, attributes and items that a weighted sum is made of."""
+    """Return the names, attributes and items in a weighted sum."""
     if isinstance(node, ast.BinOp):
         return [*_factors(node.left), *_factors(node.right)]
     return [node] if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else []

@@ -1,4 +1,4 @@
-"""The facts that a test shows about the names in it, where it holds and where it fails."""
+"""Narrowing: the facts that a test shows about the names in it, if it holds and if it fails."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ IS_TENSOR = {
 }
 
 
-# The last names of what tells of a type.
+# The last names of functions that test a type.
 TYPE_TEST_NAMES = frozenset(
     name.rpartition(".")[2] for name in (*IS_TENSOR, "builtins.isinstance", "builtins.issubclass")
 )
@@ -79,7 +79,7 @@ def _unary(test: ast.UnaryOp, env: Env, ctx: Context, holds: bool) -> Env | None
 
 
 def _boolean(test: ast.BoolOp, env: Env, ctx: Context, holds: bool) -> Env | None:
-    """``a and b`` held, or ``a or b`` failed: so did each of them, one after the other."""
+    """Return the environment after ``a and b`` held or ``a or b`` failed, as each part did."""
     if isinstance(test.op, ast.And) != holds:
         return _either(test.values, env, ctx, holds)
     after: Env | None = env
@@ -91,14 +91,14 @@ def _boolean(test: ast.BoolOp, env: Env, ctx: Context, holds: bool) -> Env | Non
 
 
 def _either(values: list[ast.expr], env: Env, ctx: Context, holds: bool) -> Env | None:
-    """``a or b`` held, or ``a and b`` failed: one of the paths was taken."""
+    """Return the environment after ``a or b`` held or ``a and b`` failed, by one of the parts."""
     ends: list[Env | None] = []
     between: Env | None = env
     for value in values:
         if between is None:
             break
         end = narrow(value, between, ctx, holds)
-        # Of several tests one failed: a parameter that is declared a tensor still is one.
+        # Any of several tests may be the one: a parameter that is declared a tensor stays one.
         ends.append(None if end is not None and undeclared(between, end) else end)
         between = narrow(value, between, ctx, not holds)
     merged = merge(ends)
@@ -107,11 +107,11 @@ def _either(values: list[ast.expr], env: Env, ctx: Context, holds: bool) -> Env 
     for key, found in merged.items():
         before = env.get(key)
         if isinstance(found, Union) and isinstance(before, Union):
-            # Which of the declared options it is, the test has left open.
+            # The test leaves open which of the declared options the value has.
             if found.met is not before.met:
                 merged[key] = replace(found, met=before.met)
         elif isinstance(found, Union) and isinstance(before, (Scalar, NDArray)):
-            merged[key] = replace(found, met=False)  # declared one, and asked for a tensor
+            merged[key] = replace(found, met=False)  # declared no tensor, but tested for one
     return merged
 
 
@@ -175,7 +175,7 @@ def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env |
         return emptied
     text = _compared_with_text(test) if holds else None
     if isinstance(text, ast.Name) and isinstance(env.get(text.id), Tensor):
-        return {**env, text.id: STR}  # whatever was thought of it: no tensor equals text
+        return {**env, text.id: STR}  # no tensor equals text, so the value is text
     if len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
         return dict(env)
     left, right = test.left, test.comparators[0]
@@ -232,7 +232,7 @@ def _asked_for_device(node: ast.expr) -> ast.expr | None:
 
 
 def _names_host(node: ast.expr, env: Env, ctx: Context) -> bool:
-    """``"cpu"`` and ``torch.device("cpu")``."""
+    """True for ``"cpu"`` and ``torch.device("cpu")``."""
     value = evaluate(node, env, ctx.silent())
     match value:
         case Device(kind="host", stated=True):
@@ -247,7 +247,7 @@ def _with_device(node: ast.expr, env: Env, ctx: Context, device: str) -> Env:
 
 
 def _with_dtype(node: ast.expr, wanted: ast.expr, env: Env, ctx: Context) -> Env:
-    """``x.dtype == torch.bool`` held."""
+    """Return the environment after ``x.dtype == torch.bool`` held."""
     dtype = evaluate(wanted, env, ctx.silent())
     if not isinstance(dtype, DType) or dtype.kind == "unknown":
         return dict(env)
@@ -275,12 +275,12 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
     if is_none and _as_given(path, env, ctx) is not None:
         return None
     if is_none:
-        # Annotations leave out Optional often enough: the path may be taken whatever they say.
+        # Annotations often leave out Optional, so the branch for None may run despite them.
         return {**env, path: NONE}
     value = evaluate(node, env, ctx.silent())
     left = without(value, NoneValue)
     if left is None:
-        # None by default and never assigned here: someone outside assigns it.
+        # The value is None by default and never assigned here, so other code assigns it.
         return {**env, path: UNKNOWN}
     return dict(env) if left is value else {**env, path: left}
 
@@ -311,7 +311,7 @@ def _truthiness(node: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | No
 def _call(test: ast.Call, env: Env, ctx: Context, holds: bool) -> Env | None:
     args = [*test.args, *(keyword.value for keyword in test.keywords)]
     if isinstance(test.func, ast.Attribute) and test.func.attr not in TYPE_TEST_NAMES:
-        return dict(env)  # what it leads to, and by that its cost, makes no difference
+        return dict(env)  # the callee, and so its cost, makes no difference
     callee = evaluate(test.func, env, ctx.silent()) if args else UNKNOWN
     if not isinstance(callee, External):
         return dict(env)
@@ -350,7 +350,7 @@ def _each(test: ast.expr, env: Env, ctx: Context) -> Env | None:
 
 
 def _subclass(node: ast.expr, classes: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
-    """``issubclass(wanted, torch.Tensor)``, where it is known which class is wanted."""
+    """Return the environment after ``issubclass(wanted, torch.Tensor)``, for known classes."""
     value = evaluate(node, env, ctx.silent())
     verdicts = [_derives(value, one, ctx.analysis) for one in _class_list(classes, env, ctx)]
     if True in verdicts:
@@ -412,7 +412,7 @@ def _narrow_to(
         return dict(env)
     value = evaluate(node, env, ctx.silent())
     if value is LOADED:
-        return dict(env)  # of what kind it is, nothing follows from: it lies on the host
+        return dict(env)  # the value lies on the host, whatever its type
     if not classes or any(isinstance(c, type(UNKNOWN)) for c in classes):
         return dict(env)
     reason = Reason(f"isinstance test of `{path}`", node, source=Source.TYPE_TEST)
@@ -420,7 +420,7 @@ def _narrow_to(
     if isinstance(options[0], Instance) and all(
         isinstance(c, External) and c.name in MODULE_WRAPPERS for c in classes
     ):
-        return dict(env)  # a wrapper counts for what it wraps
+        return dict(env)  # a wrapped module is the same value as the module
     verdicts = [is_one_of(option, classes) for option in options]
     if not holds:
         if value is UNKNOWN and any(_is_tensor_class(kind) for kind in classes):
@@ -428,18 +428,18 @@ def _narrow_to(
         pairs = zip(options, verdicts, strict=True)
         kept = [number_but(o, classes) for o, verdict in pairs if verdict is not True]
         if not kept and declared_alone(value) and all(map(_is_tensor_class, classes)):
-            # Annotations leave out numbers often enough: who asks has met some.
+            # Annotations often leave out numbers; code that tests for a tensor is given some.
             return {**env, path: NO_TENSOR}
         return {**env, path: union(kept)} if kept else None
     if any(map(_is_container_class, classes)):
-        # Which kind of container it is, the test tells; what it holds is known already.
+        # The test shows the kind of the container; its contents are known already.
         verdicts = [
             True if v is None and isinstance(o, (Sequence, Mapping_)) else v
             for o, v in zip(options, verdicts, strict=True)
         ]
     kept = [o for o, verdict in zip(options, verdicts, strict=True) if verdict]
     unknown = any(verdict is None for verdict in verdicts)
-    declared = not ctx.depth and _only_declared(value)  # deeper, it is what the call gives
+    declared = not ctx.depth and _only_declared(value)  # in a callee, the call gives the value
     if not kept and not unknown and declared and any(map(_is_tensor_class, classes)):
         return {**env, path: union(instance_value(c, reason) for c in classes)}
     if unknown or (not kept and isinstance(value, Union)):

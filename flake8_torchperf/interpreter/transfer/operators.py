@@ -111,18 +111,18 @@ def binary(
 
 
 def _product(operator: ast.operator, node: ast.expr | ast.stmt, ctx: Context) -> Value:
-    """``a @ b``: arrays and tensors have it, tensors alone where the module knows no arrays."""
+    """Return ``a @ b`` of unknown values: a tensor if the module imports no arrays."""
     if not isinstance(operator, ast.MatMult) or knows_arrays(ctx.module, ctx.node):
         return UNKNOWN
     return Tensor(Reason("a product of matrices", node, None, Strength.INFERRED))
 
 
 def _repeated(left: Value, right: Value) -> Value | None:
-    """``[False] * n`` with a tensor ``n``, which Python reads as a number; None for arithmetic."""
+    """Return ``[False] * n`` for a tensor ``n``, which Python reads; None for arithmetic."""
     for one, other in ((left, right), (right, left)):
         if isinstance(other, Tensor) and other.scalar is not False and other.dtype != "float":
             match one:
-                case Sequence(kind="list" | "tuple", names=()):  # nobody repeats a record
+                case Sequence(kind="list" | "tuple", names=()):  # not a named tuple
                     return replace(one, items=None)
                 case Scalar(kind="str"):
                     return STR
@@ -156,9 +156,9 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
     scalar = combine_scalar(tensors)
     known = not any(isinstance(v, UnknownValue) for v in (left, right))
     if device == "host" and not known:
-        # The other operand may be a tensor on the device, with which one on the host can only be
-        # combined where it has no dimensions (aten/src/ATen/TensorIterator.cpp, compute_types). As
-        # much as is known of it, it is a number.
+        # The other operand may be a tensor on the device. A host tensor can only be combined with
+        # it if it has no dimensions (aten/src/ATen/TensorIterator.cpp, compute_types). Otherwise
+        # the other operand is taken for a number.
         device = "host" if any(t.scalar is False for t in tensors) else BESIDE_HOST
     elif len(tensors) == 1 and scalar and not known:
         scalar = None
@@ -167,7 +167,7 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
     if not isinstance(operator, ast.MatMult):
         made = ranked(made, _broadcast(left, right, tensors))
     if device != "host":
-        # ``index - 1`` of an index that some callers make on the host is made there as well.
+        # If some callers make ``index`` on the host, ``index - 1`` is made there as well.
         strays = len(tensors) == 1 and tensors[0].origin == SOMETIMES
         return replace(made, origin=SOMETIMES) if strays else made
     origin = transfers.common_origin(tensors) if known else ""
@@ -175,7 +175,7 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
 
 
 def in_place(tensor: Tensor, made: Tensor) -> Tensor:
-    """``tensor += x``, which gave ``made``: it stays where it is, and of its dtype."""
+    """Return the tensor after ``tensor += x``, which keeps its device and dtype."""
     device = "host" if tensor.device == "host" else made.device
     return replace(made, device=device, dtype="bool" if tensor.dtype == "bool" else made.dtype)
 
@@ -186,7 +186,7 @@ def _broadcast(left: Value, right: Value, tensors: list[Tensor]) -> int | None:
     return broadcast_rank(tensors) if plain else None
 
 
-# `t[i] + 1` is as much a number of a row as `t[i]` is.
+# `t[i] + 1` has the role of `t[i]`.
 ITEM_ROLES = ("element", "iterated")
 
 
@@ -205,14 +205,14 @@ def _numbers(operator: ast.operator, a: Scalar, b: Scalar) -> Value:
 
 
 def comparison(node: ast.Compare, env: Env, ctx: Context) -> Value:
-    """``a < b``, ``a < b < c``, ``a in b``, ``a is b``."""
+    """Return the value of ``a < b``, ``a < b < c``, ``a in b`` or ``a is b``."""
     left = evaluate(node.left, env, ctx)
     left_node = node.left
     result: Value = BOOL
     for i, (operator, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
         right = evaluate(right_node, env, ctx)
         if i and tensor_of(result) is not None:
-            # `a < b < c` is `(a < b) and (b < c)`: the first comparison is asked for its truth.
+            # `a < b < c` is `(a < b) and (b < c)`, so Python tests the truth of the first part.
             emit_read(ctx, SiteKind.BRANCH, "compare", node, result, operand_node=node)
         result = _compare(operator, left, right, node, left_node, right_node, ctx)
         left, left_node = right, right_node
@@ -290,15 +290,16 @@ def _elementwise(value: Value) -> bool:
 
 
 def _never_elementwise(value: Value) -> bool:
-    """``t == "mean"`` and ``t == None`` compare identities, not elements."""
+    """True for text, None, a dtype or a device: ``t == "mean"`` compares identities."""
     if isinstance(value, (NoneValue, DType, Device)):
         return True
     return isinstance(value, Scalar) and value.kind == "str"
 
 
 def _listed(operator: ast.cmpop, left: Value, right: Value) -> bool:
-    """``t == [1, 2]``, ``t.shape != t``: False and True, whatever the elements (torch.Tensor.__eq__
-    gives NotImplemented for what it cannot compare, and Python then compares identities).
+    """True for ``t == [1, 2]`` and ``t.shape != t``, which do not depend on the elements.
+
+    torch.Tensor.__eq__ gives NotImplemented for these, and Python then compares identities.
     """
     lists = any(isinstance(side, Sequence) and side.kind in LIST_KINDS for side in (left, right))
     return lists and isinstance(operator, (ast.Eq, ast.NotEq))
@@ -324,7 +325,7 @@ def _membership(
 ) -> None:
     if tensor_of(right) is not None:
         if isinstance(left, Scalar) and left.kind == "str":
-            return  # no tensor holds text: whatever is said of it, this is a dict
+            return  # no tensor holds text, so the value is a dict
         emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, right, operand_node=right_node)
         return
     if isinstance(right, Sequence):
@@ -334,7 +335,7 @@ def _membership(
 def sought(
     value: Value, among: Sequence, node: ast.expr, value_node: ast.expr, ctx: Context
 ) -> None:
-    """``x in [t, ...]`` tests ``x == t`` for truth, one item after the other; so does index."""
+    """Record the reads of ``x in [t, ...]`` and ``index``, which test ``x == t`` for each item."""
     if among.kind not in ("list", "tuple", "sequence"):
         return
     held = tensor_of(among.element)
@@ -355,7 +356,7 @@ def formatted(value: Value, operation: str, node: ast.expr, ctx: Context) -> Non
 
 
 def _percent(right: Value, node: ast.expr | ast.stmt, ctx: Context) -> None:
-    """``"..." % values``: every tensor among the values is formatted."""
+    """Record the reads of ``"..." % values``, which formats every tensor among the values."""
     operand = node.right if isinstance(node, ast.BinOp) else None
     if operand is None:
         return

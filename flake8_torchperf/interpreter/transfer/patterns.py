@@ -101,7 +101,7 @@ def _item(key: ast.expr, subject: Value) -> Value:
 
 
 def narrow_subject(pattern: ast.pattern, node: ast.expr, env: Env, ctx: Context) -> None:
-    """``match x: case torch.Tensor():`` makes ``x`` a tensor in that case."""
+    """Narrow ``x`` to a tensor in ``match x: case torch.Tensor():``."""
     path = path_of(node)
     if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
         pattern = pattern.pattern
@@ -111,7 +111,7 @@ def narrow_subject(pattern: ast.pattern, node: ast.expr, env: Env, ctx: Context)
 
 
 def _as_class(pattern: ast.pattern, subject: Value, env: Env, ctx: Context) -> Value:
-    """``case torch.Tensor() as t``: the class says what ``t`` is."""
+    """Return the value of ``t`` in ``case torch.Tensor() as t``, by the class."""
     if not isinstance(pattern, ast.MatchClass):
         return subject
     kind = evaluate(pattern.cls, env, ctx.silent())
@@ -135,5 +135,5 @@ def compares(pattern: ast.pattern) -> bool:
 
 
 def matches_all(pattern: ast.pattern) -> bool:
-    """``case _`` and ``case name``."""
+    """True for ``case _`` and ``case name``."""
     return isinstance(pattern, ast.MatchAs) and pattern.pattern is None

@@ -1,4 +1,4 @@
-"""Statements: environments flow through them, part at branches and meet again."""
+"""Statements: environments flow through them, split at branches and merge after them."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def _expression(node: ast.Expr, env: Env, ctx: Context) -> None:
 def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
     value = evaluate(node.value, env, _place_of_value(node, env, ctx))
     for target in node.targets:
-        if ctx.loops and len(node.targets) == 1:  # of two names, a round may use the other
+        if ctx.loops and len(node.targets) == 1:  # with two names, a round may use the other
             loops.growth(target, node.value, env, ctx)
         if isinstance(value, Scalar) and value.read is not None:
             _running_total(target, node, value, ctx)
@@ -158,7 +158,7 @@ TESTS = (ast.Call, ast.Compare, ast.BoolOp, ast.UnaryOp)
 
 
 def _place_of_value(node: ast.Assign, env: Env, ctx: Context) -> Context:
-    """Return the place of an assigned value, marked if the target shows what becomes of it."""
+    """Return the place of an assigned value, marked if the target shows its later use."""
     if ctx.sink is None:
         return ctx
     target = node.targets[0]
@@ -184,7 +184,7 @@ def _in_compiled(node: ast.Assign, env: Env, ctx: Context) -> None:
 
 
 def _running_total(target: ast.expr, node: ast.Assign, value: Scalar, ctx: Context) -> None:
-    """``total = total + loss.item()``."""
+    """Record ``total = total + loss.item()``."""
     total = node.value
     if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add):
         return
@@ -223,7 +223,7 @@ def _ann_assign(node: ast.AnnAssign, env: Env, ctx: Context) -> None:
 
 
 def _says_less(value: Value, stated: Value) -> bool:
-    """True for an empty list or None: its later contents are known from the annotation."""
+    """True for an empty list or None, whose later contents the annotation shows."""
     return stated is not UNKNOWN and (value is NONE or getattr(value, "items", None) == ())
 
 
@@ -272,7 +272,7 @@ def _delete(node: ast.Delete, env: Env, ctx: Context) -> None:
 
 def _import(node: ast.Import | ast.ImportFrom, env: Env, ctx: Context) -> None:
     if ctx.function == "<module>":
-        return  # the map of the module has them
+        return  # the module's map holds its imports
     for name, target in local_imports.bound(node, ctx.module.package).items():
         bind(env, name, Imported(target))
 
@@ -289,7 +289,7 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
     if ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND_HANDLERS:
         operation = "if-raise"
     elif ctx.loops and isinstance(node.body[-1], ast.Break):
-        operation = "if-break"  # there is no other branch to choose
+        operation = "if-break"  # there is no other branch
     ctx = expressions.decided(node.test, env, ctx, operation)
     guard = guard_of(node.test, env, ctx) or _first(node, ctx)
     yes = narrow(node.test, env, ctx, True)
@@ -310,7 +310,7 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
 def _first(node: ast.If, ctx: Context) -> Guard | None:
     """Return the guard of a branch that only the first call, or its loop's first round, takes."""
     if ctx.sink is None:
-        return None  # it tells how often something is reported
+        return None  # guards matter only if sites are recorded
     loop = ctx.loops[-1].node if ctx.loops else None
     return Guard(Cause.FIRST_CALL, True) if first_only(node, loop, ctx.node) else None
 
@@ -323,7 +323,7 @@ def _after(
     env: Env,
     ctx: Context,
 ) -> Flow:
-    """Join both branches, unless a run that executes Python takes only one of them.
+    """Join both branches, unless an ordinary Python run takes only one of them.
 
     The assignments in `if torch.jit.is_scripting():` never reach the code after it there.
     """
@@ -345,7 +345,7 @@ def _calls(test: ast.expr) -> bool:
 
 
 def _elif_of(node: ast.If) -> ast.If | None:
-    """The ``elif``: an ``if`` in the ``else`` that is indented no deeper than the first one."""
+    """Return the ``elif``, an ``if`` in the ``else`` that is indented like the first ``if``."""
     match node.orelse:
         case [ast.If(col_offset=column) as inner] if column == node.col_offset:
             return inner
@@ -418,7 +418,7 @@ LOCAL_CLASSES: Cache[int, ClassInfo] = Cache("classes in functions")
 
 def _class(node: ast.ClassDef, env: Env, ctx: Context) -> Flow:
     if ctx.function == "<module>":
-        # What a class body defines is interpreted by itself.
+        # The functions that a class body defines are interpreted separately.
         run_block([s for s in node.body if not isinstance(s, DEFINITIONS)], dict(env), ctx)
         return Flow(env)
     info = LOCAL_CLASSES.kept(

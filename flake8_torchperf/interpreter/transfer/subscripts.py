@@ -56,7 +56,7 @@ class Index:
 
 
 def subscript(node: ast.Subscript, env: Env, ctx: Context) -> Value:
-    """``base[index]`` read."""
+    """Return the value of ``base[index]``."""
     path = path_of(node)
     if path is not None and path in env:
         return env[path]
@@ -105,12 +105,12 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
 
 
 def _is_text(element: Value) -> bool:
-    """True for text, which no tensor holds: a list of text stays a list under any index."""
+    """True for text, which no tensor holds, so a list of text stays a list under any index."""
     return isinstance(element, Scalar) and element.kind == "str"
 
 
 def _of_no_sequence(indices: list[Index]) -> bool:
-    """``x[:, None]``, ``x[mask]``: lists, tuples and text take one index, and it is no mask."""
+    """True for ``x[:, None]`` and ``x[mask]``, which no list, tuple or text allows."""
     if len(indices) > 1:
         return True
     return any(
@@ -120,7 +120,7 @@ def _of_no_sequence(indices: list[Index]) -> bool:
 
 
 def _array_index(indices: list[Index], ctx: Context) -> None:
-    """An array calls ``__index__`` of a 0-d tensor between its brackets, as a list does."""
+    """Record the read of a 0-d tensor that indexes an array, which calls ``__index__``."""
     for index in indices:
         tensor = index.value
         if index.node is None or not isinstance(tensor, Tensor):
@@ -151,9 +151,9 @@ def _by_mask(indices: list[Index], node: ast.Subscript, ctx: Context) -> Tensor 
     for index in indices:
         mask = _called_a_mask(index) or _as_mask(index.value, None, ctx)
         if mask is not None and mask.role == "inverted":
-            continue  # of what dtype it is, is a guess already
+            continue  # its dtype is a guess already
         if mask is not None and index.node is not None:
-            # What a mask on the host is made for lies there too, as far as anything is known of it.
+            # A mask on the host shows that the tensor that it indexes lies there too.
             device = "host" if mask.device == "host" else "unknown"
             reason = Reason("indexed by a mask", node, mask.reason, Strength.INFERRED)
             return Tensor(reason, device=device)
@@ -177,7 +177,7 @@ def _as_mask(value: Value, base: Tensor | None, ctx: Context) -> Tensor | None:
 
 
 def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Context) -> None:
-    """``base[index] = value``: the sites of the assignment."""
+    """Record the sites of ``base[index] = value``."""
     indices = _indices(node, base, env, ctx)
     given = tensor_of(value)
     tensor = tensor_of(base)
@@ -187,7 +187,7 @@ def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Cont
         return
     index_loops.element_access(node, tensor, ctx)
     note_work(tensor, node, ctx)
-    # One number on the host is filled in as masked_fill_ does, be it Python's or a tensor's.
+    # One number on the host, Python's or a tensor's, is filled in as masked_fill_ does.
     number = given is None or (given.scalar and given.device == "host")
     operation = "assign-scalar" if number else "assign"
     numbers = _tensor_reads(tensor, indices, node, ctx, operation)
@@ -225,7 +225,7 @@ def _indices(node: ast.Subscript, base: Value, env: Env, ctx: Context) -> list[I
 
 
 def _bound(bound: ast.expr, base: Value, alone: bool, env: Env, ctx: Context) -> None:
-    """A slice bound: Python calls ``__index__`` of a tensor there."""
+    """Record the read of a tensor that is a slice bound, which calls ``__index__``."""
     value = evaluate(bound, env, ctx)
     if ctx.loops and index_loops.varies(bound, value, alone, ctx):
         ctx.budget.opaque_calls += 1  # the rounds work on data of different sizes
@@ -275,7 +275,7 @@ def _mask_among(value: Value) -> Tensor | None:
 
 
 def _declared_mask(value: Value) -> Tensor | None:
-    """``item: int | slice | BoolTensor`` as an index: who says so, has masks in mind."""
+    """Return the mask that an index declared ``int | slice | BoolTensor`` may be, or None."""
     if not isinstance(value, Union) or not all(
         isinstance(o, (Tensor, Scalar, NoneValue)) or o == SLICE for o in value.options
     ):
@@ -288,10 +288,10 @@ SLICE = Opaque("slice")
 
 
 def _called_a_mask(index: Index) -> Tensor | None:
-    """``x[pad_mask]``, with a tensor of whose dtype nothing but its name says that it is a mask.
+    """Return the tensor in ``x[pad_mask]`` as a mask, if only its name shows that it is one.
 
-    Of 276 statements of 25 libraries that ran and indexed a tensor so, all did by booleans. The
-    name alone makes no tensor of anything.
+    In a run of 25 libraries, all 276 statements that indexed a tensor by such a name used booleans.
+    The name alone does not make an unknown value a tensor.
     """
     tensor = index.value
     if not isinstance(tensor, Tensor) or tensor.dtype != "unknown":
@@ -324,7 +324,7 @@ def _tensor_index(
         if index.origin in transfers.NAMED:
             transfers.fetched(index, tensor, "index", place.node, ctx)
         else:
-            # Of an index without a device it is most often not known that what it indexes has one.
+            # If the index has no device, the residence of the indexed tensor is mostly unknown.
             indexed = tensor if tensor.device == "device" else weaken(tensor, Strength.ASSUMED)
             emit(ctx, SiteKind.LIST_INDEX, "host-tensor", place.node, indexed, operand_node=node)
         if tensor.device == "device":
@@ -354,7 +354,7 @@ def _several(index: Tensor) -> bool:
 
 
 def _counted(node: ast.expr, ctx: Context) -> bool:
-    """True for ``t[i]`` in ``for i in range(len(t))``: such a ``t`` mostly has one dimension."""
+    """True for ``t[i]`` in ``for i in range(len(t))``, where ``t`` mostly has one dimension."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
         return False
     over = (node.slice.id, path_of(node.value))
@@ -378,7 +378,7 @@ def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
     chain = (*tensor.chain, "getitem")[-CHAIN_LENGTH:]
     item = replace(tensor, scalar=scalar, chain=chain, role=role, rank=None)
     if tensor.device == "unknown" and any(map(_copied_to_host, indices)):
-        item = replace(item, device="host")  # else the index could have stayed where it was
+        item = replace(item, device="host")  # otherwise the index would need no copy
     return ranked(item, of_item(tensor, (None if _keeps(i) else i.value for i in indices)))
 
 

@@ -38,12 +38,12 @@ GRAPH_NODES = frozenset((ast.Call, *FUNCTIONS, *FREQUENCY_NODES))
 NO_NODES: frozenset[int] = frozenset()
 
 
-@dataclass(slots=True, eq=False)  # frozen, each would take twice as long to make
+@dataclass(slots=True, eq=False)  # a frozen instance takes twice as long to make
 class CallSite:
     """One call: the function it stands in (None: module level), its line, and how often it runs.
 
-    ``loops`` are the loops of the caller around it, outermost first; ``seldom`` says that it runs
-    only every so many rounds or on the way to an error.
+    ``loops`` holds the loops of the caller around the call, outermost first. ``seldom`` is True if
+    the call runs only once in several rounds or on the way to an error.
     """
 
     caller: FunctionInfo | None
@@ -61,9 +61,9 @@ class CallSite:
 class Calls:
     """The calls of one module by the key of the function called.
 
-    ``values`` holds the names that are passed as values. ``outward`` has, by the last part of the
-    name, the calls that lead to nothing in the module, each with the expression called.
-    ``looked_up`` holds the names that are called on an object that could be anything.
+    ``values`` holds the names that are passed as values. ``outward`` maps the last part of a name
+    to the calls that lead to nothing in the module, each with the expression called. ``looked_up``
+    holds the names that are called on an object of unknown type.
     """
 
     sites: dict[str, list[CallSite]] = field(default_factory=dict)
@@ -72,7 +72,7 @@ class Calls:
     outward: dict[str, list[tuple[ast.expr, CallSite]]] = field(default_factory=dict)
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
-        """Return the calls that are seen to lead to a function."""
+        """Return the calls in the module that lead to a function."""
         return self.sites.get(info.key, [])
 
     def are_open(self, name: str) -> bool:
@@ -93,7 +93,7 @@ class _Place:
         return _Place(self.info, loops, self.seldom or seldom)
 
 
-# Nodes, and the places that hold for the nodes below them in the stack.
+# A stack of nodes and places; a place applies to the nodes below it in the stack.
 _Waiting: TypeAlias = "list[Any]"
 
 
@@ -218,9 +218,9 @@ def _seldom_branch(node: ast.If) -> AbstractSet[int]:
 
 
 def _on_first_call(node: ast.If, place: _Place, classes: _Classes) -> bool:
-    """True if the branch runs only once, as it sets the attribute that its test finds missing.
+    """True if the branch runs only once, because it sets the attribute that its test finds missing.
 
-    The function may set it, or a method that the branch calls.
+    The function may set the attribute, or a method that the branch calls.
     """
     if place.info is None or place.info.owner is None:
         return False

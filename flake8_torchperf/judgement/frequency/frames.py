@@ -1,4 +1,4 @@
-"""The heat of the functions that sites stand in, nested ones and compiled ones included."""
+"""The heat of the functions that sites stand in, including nested and compiled functions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class FrameHeats:
-    """The heats of frames; ``base`` is that of the outermost one if it isn't asked of ``heats``."""
+    """The heats of frames; ``base``, if it is given, is the heat of the outermost frame."""
 
     def __init__(self, heats: FunctionHeats, base: Heat | None = None) -> None:
         self._heats = heats
@@ -37,7 +37,7 @@ class FrameHeats:
         return known
 
     def step_loops(self, frame: Frame) -> AbstractSet[int]:
-        """Return the loops over steps of a function of which little else is known, by identity."""
+        """Return the identities of the loops over steps of a function without other evidence."""
         known = self._loops.get(frame)
         if known is None:
             known = self._loops[frame] = self._step_loops(frame)

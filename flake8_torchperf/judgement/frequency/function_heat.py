@@ -57,7 +57,7 @@ class FunctionHeats:
         return self._names.conventions
 
     def forget(self) -> None:
-        """Let go of what refers back to this, so that it goes at once and not as garbage."""
+        """Drop the references back to this object, so that it is freed without a collection."""
         for called in self._called.values():
             called.forget()
         for table in (self._own, self._calls, self._called, self._around, self._warmed):
@@ -101,17 +101,17 @@ class FunctionHeats:
         return self._calls[module.name]
 
     def keep(self, module: ModuleMap, calls: Calls) -> None:
-        """Store the calls of a module that are known already."""
+        """Store the calls of a module, so that they are not computed a second time."""
         self._calls[module.name] = calls
 
     def called(self, info: FunctionInfo) -> Heat:
-        """Return the heat of a function by its text and by the calls of it, also from elsewhere."""
+        """Return the heat of a function by its text and by the calls that lead to it."""
         warmed = self._warmed.get(info.key)
         if warmed is not None:
             return warmed
         own = self.own(info)
         if own.level >= Level.STEP or own.cause in SETTLED_CAUSES:
-            return own  # the calls need not be known
+            return own  # no call changes this heat
         return self.of_module(info.module).of(info)
 
     def warm(self, info: FunctionInfo, heat: Heat) -> None:

@@ -31,7 +31,8 @@ SET_UP = frozenset((
     Cause.SET_UP_ROOT, Cause.TEST, Cause.DATA_WORKER, Cause.CONVERSION, Cause.REGISTERED,
     Cause.RESULT_KEPT, Cause.CONVENTION, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS,
 ))  # fmt: skip
-# With these, not even loops over elements or steps are reported: a person, test or tracer asks.
+# With these causes (a setting, a test, a tracer), not even loops over elements or steps are
+# reported.
 FINAL = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
 
 
@@ -39,7 +40,7 @@ FINAL = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
 class Names:
     """The evidence that names give: the user's globs, and the table of conventions.
 
-    ``ignored`` are causes that count for nothing, where somebody measures what they hide.
+    ``ignored`` holds causes that are not applied, to measure what they hide.
     """
 
     conventions: Conventions
@@ -142,10 +143,10 @@ def _by_default(info: FunctionInfo, names: Names, given_tensors: Callable[[], bo
 
 
 def waits_on_purpose(node: ast.AST | None, base: Heat) -> bool:
-    """True if an explicit synchronisation is what this function is for.
+    """True if an explicit synchronisation in this function is intended.
 
-    That holds for a benchmark and for code that records a graph. It also holds for a function that
-    is only known to be given tensors, as there is no step to hold up.
+    It is intended in a benchmark and in code that records a graph. It is also taken as intended in
+    a function that is only known to be given tensors, because no step is known to wait for it.
     """
     if node is not None and any(
         (isinstance(inner, ast.Attribute) and inner.attr in MEASURING)

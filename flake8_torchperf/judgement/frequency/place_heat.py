@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context, LoopPlace
     from flake8_torchperf.judgement.evidence import Evidence
 
-# Code beside the loop over steps, and code that a loader's workers run on the host: taking a tensor
-# apart there is one `unbind`, and only the work that the loop does with its rows may cost.
+# Causes of code beside the loop over steps, and of code that a loader's workers run on the host.
+# Iterating a tensor there costs one `unbind`; only the work of the loop on the rows may cost more.
 ONCE = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.DATA_WORKER)
 
 
@@ -48,7 +48,7 @@ def heat(e: Evidence, why: Cause | None) -> Heat:
             Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=bool(shown)
         )
     if over and e.kind is SiteKind.TENSOR_ITERATION and _may_repeat(e.operation, base):
-        name = e.place.function.rpartition(".")[2]  # the heat of a convention does not hold it
+        name = e.place.function.rpartition(".")[2]  # a convention's heat has another name
         return Heat(Level.LOOP, Cause.ELEMENTS, name, around=around, cost=cost, own_text=True)
     if base.level >= Level.STEP and not each:
         cost = Cost.STEP
@@ -58,7 +58,8 @@ def heat(e: Evidence, why: Cause | None) -> Heat:
 def _may_repeat(operation: str, base: Heat) -> bool:
     """True if a loop over elements counts even in a function that is not known to run often.
 
-    Taking a tensor apart at once does not count, nor do functions known to run once.
+    An operation that takes a tensor apart at once does not count, nor does a function that is known
+    to run once.
     """
     return operation not in AT_ONCE and base.cause not in ONCE
 

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
-# Causes that no call changes: the user's word, a test, a tracer's function, a cached result.
+# Causes that no call changes: a setting, a test, a tracer's function, a cached result.
 SETTLED_CAUSES = frozenset((
     Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT,
 ))  # fmt: skip
-# With these, a caller is no evidence for the functions that it calls.
+# With these causes, a caller is no evidence for the functions that it calls.
 SILENT = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT))
 
 
@@ -54,7 +54,7 @@ class CalledHeats:
         self._hot = Some(calls, self.makes_hot)
 
     def forget(self) -> None:
-        """Let go of what refers back to this, so that it goes with its last user."""
+        """Drop the references back to this object, so that it is freed with its last user."""
         for question in (self._before_steps, self._set_up, self._seldom):
             question.forget()
         for one in (self._in_steps, self._hot):
@@ -131,7 +131,7 @@ class CalledHeats:
         own = self._own(site.caller)
         if own.cause in SET_UP and not own.loops:
             return None
-        # A function that is only known to be given tensors says nothing of those that it calls.
+        # A function that is only known to be given tensors is no evidence for its callees.
         if self._seldom.of(site.caller) or self._set_up.of(site.caller):
             return None
         return self.repeats(site) or None
@@ -139,8 +139,9 @@ class CalledHeats:
     def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if the call stands in code that sets up, saves or shows something.
 
-        None if the callers of the caller decide. Only asked of private functions and of private
-        modules: their other calls are in the same module, or are assumed to be alike.
+        None if the callers of the caller decide. Always False for a public function of a public
+        module. The other calls of a private function are in the same module, or are assumed to be
+        alike.
         """
         inner = info.module.name.rpartition(".")[2].startswith("_")
         if not (inner or info.name.startswith("_")) or self._calls.are_open(info.name):

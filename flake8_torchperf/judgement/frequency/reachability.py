@@ -1,4 +1,4 @@
-"""Answers that follow calls: do all calls that lead to a function meet a condition, or does one.
+"""Tests that follow calls: whether all, or any, of the calls to a function meet a condition.
 
 Each function is decided once, however many paths lead to it, and recursion is handled.
 """
@@ -56,11 +56,11 @@ class _Ways:
             self.agreeing.setdefault(by, []).append(info.key)
 
     def saying(self, answer: bool) -> list[str]:
-        """Return the functions that at least one call gives this answer by itself."""
+        """Return the functions with at least one call that has this answer without its caller."""
         return [key for key, answers in self.said.items() if answer in answers]
 
     def reached_from(self, starts: dict[str, int], but: str | None = None) -> dict[str, int]:
-        """Return the distances of these functions and of all that they call, bypassing ``but``."""
+        """Return the distances of ``starts`` and all their callees, without passing ``but``."""
         found: dict[str, int] = {}
         waiting = [(number, key) for key, number in starts.items()]
         heapify(waiting)
@@ -78,7 +78,7 @@ def _nothing(_info: FunctionInfo, _site: CallSite) -> bool | None:
 
 
 class Every:
-    """Decides if a function is called, and every call that leads to it meets the condition.
+    """Decides if a function is called at all, and only by calls that meet the condition.
 
     For functions that call each other in a circle, the calls from outside the circle decide.
     """
@@ -99,11 +99,11 @@ class Every:
         return self._known[info.key]
 
     def forget(self) -> None:
-        """Let go of who judges: whoever asks the question often does."""
+        """Drop the reference to the judge, which often belongs to the owner of this object."""
         self._judge = _nothing
 
 
-# Functions in circles of calls whose own calls are followed one by one.
+# The most functions in circles of calls whose own calls are followed one by one.
 MAX_CIRCLES = 50
 
 
@@ -111,8 +111,8 @@ class Some:
     """Decides if any of the calls that lead to a function meets the condition.
 
     A call is evidence for its callee and for all that the callee leads to. It is no evidence for
-    its own caller, even if the callee calls that back, nor for functions reached only through the
-    caller.
+    its own caller, even if the callee calls the caller back, nor for functions reached only through
+    the caller.
     """
 
     def __init__(self, calls: Calls, judge: Judge) -> None:
@@ -178,7 +178,7 @@ class Some:
         return found
 
     def forget(self) -> None:
-        """Let go of who judges: whoever asks the question often does."""
+        """Drop the reference to the judge, which often belongs to the owner of this object."""
         self._judge = _nothing
 
     def _is_known(self, key: str) -> bool | None:

@@ -36,7 +36,7 @@ CACHING_DECORATORS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Classes, by kind, base or method, and the causes that their methods have."""
+    """Classes, selected by kind, base or method, and the causes that their methods have."""
 
     id: str
     kinds: frozenset[str]

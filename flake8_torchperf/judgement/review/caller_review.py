@@ -1,7 +1,7 @@
 """A review of functions by the calls in their whole package.
 
-The calls may show that only set-up code runs a function, or that it is given no tensor. Its
-callers, in whatever module, are interpreted for the arguments that they pass.
+The calls may show that only set-up code runs a function, or that the function is given no tensor.
+The callers, in any module, are interpreted to learn the arguments that they pass.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
 # Causes of cold functions that a call seen elsewhere in the package outweighs.
 WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
-# Callers of callers that are asked.
+# How many levels of callers are searched above the direct callers of a function.
 MAX_CALLERS_ABOVE = 3
-# A call, and whether it is set-up; None where its caller says it.
+# A call, and whether it is set-up; None if its caller decides that.
 _Judged: TypeAlias = "tuple[CallSite, bool | None]"
-# Callers of a function that are asked what they give it: each has to be interpreted for that.
+# The most callers of a function that are interpreted to learn the arguments that they pass.
 MAX_CALLERS = 1
 
 
@@ -57,7 +57,7 @@ class CallerReview:
         self._known: dict[CallSite, bool | None] = {}
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
-        """Return the sites that a function has given its callers, with the heat they imply."""
+        """Return the sites that remain once a function's callers are known, with their heat."""
         heat = self._heats.called(info)
         if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause is not Cause.CALLED):
             return result
@@ -77,7 +77,7 @@ class CallerReview:
         return replace(result, sites=tuple(sites))
 
     def rewarmed(self, result: Judged, found: Interpreted, info: FunctionInfo) -> Judged:
-        """Return a helper's sites, judged again if some count only in a step that calls it."""
+        """Return a helper's sites, judged again if some are reported only if a step calls it."""
         heat = self._heats.called(info)
         if heat.cause is not Cause.GIVEN_TENSORS or not any(map(_wants_step, result.sites)):
             return result
@@ -87,12 +87,12 @@ class CallerReview:
         return judge(found, self._heats)
 
     def warm(self, info: FunctionInfo) -> None:
-        """Make a function hot that a loop or a step elsewhere in the package is seen to call."""
+        """Make a function hot if a loop or a step elsewhere in the package calls it."""
         heat = self._heats.called(info)
         if heat.level >= Level.STEP or heat.cause not in WARMED:
             return
         if not self._analysis.project.is_searched_whole:
-            return  # of a package that is too large, too little would be seen for what it takes
+            return  # a partial search of a large package shows too little for the time it takes
         site = self._first_call(info, MAX_CALLERS_ABOVE, steps=True)
         if site is not None:
             self._heats.warm(info, called_heat(info, [site], Level.STEP))
@@ -143,7 +143,7 @@ class CallerReview:
         return found
 
     def _judged(self, calls: list[CallSite]) -> list[_Judged]:
-        """Calls, each with whether it is set-up."""
+        """Return each call with True if it is set-up, False if not, None if its caller decides."""
         for site in calls:
             if site not in self._known:
                 self._known[site] = self._sets_up(site)
@@ -152,7 +152,8 @@ class CallerReview:
     def _watch(self, info: FunctionInfo) -> Analysis | None:
         """Return an analysis that saw the arguments of all calls in the package outside set-up.
 
-        None if there are no such calls, if one of them is not understood, or if they show nothing.
+        None if no call is outside set-up, if the arguments of one were not seen, or if the calls
+        show nothing.
         """
         judged = self._judged(self._package_callers.of(info))
         warm = [site for site, answer in judged if not answer]
@@ -172,7 +173,7 @@ class CallerReview:
         return probe if self._tells(info, agreed) else None
 
     def _tells(self, info: FunctionInfo, agreed: dict[str, Value]) -> bool:
-        """True if the calls say more about a parameter than its declaration does."""
+        """True if the calls show more about a parameter than its declaration does."""
         declared = declared_parameters(info, self._analysis)
         filled = dict(declared)
         fill_as_called(filled, agreed, private=info.name.startswith("_"))
@@ -181,7 +182,8 @@ class CallerReview:
     def _sets_up(self, site: CallSite) -> bool | None:
         """True if a call is in code that sets up, saves or shows; None if its caller decides that.
 
-        What a metric computes at the end is also computed in each step by users of its functions.
+        A convention for the caller's name does not count: other code may call in each step the
+        functions that a metric calls at the end.
         """
         caller = site.caller
         if site.seldom:
@@ -199,15 +201,15 @@ class CallerReview:
         if caller.name == CONSTRUCTOR and self._made_by_others(caller):
             return None
         if called.cause is Cause.CONVENTION and called.loops is False:
-            return None  # a name says nothing of what is called
+            return None  # the name of a caller is no evidence for its callees
         if called.cause in SET_UP or called.cause is Cause.NAMED_COLD:
             return True
         return False if repeated else None
 
     def _made_by_others(self, info: FunctionInfo) -> bool:
-        """True if the package makes objects of the method's class, and that is no class of torch's.
+        """True if the package makes objects of the method's class, which is not one of torch's.
 
-        A layer is made once; a function may make other objects for itself in each step.
+        A layer is made once, but a function may make other objects in each step.
         """
         if info.owner is None or torch_kind(info.owner, self._analysis):
             return False
@@ -215,7 +217,7 @@ class CallerReview:
 
 
 def _wants_step(site: JudgedSite) -> bool:
-    """True if the site is a copy that counts in a step, but not in just any helper."""
+    """True if the site is a copy or a wait that is reported in a step, but not in every helper."""
     return site.kind in COPY_KINDS and site.heat.hidden_by in (
         Cause.COPY_ASKED,
         Cause.GIVEN_TENSORS,
@@ -245,7 +247,7 @@ def _same(values: list[Value]) -> Value:
 def _cooled(result: Judged, cold: Heat) -> Judged:
     """Return the sites of a function that runs seldom, with the heat ``cold``.
 
-    Compiled sites are unchanged, and so are sites in loops whose own text says what they run over.
+    Compiled sites are unchanged, and so are sites in loops whose own text shows what they go over.
     """
     sites = [
         site if site.compiled or site.heat.own_text else replace(site, heat=cold)

@@ -1,7 +1,7 @@
-"""The arguments that calls in other modules give to parameters of which nothing else is known.
+"""The arguments that calls in other modules pass to parameters whose type nothing else shows.
 
-They are looked up only for parameters that are read, as in ``float(value)``, which waits for a
-tensor. Few callers are looked at, because each has to be interpreted.
+They are looked up only for parameters that the function reads on the host, as in ``float(value)``,
+which waits if the value is a tensor. Few callers are looked at, because each has to be interpreted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 CONVERTING = frozenset(("float", "int", "bool"))
 _READING = methods_of("reads", "copies-to-host")
-# Functions asked about for one linted file, and callers of one that are interpreted.
+# The most functions of a linted file that are looked up, and the most callers interpreted for each.
 MAX_ASKED = 12
 MAX_CALLERS = 3
 
@@ -44,7 +44,7 @@ class PackageArguments:
         self._asked = 0
 
     def tell(self, functions: Sequence[FunctionInfo]) -> None:
-        """Find the arguments for parameters that are read; heat what a loop calls with a tensor."""
+        """Find the arguments of read parameters; heat a function that a loop gives a tensor."""
         for info in functions:
             names = _read_parameters(info, self._analysis)
             if names and self._asked < MAX_ASKED:
@@ -69,7 +69,7 @@ class PackageArguments:
                     self._warm(info, site)
 
     def _warm(self, info: FunctionInfo, site: CallSite) -> None:
-        """Heat a helper that a loop elsewhere calls with a tensor: it waits in each round."""
+        """Heat a helper that a loop elsewhere calls with a tensor, because it waits each round."""
         heat = self._heats.called(info)
         if heat.level >= Level.STEP or heat.cause in SET_UP or site.caller is None:
             return

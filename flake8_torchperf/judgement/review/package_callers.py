@@ -1,7 +1,7 @@
-"""The calls in a whole package that lead to a function, or may.
+"""The calls in a whole package that lead, or may lead, to a function.
 
-The package's modules are searched for the function's name. Those that hold it are parsed, never
-imported. So the search is made only if there is something to report.
+The package's modules are searched for the function's name. Modules that contain it are parsed,
+never imported. That takes time, so the search is made only if there is something to report.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
-# Functions whose callers are looked for, for one linted file.
+# The most functions of one linted file whose callers are searched for.
 MAX_ASKED = 60
-# Modules that are read to see one call of a function, the nearest first.
+# The most modules that are read to find the calls of a function; the nearest are read first.
 MOST_CALLING = 2
-# The same where a module is one that names the class of a method.
+# The most modules that are read to find the calls of a method, if they name its class.
 MOST_NAMING = 3
-# Modules that are kept from file to file with their calls.
+# How many parsed modules, with their calls, stay cached from one linted file to the next.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
-# Bases that call no private method of a name of one's own.
+# Bases that call none of the private methods that a derived class adds.
 CALLING_NOTHING = PLAIN_BASES | {"Module"}
 
 
@@ -54,7 +54,7 @@ class PackageCallers:
         self._leading: dict[str, list[CallSite]] = {}
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
-        """Return the calls that lead to a function; none if there may be others, or too many."""
+        """Return the calls that lead to a function; none if there may be others."""
         found = self._known.get(info.key)
         if found is None:
             found = []
@@ -75,7 +75,7 @@ class PackageCallers:
         method = info.owner is not None and not constructs
         whole = self._analysis.project.is_searched_whole
         if not whole and (method or not info.name.startswith("_")):
-            return []  # what is public, the rest of a large package may call
+            return []  # modules of a large package that were not searched may call it
         paths = self._analysis.project.modules_that_say(f".{name}" if method else name)
         if paths is None:
             return []
@@ -94,7 +94,7 @@ class PackageCallers:
         return found or self._unused(info, name, read)
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
-        """Return the calls that are seen to lead to a function; there may be others.
+        """Return calls that lead to a function; there may be others.
 
         A method is recognised by its name if only one class of the package has it, or by the calls
         of the method that it overrides.
@@ -145,9 +145,9 @@ class PackageCallers:
                     yield site
 
     def _by_bases(self, info: FunctionInfo) -> Iterator[CallSite]:
-        """``self._update(...)`` in a base class that stands in another module."""
+        """Yield the calls, as ``self._update(...)``, in base classes of other modules."""
         if info.owner is None or self._heats.called(info).cause is Cause.SET_UP_ROOT:
-            return  # what a framework calls once may be called by its base class in each step
+            return  # the framework calls it once, even if a base class calls it in each step
         for base in lineage(info.owner, self._analysis)[1:]:
             if isinstance(base, str) or base.module is info.module or info.name not in base.methods:
                 continue
@@ -163,9 +163,9 @@ class PackageCallers:
         return own is None or Path(path).parent != own.parent
 
     def _unused(self, info: FunctionInfo, name: str, read: list[ModuleMap]) -> list[CallSite]:
-        """Return a seldom call for a private function that nothing in its package names.
+        """Return one call, marked as seldom, for a private function that its package never names.
 
-        There is none if the function may be called by a base class from elsewhere.
+        Return no call if a base class from another package may call the function.
         """
         if not info.name.startswith("_") or not all(map(_is_plain, info.decorators)):
             return []
@@ -182,7 +182,7 @@ class PackageCallers:
         return any(base.rpartition(".")[2] not in CALLING_NOTHING for base in bases)
 
     def _with_linted(self, paths: tuple[str, ...]) -> Iterator[tuple[ModuleMap, Calls]]:
-        """Yield the linted module, whose file may differ, and the modules of these files."""
+        """Yield the linted module, whose text may differ from its file, and those of ``paths``."""
         linted = self._analysis.project.linted
         yield linted, self._heats.calls(linted)
         here = self._linted_path()
@@ -204,7 +204,7 @@ class PackageCallers:
         return known
 
     def _leads(self, called: ast.expr, info: FunctionInfo, module: ModuleMap) -> bool:
-        """True if the called expression may be this function. Any object may have such a method."""
+        """True if the called expression may be this function; a method, on any object."""
         if info.owner is not None and info.name != CONSTRUCTOR:
             return isinstance(called, ast.Attribute)
         head = called
@@ -213,7 +213,7 @@ class PackageCallers:
         if not isinstance(head, ast.Name):
             return False
         if head.id not in module.imports:
-            # What a function imports for itself, and what a star brings.
+            # An import inside a function or a star import may bind the name.
             return isinstance(called, ast.Name)
         match self._analysis.external(module.qualify(called)):
             case Function(info=found):
@@ -227,7 +227,7 @@ class PackageCallers:
 
 
 def _says(module: ModuleMap, name: str) -> bool:
-    """True if a module's text, comments included, has a name other than where it is defined."""
+    """True if a module's text, comments included, contains a name other than in its definition."""
     return (
         re.search(rf"(?<!def )(?<!class )\b{re.escape(name)}\b", "".join(module.lines)) is not None
     )
@@ -253,11 +253,11 @@ def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
     if info.owner is not None or module.name == info.module.name:
         return info.name in calls.values
     if info.name in module.functions or info.name in module.classes:
-        return False  # its own
+        return False  # the module defines the name itself
     names = [n for n, to in module.imports.items() if to.rpartition(".")[2] == info.name]
     package = module.path is not None and module.path.stem == "__init__"
     if package and any(name != info.name for name in names):
-        return True  # whoever takes it from there does not say its name
+        return True  # modules that import it from the package use another name
     return any(name in calls.values for name in (*names, info.name))
 
 
@@ -271,6 +271,6 @@ def _read(path: str, modified: int, size: int) -> tuple[ModuleMap, Calls]:
         text = decoded(data if isinstance(data, bytes) else b"")
         tree = ast.parse(text)
     except NO_PYTHON:
-        pass  # flake8 reports the file itself when it is linted
+        pass  # flake8 reports the error when it lints that file
     module = read_module(tree, (text,), Path(path))
     return module, calls_in(module)

@@ -1,4 +1,4 @@
-"""The suspects that can give a finding at the scope asked for; the others are not analysed.
+"""The suspects that can have a finding in the requested scope; the others are not analysed.
 
 A function that runs seldom and has no loop has only cold sites, and most rules do not report
 those. It is analysed anyway if its calls may show the arguments of another chosen function.
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.syntax.traversal import Nodes
 
-# Words without one of which a function has no site of that kind; of other kinds nothing is known.
+# A function that contains none of these words has no site of that kind. Other kinds have no words.
 KIND_WORDS: dict[SiteKind, frozenset[str]] = {
     SiteKind.DATA_LOADER: frozenset(("DataLoader", "num_workers", "persistent_workers")),
-    # Beside these, the calls that `for_training` tells.
+    # The calls that `for_training` recognises show this kind as well.
     SiteKind.OPTIMIZER_OPTION: frozenset(("set_to_none",)),
     SiteKind.RACE: frozenset(("non_blocking",)),
-    # Only at the places that `CompiledCode.concerns` tells: those are kept in any case.
+    # These occur only in code that `CompiledCode.concerns` recognises, which is always analysed.
     SiteKind.TRANSFORM: frozenset(),
     SiteKind.RECOMPILE: frozenset(),
 }
-# The words of a loader: iterated in a loop, it need not be made where it is iterated.
+# The words of a data loader. A loader that is iterated in a loop may be made in another function.
 LOADING = KIND_WORDS[SiteKind.DATA_LOADER]
 # Options of optimizers, which may also stand in a dict.
 OPTIMIZER_OPTIONS = ("foreach", "fused")
@@ -74,7 +74,7 @@ class Selection:
         self._nominating = names_that_nominate(module, analysis.called)
 
     def chosen(self, suspects: Sequence[FunctionInfo], scope: Level) -> list[FunctionInfo]:
-        """Return the suspects that can have a site a rule objects to, and callers that matter."""
+        """Return the suspects that can have a finding, and callers that show their arguments."""
         if self._all_count(scope):
             return list(suspects)
         kept: list[FunctionInfo] = []
@@ -85,7 +85,7 @@ class Selection:
         return _with_tellers(kept, others, suspects, self._analysis)
 
     def unheard(self, suspects: Sequence[FunctionInfo]) -> list[FunctionInfo]:
-        """Return the cold suspects whose words may read tensors: calls elsewhere may say more."""
+        """Return the cold suspects that may read tensors; calls elsewhere may make them hot."""
         return [
             info
             for info in suspects
@@ -132,9 +132,9 @@ class Selection:
         return repeats(info.nodes) and suspect_in_loops(info.hosts, info.nodes, self._nominating)
 
     def _nested_may_be_hot(self, info: FunctionInfo) -> bool:
-        """True if a function nested in this one may run more often than it does.
+        """True if a function nested in this one may run more often than this one.
 
-        The methods of a nested class may.
+        The methods of a nested class always may.
         """
         if info.nodes.of(ast.ClassDef):
             return True
@@ -179,7 +179,7 @@ def _with_tellers(
     suspects: Sequence[FunctionInfo],
     analysis: Analysis,
 ) -> list[FunctionInfo]:
-    """Add the functions that may call a chosen one whose parameters say too little."""
+    """Add the functions that may call a chosen one whose declared parameters show too little."""
     told = {info.name for info in kept if _asks(info, analysis)}
     chosen = {id(info) for info in kept}
     while told:
@@ -206,7 +206,7 @@ def _calls(info: FunctionInfo, names: Iterable[str]) -> bool:
 
 
 def _calls_objects(info: FunctionInfo) -> bool:
-    """``self.layer(x)``, ``layers[0](x)``: a call of something that is no function by its name."""
+    """True if a call may be of an object that is no function: ``self.layer(x)``."""
     methods = {} if info.owner is None else info.owner.methods
     module = info.module
     for call in info.nodes.of(ast.Call):
