@@ -90,7 +90,7 @@ HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 def replaced(repository: Path, fix: Fix) -> set[int]:
-    """Return the lines that a commit put in the place of those that waited."""
+    """Return the lines with which a commit replaced the lines that waited."""
     ranges = [f"{fix.commit}~1", fix.commit]
     diff = git(repository, "diff", "-U0", *ranges, "--", fix.path).decode(errors="replace")
     found: set[int] = set()

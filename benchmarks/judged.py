@@ -55,7 +55,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Finding:
-    """Where flake8 printed a code."""
+    """The place at which flake8 printed a code."""
 
     line: int
     column: int

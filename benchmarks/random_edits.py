@@ -42,7 +42,7 @@ class NoPlaceError(Exception):
 
 
 def _statements(tree: ast.Module) -> list[ast.stmt]:
-    """Return the simple statements that stand alone in their lines, and not alone in their body."""
+    """Return the simple statements with their own lines, if their body has other statements too."""
     found: list[ast.stmt] = []
     for node in ast.walk(tree):
         for body in (getattr(node, "body", None), getattr(node, "orelse", None)):

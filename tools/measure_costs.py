@@ -45,7 +45,8 @@ from flake8_torchperf.findings.documentation import (  # noqa: E402
 
 N = 256
 QUEUE_MS = 4.0
-# Calls behind a busy queue, of which the median counts; calls in a row and the least time for them.
+# The number of calls behind a busy queue, whose median counts; the number of calls in a row and
+# their shortest total time.
 BEHIND = 9
 LEAST_CALLS, MOST_CALLS, ROW_SECONDS = 5, 2000, 0.3
 

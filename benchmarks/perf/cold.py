@@ -31,7 +31,7 @@ from perf.running import (
     run,
 )
 
-# Of a few thousand files flake8 is given so many at once: a command line has an end.
+# The most files that one run of flake8 gets: the length of a command line is limited.
 _MOST_ARGUMENTS = 2000
 
 

@@ -106,8 +106,8 @@ def matmul() -> Callable[[], None]:
     return work
 
 
-# The step that the limit is for is the MLP of torch's quickstart tutorial; the two below show how
-# the ratio grows where a dispatch does next to nothing.
+# The limit applies to a step of the MLP of torch's quickstart tutorial; the two below it show how
+# the ratio grows if a dispatch does almost no work.
 WORKLOADS = {
     "scaler loop": scaler_loop(),
     "training step": training_step((784, 512, 512, 10), 20, adam=False),

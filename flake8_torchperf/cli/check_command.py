@@ -51,5 +51,5 @@ def check(arguments: Sequence[str]) -> int:
 
 
 def _options(arguments: Sequence[str]) -> Sequence[str]:
-    """Return the words before ``--``, behind which everything is a path."""
+    """Return the words before ``--``; all words after it are paths."""
     return arguments[: arguments.index("--")] if "--" in arguments else arguments

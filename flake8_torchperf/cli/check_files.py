@@ -356,7 +356,8 @@ def _size(filename: str) -> int:
 
 # The files linted in this process.
 _linted = itertools.count(1)
-# A full one takes as long as a few files, and finds a few hundred objects in hundreds of them.
+# A full collection takes as long as a few files, and frees a few hundred objects per hundreds of
+# files.
 _FULL_COLLECTION_EVERY = 1000
 
 # The function that a process of the pool runs, and its settings: set once, when it starts.

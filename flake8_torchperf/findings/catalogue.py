@@ -111,10 +111,10 @@ def index(rules: Iterable[Rule]) -> Catalogue:
 
 
 def pages_folder() -> Path:
-    """Return the folder of our pages: in the installed package, or beside it in a checkout.
+    """Return the folder of our pages: in the installed package, or next to it in a checkout.
 
-    Another distribution may have put a package named ``rules`` beside ours in site-packages. So the
-    folder beside the package counts only if our own setup.cfg stands next to it.
+    Another distribution may install a package named ``rules`` in site-packages. So the folder next
+    to our package counts only if our own setup.cfg is next to it too.
     """
     package = Path(__file__).resolve().parents[1]
     if (package / "rules").is_dir():

@@ -65,7 +65,7 @@ def _may_lead(raw: Raw) -> bool:
     site = raw.site
     if site.compiled or not raw.rule.own or raw.rule.family != HOST_READS:
         return False
-    if IN_HELPER in site.traits:  # the helper may queue work behind its wait
+    if IN_HELPER in site.traits:  # the helper may queue work after its wait
         return False
     if site.kind is SiteKind.SYNCHRONIZE:
         # Collectives wait for other ranks, events and streams for their own work alone.

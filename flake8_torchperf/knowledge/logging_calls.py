@@ -32,7 +32,7 @@ NUMERIC = frozenset((
 
 
 def logs(qualified: str, method: str) -> bool:
-    """True if a call logs. ``method`` is its name behind an owner, "" for a function by itself."""
+    """True if a call logs. ``method`` is its name after an owner, "" for a plain function."""
     if qualified in LOGGING_FUNCTIONS:
         return True
     return method in LOGGING_METHODS and qualified.partition(".")[0] not in NUMERIC

@@ -115,7 +115,7 @@ class Overload:
         return any(param.type == type_ and param.name in names for param in self.params)
 
     def takes(self, count: int) -> bool:
-        """True if so many arguments can be given by position."""
+        """True if ``count`` arguments can be given by position."""
         open_ended = any(p.form == "variadic" or p.type in SIZE_KINDS for p in self.params)
         return open_ended or sum(p.form == "positional" for p in self.params) >= count
 

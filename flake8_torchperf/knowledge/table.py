@@ -150,7 +150,7 @@ class Op:
 
     @property
     def source(self) -> str:
-        """Who documents that it waits, or where that was measured; "" where it is not known to."""
+        """The document or measurement that shows that it waits; "" if it is not known to wait."""
         if self.documented or not self.measured_on or "s" not in self.flags:
             return self.documented
         return f"measured: {self.measured_on}"

@@ -52,13 +52,13 @@ class Document:
         self._at_work = asyncio.ensure_future(self._lint(pause, self._newest))
 
     def stop(self) -> None:
-        """Publish nothing of the run under way, and begin no run that waits."""
+        """Discard the result of the current run, and start no waiting run."""
         self._newest += 1
         if self._at_work is not None:
             self._at_work.cancel()
 
     async def settled(self) -> tuple[Problem, ...]:
-        """Return the findings in the text as it is."""
+        """Return the findings in the current text."""
         while self._at_work is not None and not self._at_work.done():
             await asyncio.wait({self._at_work})
         return self.problems

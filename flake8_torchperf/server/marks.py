@@ -48,7 +48,7 @@ def with_sync_free(text: str, head: int) -> str | None:
 
 
 def _commented(lines: Sequence[str], number: int, comment: str) -> str:
-    """Return the lines with a comment behind one of them."""
+    """Return the lines with a comment after one of them."""
     line = lines[number]
     code = line.rstrip("\r\n")
     changed = f"{code.rstrip()}  # {comment}{line[len(code) :]}"
@@ -58,7 +58,7 @@ def _commented(lines: Sequence[str], number: int, comment: str) -> str:
 def _same_code(before: str, after: str) -> str | None:
     """Return the text after the change if only comments differ, else None.
 
-    The end of a line can also lie in a string, or behind a backslash.
+    The end of a line can also be inside a string, or after a backslash.
     """
     try:
         same = ast.dump(ast.parse(before)) == ast.dump(ast.parse(after))

@@ -64,7 +64,7 @@ class Lint:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """Asks for the text after one fix of the finding of that code, line and column."""
+    """Requests the text after one fix of the finding with this code, line and column."""
 
     path: str
     text: str
@@ -76,7 +76,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class FixAll:
-    """Asks for the text after all safe fixes."""
+    """Requests the text after all safe fixes."""
 
     path: str
     text: str

@@ -1,4 +1,4 @@
-"""Where a function of torch waits by itself: the linter's findings in it, in scope "all"."""
+"""The waits of a function of torch itself: the linter's findings in it, in scope "all"."""
 
 from __future__ import annotations
 

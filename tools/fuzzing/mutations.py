@@ -148,7 +148,7 @@ def _type(tree: ast.Module, rng: random.Random) -> None:
 
 
 def _graft(tree: ast.Module, donor: ast.Module, rng: random.Random) -> None:
-    """Put a node where another of its sort stands."""
+    """Replace a node by another of its kind."""
     sort: type[ast.AST] = rng.choice((ast.expr, ast.expr, ast.stmt))
     places = [
         (parent, name, index)

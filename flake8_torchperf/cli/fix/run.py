@@ -179,7 +179,7 @@ def _passes(
             results[one.filename] = replace(
                 one,
                 source=before.source,
-                # Behind a suggested fix, no change is shown as surely right.
+                # After a suggested fix, no change is shown as surely right.
                 sure=one.sure if before.sure == before.text else before.sure,
                 made=before.made + one.made,
                 before=before.before,

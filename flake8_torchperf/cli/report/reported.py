@@ -53,7 +53,7 @@ class Reported:
 
     @property
     def end_column(self) -> int:
-        """The column behind the last character."""
+        """The column after the last character."""
         return self.told.end_column + 1 if self.told.end_line else self.column
 
     @property

@@ -133,7 +133,7 @@ def with_hook(text: str) -> tuple[str, str]:
 
 
 def _with_newline(text: str, more: str, between: str = "") -> str:
-    """Return one text behind another, with the line ends of the first."""
+    """Return ``more`` appended to ``text``, with the line ends of ``text``."""
     end = "\r\n" if "\r\n" in text else "\n"
     if text and not text.endswith("\n"):
         text += end

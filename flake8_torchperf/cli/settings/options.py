@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-# An older flake8 makes its parts in another way, and is run as it is: the same findings, no sooner.
+# An older flake8 makes its parts in another way and runs unchanged: same findings, no speed-up.
 OLDEST_BUILT_ON = (6,)
 # The attribute of a command's namespace that holds the given settings, in flake8's spelling.
 _KEPT = "settings"

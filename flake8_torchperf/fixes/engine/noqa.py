@@ -29,7 +29,7 @@ def line_ends(text: str) -> dict[int, int]:
     """Return for each line the last line that shares its ``# noqa``.
 
     A comment counts for one line, and for all that a backslash or a string of several lines joins
-    (flake8's `FileProcessor.noqa_line_for`). Lines behind a mistake in the text are missing.
+    (flake8's `FileProcessor.noqa_line_for`). Lines after a syntax error are missing.
     """
     ends: dict[int, int] = {}
     for group in _groups(text):

@@ -89,7 +89,7 @@ class Surroundings:
         return [site for site in self._sites if site.kind in kinds]
 
     def reported_behind(self, site: JudgedSite) -> Iterator[JudgedSite]:
-        """Yield the places of the same kind that are reported behind one, in the file's order."""
+        """Yield the later sites of the same kind that are reported, in the file's order."""
         if site.kind not in self._by_kind:
             alike = self.reported(site.kind)
             self._by_kind[site.kind] = (alike, {id(one.node): i for i, one in enumerate(alike)})

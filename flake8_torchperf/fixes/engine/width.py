@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# Widths that formatters are set to; a file has the first of them that nearly all its lines keep.
+# Common widths of formatters; a file's width is the first of them that nearly all its lines fit in.
 WIDTHS = (79, 88, 100, 110, 120)
 USUAL = 100
 # A file with fewer lines, or without any line longer than `TELLING`, shows too little about its
@@ -96,7 +96,7 @@ def _wrapped(line: str, tokens: Sequence[tokenize.TokenInfo], width: int) -> str
     comment = "  " + line[comments[0] : _length(line)] if comments else ""
     indent = line[: len(line) - len(line.lstrip())]
     inner = indent + ("\t" if indent.startswith("\t") else _INDENT)
-    # A subscript, or an item with others behind it, is read as one piece.
+    # A subscript, or an item that others follow, is read as one piece.
     brackets = [
         found
         for found in _brackets(tokens)
@@ -127,7 +127,7 @@ def _pieces(code: str, start: int, stop: int, breaks: Sequence[int]) -> list[str
 def _brackets(tokens: Sequence[tokenize.TokenInfo]) -> Iterator[tuple[int, int, list[int]]]:
     """Yield the columns of the outermost brackets that a line opens and closes, the last first.
 
-    Each comes with the columns behind its commas, or of the clauses of its comprehension.
+    Each comes with the columns after its commas, or of the clauses of its comprehension.
     """
     found: list[tuple[int, int, list[int]]] = []
     open_at: list[int] = []

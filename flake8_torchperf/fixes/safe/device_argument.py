@@ -95,7 +95,7 @@ def _takes_dtype(made: Made, around: Surroundings) -> bool:
 
 
 def _cast_behind(call: ast.Call, around: Surroundings) -> ast.Call | None:
-    """Return the ``.to(dtype)`` directly behind a move."""
+    """Return the ``.to(dtype)`` directly after a move."""
     above = around.parent(call)
     cast = around.parent(above) if isinstance(above, ast.Attribute) and above.attr == "to" else None
     match cast:

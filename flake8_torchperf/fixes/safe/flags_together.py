@@ -1,7 +1,7 @@
 """``a == 0 and b == 0`` -> ``(a == 0) & (b == 0)``: one wait for the elements of one tensor.
 
-Elements that one statement unpacks have one device, dtype and shape, so that no comparison of them
-with a number can fail, however many are evaluated.
+Elements that one statement unpacks have one device, dtype and shape, so no comparison of them with
+a number can fail, and evaluating all of them is safe.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where an expression needs brackets to stay one operand of the expression around it.
+"""Decides where an expression needs brackets to be one operand of the expression around it.
 
 Imported while linting, so it must import neither libcst nor torch.
 """

@@ -48,7 +48,7 @@ def acting_before(
 
 
 def place_of_end(node: ast.expr) -> tuple[int, int]:
-    """The line and column behind an expression."""
+    """Return the line and column after an expression."""
     return node.end_lineno or node.lineno, node.end_col_offset or 0
 
 

@@ -20,7 +20,7 @@ def block_of(place: Place, statement: ast.stmt) -> list[ast.stmt]:
 
 
 def around_in_block(place: Place, statement: ast.stmt) -> tuple[ast.stmt | None, ast.stmt | None]:
-    """Return the statements directly before and behind one."""
+    """Return the statements directly before and after one."""
     block = block_of(place, statement)
     at = next((i for i, one in enumerate(block) if one is statement), None)
     if at is None:

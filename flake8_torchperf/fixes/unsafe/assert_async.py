@@ -174,7 +174,7 @@ def _expects(item: ast.withitem) -> bool:
 def _can_be_split(
     statement: ast.AST | None, joined: str, index: int, terms: list[ast.expr]
 ) -> bool:
-    """True if the terms before and behind one can be tested apart from it, in the same order."""
+    """True if the terms before and after one can be tested apart from it, in the same order."""
     last = index == len(terms) - 1
     if not joined:
         return True

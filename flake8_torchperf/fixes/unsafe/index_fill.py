@@ -98,7 +98,7 @@ def _is_all(part: ast.expr) -> bool:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
-    """Write a call in the place of the assignment."""
+    """Replace the assignment by a call."""
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build

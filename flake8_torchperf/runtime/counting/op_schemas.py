@@ -90,8 +90,8 @@ def looks_at_elements(func: Any, name: str, args: tuple[Any, ...], kwargs: Any) 
     """True if the host itself reads the elements of an operation's arguments.
 
     A view does not, nor does an operation that uses only shape and dtype (or asks a subclass of
-    Tensor for them, `prim::device`). A copy to or from a device is made by the device, behind the
-    copies that were queued before.
+    Tensor for them, `prim::device`). The device makes a copy to or from a device, after the copies
+    that were queued before.
     """
     if getattr(func, "is_view", False) or _from_shape(name) or name.startswith("prim::"):
         return False

@@ -1,4 +1,4 @@
-"""The statements that `assert_async` writes in the place of an ``if`` or ``assert``."""
+"""The statements with which `assert_async` replaces an ``if`` or ``assert``."""
 
 from __future__ import annotations
 

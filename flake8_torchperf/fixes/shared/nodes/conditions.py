@@ -12,7 +12,7 @@ from flake8_torchperf.fixes.engine.build import bare, expression
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# Nodes that need no brackets behind `~`.
+# Nodes that need no brackets after `~`.
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 # Comparisons that are opposites for NaN too.
 _OPPOSITE: dict[type[cst.BaseCompOp], type[cst.BaseCompOp]] = {

@@ -1,4 +1,4 @@
-"""Factories as libcst's nodes that are given a device, with the move behind them removed."""
+"""Gives factories, as libcst's nodes, a device and removes the move after them."""
 
 from __future__ import annotations
 

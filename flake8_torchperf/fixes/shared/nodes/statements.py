@@ -53,7 +53,7 @@ def _comments(node: cst.CSTNode) -> list[str]:
 
 
 def renamed(node: Statement, name: str, expression: str) -> Statement:
-    """Return a statement with an expression in the place of every use of a name."""
+    """Return a statement with an expression in place of every use of a name."""
     new = node.visit(_Renaming(name, cst.parse_expression(expression)))
     assert isinstance(new, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
     return new

@@ -37,7 +37,7 @@ def number(use: cst.CSTNode, kind: str) -> cst.Call:
 
 
 def read_line(name: str, kind: str) -> cst.SimpleStatementLine:
-    """Return the statement ``total = float(total)`` to put behind the loop."""
+    """Return the statement ``total = float(total)`` to put after the loop."""
     total = build.expression(name)
     assert isinstance(total, (cst.Name, cst.Subscript))
     call = cst.Call(cst.Name(kind), [cst.Arg(build.expression(name))])

@@ -1,6 +1,6 @@
 """``for t in ts: if isinf(t).any(): return True`` -> all flags in a list, and one read of them.
 
-Where it matters which of them was true, each round gets its flag from that read.
+If it matters which of them was true, each round gets its flag from that read.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
 
 
 def _innermost(body: Sequence[cst.CSTNode]) -> cst.If:
-    """Return the test in a loop's body, inside or behind the tests that choose rounds."""
+    """Return the test in a loop's body, inside or after the tests that choose rounds."""
     import libcst as cst
 
     from flake8_torchperf.fixes.shared.nodes import statements

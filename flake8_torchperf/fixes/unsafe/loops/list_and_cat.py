@@ -1,4 +1,4 @@
-"""``t = torch.cat([t, piece])`` in a loop -> a list that grows, and one ``torch.cat`` behind it."""
+"""``t = torch.cat([t, piece])`` in a loop -> a list that grows, and one ``torch.cat`` after it."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def _memory(tensor: ast.expr) -> ast.expr:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
-    """Leave the checks in the loop, and put the call behind it."""
+    """Leave the checks in the loop, and put the call after it."""
     import libcst as cst
 
     from flake8_torchperf.fixes.shared.nodes import statements

@@ -34,7 +34,7 @@ _TWO = ast.Constant(2)
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to the loop, with the statements directly before and behind it."""
+    """Apply to the loop, with the statements directly before and after it."""
     if not place.site.loops:
         return None
     loop = place.site.loops[-1].node

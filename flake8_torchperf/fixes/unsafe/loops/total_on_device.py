@@ -1,4 +1,4 @@
-"""``total += loss.item()`` -> ``total += loss.detach().double()``, and one ``float(total)`` behind.
+"""``total += loss.item()`` -> ``total += loss.detach().double()``, and one ``float(total)`` after.
 
 The total is a name, or an entry of a dict that nothing else sees until the loop is over.
 
@@ -37,8 +37,8 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 class _Total:
     """A total: the number that it starts with, and its reads.
 
-    ``within`` are the reads in branches of the loop, ``after`` is the statement behind the loop, if
-    anything reads it there.
+    ``within`` are the reads in branches of the loop, ``after`` is the statement after the loop, if
+    the total is read there.
     """
 
     start: int | float
@@ -250,7 +250,7 @@ def _in_branch(node: ast.AST, loop: ast.AST, statement: ast.AST, around: Surroun
 
 
 def _behind(loop: ast.stmt, around: Surroundings) -> ast.stmt | None:
-    """Return the statement that runs next after a loop, also behind a ``with`` that ends there."""
+    """Return the statement that runs next after a loop, also after a ``with`` that ends there."""
     here: ast.AST = loop
     while True:
         above = around.parent(here)

@@ -110,7 +110,7 @@ def _is_number(use: ast.expr, place: Place) -> bool:
 
 
 def _is_read_in_any_case(line: ast.stmt, name: str, place: Place) -> bool:
-    """True if the code behind an assignment reads the number on every path."""
+    """True if the code after an assignment reads the number on every path."""
     block = block_of(place, line)
     for statement in block[block.index(line) + 1 :]:
         always = _evaluated(statement)

@@ -81,7 +81,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _behind(place: Place, statement: ast.stmt) -> list[_Read]:
-    """Return the read of a finding, with those in its statement and in the statements behind it."""
+    """Return the read of a finding, with those in its statement and in the statements after it."""
     around = place.around
     block = {id(one): i for i, one in enumerate(block_of(place, statement))}
     first = block.get(id(statement), len(block))
@@ -145,7 +145,7 @@ def _alike(reads: Sequence[_Read], around: Surroundings) -> list[_Read]:
 
 
 def _assignments(reads: Sequence[_Read], place: Place) -> list[_Read]:
-    """Return the first of the reads and those directly behind it that each fill a name alone."""
+    """Return the first of the reads and those directly after it that each fill a name alone."""
     found: list[_Read] = []
     filled: set[str] = set()
     for read in reads:

@@ -148,7 +148,7 @@ def _work(job: dict[str, Any], write: int, secret: str, module: Any) -> None:
 
 
 def _as_first(job: dict[str, Any], secret: str, module: Any) -> None:
-    """Run the job in new processes, and end with the exit status of the process that ran it.
+    """Run the job in new processes, and end with the same exit status or signal as its process.
 
     The first process of a namespace ignores most signals, so it only waits; when it ends, the
     kernel ends all processes that the job has started.

@@ -31,7 +31,7 @@ def take_over(first: Path, home: str) -> None:
     """Replace this process by one that is counted, if it is a worker of the run.
 
     ``first`` is the plan of the run's first process; ``home`` the folder of this package. Returns
-    where the process is to continue as it is.
+    only if this process is to continue unchanged.
     """
     try:
         base = load_plan(first)
