@@ -84,8 +84,7 @@ class NoneValue:
 class NDArray:
     """A numpy array or numpy scalar on the host, whose reads are free.
 
-    ``late`` is a copy in flight whose memory it shares. ``of_numbers`` is True if numpy made it of
-    a number.
+    ``late`` is a copy in flight whose memory it shares; ``of_numbers``: numpy made it of a number.
     """
 
     late: Tensor | None = field(default=None, compare=False)
