@@ -52,7 +52,7 @@ TOO_MANY_A = 0.25
 # Hidden by no heat: the rule wants hotter code, or calls elsewhere in the package are set-up.
 RULE, PACKAGE = "the rule itself", "calls elsewhere"
 # Effects for which a heat holds the cause but not the row.
-UNNAMED = ("hot", "on-host", "warning")
+UNNAMED = ("hot", "on-host", "host-tensors", "warning")
 # Causes that hide nothing, or that the user chose; module level is not a function to judge.
 NEVER_OFF = frozenset((
     Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.ELEMENTS, Cause.LOOP, Cause.TRAINING_STEP,

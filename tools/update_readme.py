@@ -105,6 +105,7 @@ The pattern is a regular expression. It is matched against the name without its 
 | `hot` | the function runs in every step; in a loop's head, the loop goes through the data |
 | `branch-cold` | a branch that tests this flag runs seldom |
 | `on-host` | the variable lies on the host |
+| `host-tensors` | the variable holds tensors on the host |
 | `warning` | a branch that begins with this call runs seldom |
 
 A row is kept only if fewer than a quarter of the findings that it hides are worth reporting, as

@@ -144,8 +144,9 @@ def _unseen(calls: list[SeenCall], reached: Reached) -> list[JudgedSite]:
 
 
 def _heat(way: Way, level: Level) -> Heat:
-    """Return the heat of a place on a path from a contract, with the path's calls as its name."""
-    return Heat(max(level, Level.STEP), Cause.CONTRACT, " -> ".join(way.calls), way.root)
+    """Return the heat of a place on a path from a contract, with the path as its name."""
+    path = " -> ".join((way.root, *way.calls))
+    return Heat(max(level, Level.STEP), Cause.CONTRACT, path)
 
 
 def _reached(analysis: Analysis, names: Names, options: Options) -> list[Reached]:

@@ -66,14 +66,14 @@ def _way(heat: Heat, line: int, room: int) -> str:
 
 def _ways(heat: Heat) -> Iterator[tuple[str, list[str]]]:
     """Yield ever shorter forms of the path: middle calls are dropped first, then names are cut."""
-    names = heat.name.split(" -> ") if heat.name else []
-    yield heat.caller, names
+    root, *names = heat.name.split(" -> ")
+    yield root, names
     for kept in range(len(names) - 1, 0, -1):
-        yield heat.caller, [*names[: kept // 2], "...", *names[len(names) - kept + kept // 2 :]]
+        yield root, [*names[: kept // 2], "...", *names[len(names) - kept + kept // 2 :]]
     for width in (24, 16, 12):
         last = [_cut(name, width) for name in names[-1:]]
-        yield _cut(heat.caller, width), ["...", *last] if len(names) > 1 else last
-    yield _cut(heat.caller, width), ["..."] if names else []
+        yield _cut(root, width), ["...", *last] if len(names) > 1 else last
+    yield _cut(root, width), ["..."] if names else []
 
 
 def _cut(name: str, width: int) -> str:

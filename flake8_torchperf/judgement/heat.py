@@ -77,9 +77,10 @@ class Call(NamedTuple):
 class Heat:
     """A level and the evidence for it.
 
-    ``name`` is the function's name, or the id of the row if the cause is a convention. ``caller``
-    and ``line`` give the call that makes a function hot; ``calls`` begins with that call and leads
-    to the loop or the step behind it, as far as its module shows. ``node`` is the loop that repeats
+    ``name`` is the function's name, or the id of the row if the cause is a convention. ``calls``
+    begins with the call that makes a function hot and leads to the loop or the step behind it, as
+    far as its module shows. For a contract, ``name`` is the
+    path from the code that must not wait. ``node`` is the loop that repeats
     the place. ``loops`` is False for a function whose loops make nothing in it hotter, except loops
     that its own text shows to run over elements or steps. ``around`` is the level of the function
     around a loop; for a function, it is the least level of the code around its loops. ``own_text``
@@ -91,8 +92,6 @@ class Heat:
     level: Level
     cause: Cause
     name: str = ""
-    caller: str = ""
-    line: int = 0
     node: ast.AST | None = None
     loops: bool = True
     around: Level = Level.COLD
@@ -113,6 +112,16 @@ class Heat:
     def by(self, cause: Cause, level: Level, measured: Measured) -> Heat:
         """Return this heat with the level that a profile measured; the loop that it names stays."""
         return replace(self, level=level, cause=cause, why=None, measured=measured)
+
+    @property
+    def caller(self) -> str:
+        """The name of the function that makes the call; "" at module level or without a call."""
+        return self.calls[0].caller.rpartition(".")[2] if self.calls else ""
+
+    @property
+    def line(self) -> int:
+        """The line of the call that makes a function hot; 0 without one."""
+        return self.calls[0].line if self.calls else 0
 
     @property
     def costs_nothing(self) -> bool:

@@ -34,6 +34,7 @@ EFFECTS = {
     "hot": ("function", "class", "package", "loop"),
     "branch-cold": ("flag",),
     "on-host": ("variable",),
+    "host-tensors": ("variable",),
     "warning": ("call",),
 }
 FIELDS = ("id", "applies_to", "pattern", "effect", "reason", "evidence", "example")

@@ -264,8 +264,8 @@ def test_what_a_row_silences_and_what_it_leaves(row: Convention, tmp_path: Path)
 
 @EACH_ROW
 def test_scope_all_names_the_row(row: Convention, tmp_path: Path) -> None:
-    if row.effect == "hot":
-        pytest.skip("a row that makes hot hides nothing")
+    if row.effect in ("hot", "host-tensors"):
+        pytest.skip("a row that makes hot, or reads free, hides nothing")
     name, body = next(iter(PROGRAMS[row.applies_to](row, "silent")))
     source, filename = PRELUDE + body, name
     if "/" in name:

@@ -19,7 +19,7 @@ from flake8_torchperf.findings.message import (
     leading,
 )
 from flake8_torchperf.findings.rule import Rule
-from flake8_torchperf.judgement.heat import Cost, Heat, Level, Measured
+from flake8_torchperf.judgement.heat import Call, Cost, Heat, Level, Measured
 from flake8_torchperf.judgement.site import JudgedSite, Loop
 from flake8_torchperf.knowledge.conventions import load_conventions
 from flake8_torchperf.syntax.positions import Snippet
@@ -60,6 +60,7 @@ def operations(rule: Rule) -> Iterator[tuple[str, frozenset[str]]]:
         yield from ((operation, match.traits) for operation in match.operations)
 
 
+CALLS = (Call(NAME, "", LINE),)
 # A week of a thousand steps a second.
 A_LOT = Measured(604_800_000, 604_800_000, 1, 604_800.0)
 
@@ -73,9 +74,10 @@ def heats() -> Iterator[Heat]:
     row = max((row.id for row in load_conventions().rows), key=len)
     for level, cause in itertools.product((Level.COLD, Level.LOOP), Cause):
         name = row if cause is Cause.CONVENTION else NAME
-        yield Heat(level, cause, name, NAME, LINE, ROUNDS, cost=LONGEST_COST)
+        name = f"{NAME} -> {NAME}" if cause is Cause.CONTRACT else name
+        yield Heat(level, cause, name, ROUNDS, cost=LONGEST_COST, calls=CALLS)
     for cost in Cost:
-        yield Heat(Level.LOOP, Cause.LOOP, NAME, NAME, LINE, ROUNDS, cost=cost)
+        yield Heat(Level.LOOP, Cause.LOOP, NAME, ROUNDS, cost=cost, calls=CALLS)
         yield Heat(Level.LOOP, Cause.RAN_OFTEN, NAME, cost=cost, measured=A_LOT)
 
 
@@ -95,7 +97,7 @@ def sites(rule: Rule) -> Iterator[JudgedSite]:
     of_each_length = {len(rule.advice(*one)): one for one in every}
     for (operation, traits), heat in itertools.product(of_each_length.values(), heats()):
         yield site_of(rule, operation, traits, heat)
-    usual = Heat(Level.LOOP, Cause.LOOP, NAME, NAME, LINE, ROUNDS, cost=LONGEST_COST)
+    usual = Heat(Level.LOOP, Cause.LOOP, NAME, ROUNDS, cost=LONGEST_COST, calls=CALLS)
     for operation, traits in every:
         yield site_of(rule, operation, traits, usual)
 
@@ -134,7 +136,8 @@ def test_a_page_says_what_happens_and_after_a_semicolon_what_to_write(rule: Rule
 
 def test_a_short_expression_leaves_its_room_to_a_long_name() -> None:
     read = ast.parse("x.item()", mode="eval").body
-    heat = Heat(Level.STEP, Cause.CALLED, "f", "compute_the_loss_of_a_batch", 7, cost=Cost.STEP)
+    calls = (Call("compute_the_loss_of_a_batch", "", 7),)
+    heat = Heat(Level.STEP, Cause.CALLED, "f", cost=Cost.STEP, calls=calls)
     site = JudgedSite(SiteKind.HOST_READ, "item", read, None, heat)
     rule = load_catalogue().rule("TPF101")
     assert rule is not None

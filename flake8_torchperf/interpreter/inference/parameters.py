@@ -77,11 +77,8 @@ def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
             continue
         name = parameter.arg
         value = _of_parameter(parameter, default, info, docstring, analysis)
-        if "state_steps" in name:
-            value = step_counters(value)
-        elif name == "batch_sizes" and (lengths := tensor_of(value)) is not None:
-            # torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]
-            value = replace(lengths, device="host")
+        if analysis.conventions.says("variable", name, "host-tensors"):
+            value = on_host(value)
         if value is UNKNOWN or _container_of_unknown(value):
             optional = isinstance(default, ast.Constant) and default.value is None
             used = uses().value_of(name, parameter, optional=optional)
@@ -142,15 +139,16 @@ def _by_callees(
     return union((value, NONE)) if optional and value is not UNKNOWN else value
 
 
-def step_counters(value: Value) -> Value:
-    """Return an optimizer's step counters, which stay on the host.
+def on_host(value: Value) -> Value:
+    """Return a tensor, or a list of tensors, as one that lies on the host.
 
     torch/optim/adam.py, "special device hosting for step": only ``capturable`` and ``fused`` put
-    them on the device, and those implementations do not read them.
+    step counters on the device, and those implementations do not read them.
     """
     if isinstance(value, Sequence) and isinstance(value.element, Tensor):
         return replace(value, element=replace(value.element, device="host"), items=None)
-    return value
+    tensor = tensor_of(value)
+    return value if tensor is None else replace(tensor, device="host")
 
 
 def _of_optimizer(info: FunctionInfo, analysis: Analysis) -> bool:

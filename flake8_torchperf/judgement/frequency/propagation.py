@@ -193,13 +193,8 @@ def called_heat(info: FunctionInfo, path: Sequence[CallSite], around: Level) -> 
 
     ``path`` leads from the function's own call to the one that runs often.
     """
-    site = path[0]
-    calls = tuple(map(_call, path))
-    if site.caller is None:
-        cause, caller = Cause.CALLED_IN_LOOP, ""
-    else:
-        cause, caller = Cause.CALLED, site.caller.name
-    return Heat(Level.STEP, cause, info.name, caller, site.line, around=around, calls=calls)
+    cause = Cause.CALLED_IN_LOOP if path[0].caller is None else Cause.CALLED
+    return Heat(Level.STEP, cause, info.name, around=around, calls=tuple(map(_call, path)))
 
 
 def _call(site: CallSite) -> Call:
