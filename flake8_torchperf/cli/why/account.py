@@ -21,6 +21,7 @@ from flake8_torchperf.values.values import (
     Imported,
     Instance,
     NDArray,
+    NoneValue,
     Scalar,
     Sequence,
     Tensor,
@@ -234,16 +235,18 @@ def _kind(value: Value) -> str:
     match value:
         case UnknownValue() | Compared():
             return "nothing is known of it"
-        case Scalar(kind=kind, known=True, value=known) if kind != "str":
+        case Scalar(kind=kind, known=True, value=known) if kind != "str" and known is not None:
             return f"{kind} {known!r} on the host"
         case Scalar(kind=kind, read=read) if read is not None:
             return f"{kind} on the host, read from a tensor"
         case Scalar(kind=kind):
             return f"{kind} on the host"
+        case NoneValue():
+            return "None"
         case NDArray():
             return "an array of numpy, on the host"
         case Sequence(kind=kind):
-            return f"a {kind}"
+            return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
         case Instance(name=name):
             return f"an object of {name}"
         case Union(options=options):
