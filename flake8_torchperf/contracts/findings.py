@@ -77,7 +77,7 @@ def with_contracts(
     ``suspects`` are the keys of the functions that may have findings. ``options`` request every
     scope, because a broken contract is reported in any scope.
     """
-    reached = _reached(analysis, names, options)
+    reached = _reached(analysis, options)
     if not reached:
         return findings
     module = analysis.project.linted
@@ -149,13 +149,13 @@ def _heat(way: Way, level: Level) -> Heat:
     return Heat(max(level, Level.STEP), Cause.CONTRACT, path)
 
 
-def _reached(analysis: Analysis, names: Names, options: Options) -> list[Reached]:
+def _reached(analysis: Analysis, options: Options) -> list[Reached]:
     """Return the functions that the contracts of the linted module's package reach."""
     project = analysis.project
     globs = options.sync_free
     if not project.top or not _is_saved(project.linted):
         # A module outside any package, or an unsaved text in an editor.
-        return Contracts(analysis, FunctionHeats(analysis, names)).follow(globs)
+        return Contracts(analysis).follow(globs)
     asked = (globs, options.hot, options.cold, options.rules)
     told = (project.top_folder, project.modules_that_promise(), *asked)
     last = _LAST[0] if _LAST and _LAST[0].holds(told) else None
@@ -163,7 +163,7 @@ def _reached(analysis: Analysis, names: Names, options: Options) -> list[Reached
         reads: dict[str, str] = {}
         apart = _apart(analysis, reads)
         with noting(reads):
-            reached = Contracts(apart, FunctionHeats(apart, names)).follow(globs)
+            reached = Contracts(apart).follow(globs)
         last = _Followed(told, reached, reads, _stamps(reads))
         _LAST[:] = [last]
     if project.reads is not None:

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis, SeenCall
     from flake8_torchperf.interpreter.engine.place import Interpreted
-    from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # The most functions that the contracts of one package are followed into, and how often each is
@@ -107,9 +106,8 @@ class Reached:
 class Contracts:
     """Follows the contracts of a package."""
 
-    def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
-        self._heats = heats
         self._reached: dict[tuple[str, str], Reached] = {}
         self._waiting: list[Reached] = []
 
