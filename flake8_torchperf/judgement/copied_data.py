@@ -17,7 +17,7 @@ from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from flake8_torchperf.interpreter.engine.place import Context, Site
 
@@ -42,15 +42,18 @@ def causes_of_copy(site: Site) -> Iterator[Cause]:
         yield from _of_data(site, tensor, _made_of(tensor, ctx))
 
 
-def varies(site: Site) -> bool:
-    """True if what a copy to a device holds may differ from call to call."""
+def varies(site: Site, causes: Sequence[Cause]) -> bool:
+    """True if what a copy to a device holds may differ from call to call.
+
+    ``causes`` are those that `causes_of_copy` yields; any about the data says why it is copied.
+    """
     tensor, ctx = site.operand, site.place
-    data = _made_of(tensor, ctx) if isinstance(tensor, Tensor) else None
-    if not isinstance(tensor, Tensor) or data is None:
+    if not isinstance(tensor, Tensor) or tensor.scalar or "non-blocking" in site.traits:
         return False
-    free = tensor.scalar or "non-blocking" in site.traits
-    known = any(cause is not Cause.COMPILED for cause in causes_of_copy(site))
-    return not free and not known and _fresh(ctx).varies(data)
+    if any(cause is not Cause.COMPILED for cause in causes):
+        return False
+    data = _made_of(tensor, ctx)
+    return data is not None and _fresh(ctx).varies(data)
 
 
 def _of_data(site: Site, tensor: Tensor, data: ast.expr | None) -> Iterator[Cause]:

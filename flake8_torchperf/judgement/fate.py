@@ -18,7 +18,6 @@ from flake8_torchperf.interpreter.events.guards import (
     LATER,
 )
 from flake8_torchperf.interpreter.inference.parameters import literal_default
-from flake8_torchperf.judgement.copied_data import varies
 from flake8_torchperf.judgement.explicit_copies import (
     AS_ARRAY,
     AS_DECLARED,
@@ -70,8 +69,6 @@ def added_traits(site: Site) -> frozenset[str]:
         and _declares(function, NAMED, NUMBER_ANNOTATIONS)
     ):
         traits |= {AS_DECLARED}
-    if "to-device" in traits and varies(site):
-        traits |= {"varying"}
     return traits
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.events.recording import names_rows, waits
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
-from flake8_torchperf.judgement.copied_data import causes_of_copy
+from flake8_torchperf.judgement.copied_data import causes_of_copy, varies
 from flake8_torchperf.judgement.evidence import Evidence
 from flake8_torchperf.judgement.explicit_copies import asked_for
 from flake8_torchperf.judgement.fate import COMPILER_ONLY, FROM_DEVICE, added_traits
@@ -41,14 +41,17 @@ def judge(result: Interpreted, heats: FunctionHeats, base: Heat | None = None) -
 def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
     """Return the site with its heat; None for a helper's wait at a call that no step repeats."""
     place = site.place
+    causes = tuple(causes_of_copy(site)) if "to-device" in site.traits else ()
     traits = added_traits(site)
+    if "to-device" in traits and varies(site, causes):
+        traits |= {"varying"}
     if "vmap" in traits and not names_rows(site.operand_node or site.node, place):
         traits -= {"vmap"}
     evidence = Evidence(site, frames.of(place.frame), frames.step_loops(place.frame), traits)
     ignored = place.analysis.ignored
     met = place.demoted
-    if met is None and "to-device" in traits:
-        met = next((cause for cause in causes_of_copy(site) if cause not in ignored), None)
+    if met is None:
+        met = next((cause for cause in causes if cause not in ignored), None)
     if IN_HELPER in traits and heat(evidence, met).level < Level.STEP:
         return None
     why = first_that_applies(PURPOSES, evidence)
