@@ -59,7 +59,7 @@ class Saved:
     ) -> None:
         """Store the problems in a text if the file has the same content; log why that fails."""
         path = os.path.abspath(name)
-        if self._store is None or read_file(path)[1] != _digest(text):
+        if self._store is None or Current(self._stamped).content(path) != _digest(text):
             return
         # No answer holds the lines of another module.
         if any(note.path not in ("", path) for one in problems for note in one.notes):
