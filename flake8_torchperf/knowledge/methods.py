@@ -5,11 +5,12 @@ The classes are data (`methods.toml`). The file is read when the first class is 
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
+
+from flake8_torchperf.knowledge.toml_file import read_toml
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,8 +44,4 @@ def casts_to(kind: str) -> frozenset[str]:
 
 @cache
 def _classes() -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(METHODS_PATH.read_text(encoding="utf-8"))
+    return read_toml(METHODS_PATH)

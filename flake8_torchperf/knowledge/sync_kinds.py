@@ -6,7 +6,6 @@ recorder has to treat otherwise, each with the reason.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from flake8_torchperf.knowledge.table import Op, TorchTable
 from flake8_torchperf.knowledge.table import load as load_table
+from flake8_torchperf.knowledge.toml_file import read_toml
 
 DATA: Final = Path(__file__).with_name("sync_kinds.toml")
 # The namespaces whose functions torch passes to a function mode, with the prefix of their names.
@@ -63,11 +63,7 @@ class SyncKinds:
 
 def read() -> dict[str, Any]:
     """Return the content of `sync_kinds.toml`."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(DATA.read_text(encoding="utf-8"))
+    return read_toml(DATA)
 
 
 def waiting(table: TorchTable) -> dict[str, Op]:

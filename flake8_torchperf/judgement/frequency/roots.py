@@ -5,7 +5,6 @@ The protocols are data: `protocols.toml` lists base classes and the methods that
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.idioms.module_roles import imports_tests, is_test_file
+from flake8_torchperf.knowledge.toml_file import read_toml
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -64,11 +64,7 @@ class Lineage:
 @cache
 def protocols() -> tuple[Protocol, ...]:
     """Return the table of protocols, read once."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    rows: list[dict[str, Any]] = tomllib.loads(PROTOCOLS.read_text(encoding="utf-8"))["protocol"]
+    rows: list[dict[str, Any]] = read_toml(PROTOCOLS)["protocol"]
     return tuple(_protocol(row) for row in rows)
 
 
