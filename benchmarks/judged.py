@@ -8,6 +8,9 @@ README says what a row holds. The Python files of a row's commit are written to 
 and the judged files are linted there, in the default scope and in scope `all`. A place counts as
 reported if its line has a finding. A place whose line has no finding of its code in scope `all` is
 matched to the nearest one of that code and column, at most five lines away.
+
+The last lines compare the rounds: samples of applications that the project had never named, with
+the verdicts on what the linter reported when they were drawn.
 """
 
 from __future__ import annotations
@@ -28,6 +31,8 @@ from typing import Any
 from fixes import extract, find_repository
 
 FOLDER = Path(__file__).with_name("judged")
+# The samples of applications that the project had never named, judged before it learned from them.
+ROUNDS = ("first-sight", "round-")
 VERDICTS = {"A": "worth telling", "B": "true, of little worth", "C": "wrong"}
 SCOPES = {"default": "hot", "all": "all"}
 NEAR = 5  # a reader who names another line of the same statement is rarely further away
@@ -35,7 +40,10 @@ NEAR = 5  # a reader who names another line of the same statement is rarely furt
 
 @dataclass(frozen=True)
 class Place:
-    """A judged finding. ``version`` is the commit of a repository or the release of a package."""
+    """A judged finding. ``version`` is the commit of a repository or the release of a package.
+
+    ``column`` is 0 where the sample does not say it.
+    """
 
     source: str
     version: str
@@ -82,7 +90,7 @@ def as_place(row: Mapping[str, Any]) -> Place:
     version = row["version"] if packaged else row["commit"]
     if row["verdict"] not in VERDICTS:
         raise ValueError(f"verdict {row['verdict']} is none of {', '.join(VERDICTS)}")
-    at = (row["path"], int(row["line"]), int(row["column"]), row["code"])
+    at = (row["path"], int(row["line"]), int(row.get("column", 0)), row["code"])
     return Place(source, version, packaged, *at, row["verdict"], row["why"])
 
 
@@ -207,6 +215,18 @@ def print_rows(told: Iterable[Answer]) -> None:
         print(f"{place.verdict} {reported:8} {place.name} {place.code}{moved}: {place.why}")
 
 
+def print_rounds(files: Iterable[Path]) -> None:
+    """Print the first figures of each round, side by side."""
+    for file in files:
+        if not any(name in file.name for name in ROUNDS):
+            continue
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        counts = Counter((row["by_default"], row["verdict"]) for row in rows)
+        told, hidden = ([counts[shown, verdict] for verdict in VERDICTS] for shown in (True, False))
+        precision = share(told[0], sum(told))
+        print(f"{file.stem}: by default {told} A, B, C, {precision}; hidden {hidden}")
+
+
 def parse() -> argparse.Namespace:
     """Return the parsed command line."""
     parser = argparse.ArgumentParser(description="Score the linter on places that people judged.")
@@ -243,6 +263,7 @@ def main() -> int:
     if arguments.rows:
         print_rows(told)
     print_table(told)
+    print_rounds(arguments.file or sorted(FOLDER.glob("*.jsonl")))
     return 0
 
 

@@ -150,3 +150,45 @@ def test_every_row_is_a_judgement(file: Path) -> None:
 
 def test_samples_are_kept() -> None:
     assert SAMPLES
+
+
+def test_rounds_are_compared_by_their_first_figures(clones: Path) -> None:
+    commit = {"repository": "owner/name", "commit": "0" * 40}
+    rows = [*ROWS, {"line": 4, "column": 1, "verdict": "A", "by_default": False}]
+    file = sample(clones / "2026-01-01-round-1.jsonl", commit, rows)
+    last = judged(clones, "--file", file).splitlines()[-1]
+    assert last == (
+        "2026-01-01-round-1: by default [1, 1, 1] A, B, C, 33.3% (1 of 3); hidden [1, 0, 0]"
+    )
+
+
+def test_a_sample_is_drawn_and_joined_with_its_verdicts(tmp_path: Path) -> None:
+    clone = tmp_path / "owner+name"
+    clone.mkdir()
+    (clone / "step.py").write_text(STEP)
+    git(clone, "init", "--quiet")
+    git(clone, "add", ".")
+    git(clone, "commit", "--quiet", "--message", "one")
+    key, questions, verdicts = (tmp_path / name for name in ("key", "questions", "verdicts"))
+    tool = [sys.executable, str(ROOT / "benchmarks" / "draw.py")]
+    drawing = [*tool, "draw", str(clone), "--key", str(key), "--questions", str(questions)]
+    subprocess.run(drawing, check=True, timeout=120)
+    asked = questions.read_text().splitlines()
+    assert sorted(one.split()[1] for one in asked) == [
+        "owner+name/step.py:10:15",
+        "owner+name/step.py:16:22",
+    ]
+    assert not any("per " in one for one in asked)
+    joining = [*tool, "join", "--key", str(key), "--verdicts", str(verdicts)]
+    joining += ["--to", str(tmp_path / "judged.jsonl")]
+    verdicts.write_text('{"n": 1, "verdict": "A", "why": "a reason"}\n')
+    done = subprocess.run(joining, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == f"draw: {verdicts}: not one verdict for each of 2 places\n"
+    verdicts.write_text(
+        "".join(f'{{"n": {n}, "verdict": "B", "why": "a reason"}}\n' for n in (2, 1))
+    )
+    told = subprocess.run(joining, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert told == "default: 0 A, 1 B, 0 C\nhidden: 0 A, 1 B, 0 C\n"
+    rows = [json.loads(line) for line in (tmp_path / "judged.jsonl").read_text().splitlines()]
+    assert [(row["line"], row["by_default"]) for row in rows] == [(10, True), (16, False)]
