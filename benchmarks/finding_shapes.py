@@ -14,7 +14,7 @@ LOOP = (
     "        loss = net(batch).sum()\n        loss.backward()\n        optimizer.step()\n"
 )
 HELPER = "def scale{i}(x: torch.Tensor) -> torch.Tensor:\n    return x / x.sum().item()\n\n\n"
-CALLER = "from package import model\n\n\n" + LOOP + "        model.scale0(batch)\n"
+CALLER = "from package import model\n\n\n" + LOOP + "        model.scale{i}(batch)\n"
 CONTRACT = (
     "class Engine{i}:\n    # torchperf: sync-free\n    def forward(self, x: torch.Tensor):\n"
     "        return self.scale(x)\n\n    def scale(self, x: torch.Tensor):\n"

@@ -246,7 +246,13 @@ def _prepared(
         conventions=conventions,
         ignored=ignored,
     )
-    names = Names(analysis.conventions, options.hot + catalogue.hot, options.cold, ignored)
+    names = Names(
+        analysis.conventions,
+        options.hot + catalogue.hot,
+        options.cold,
+        ignored,
+        lambda: analysis.project.trains,
+    )
     return catalogue, analysis, names, FunctionHeats(analysis, names)
 
 

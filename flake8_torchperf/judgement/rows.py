@@ -159,6 +159,22 @@ ROWS = (
         "Every call of the function is in a branch that runs once in several steps.",
     ),
     Row(
+        Cause.EVALUATION,
+        FREQUENCY,
+        COLD,
+        "in an evaluation",
+        "In a program that trains, a loop that only runs a model without gradients is an "
+        "evaluation, which runs once in many steps.",
+    ),
+    Row(
+        Cause.UNREACHED,
+        FREQUENCY,
+        COLD,
+        "no step reaches it",
+        "In a program that trains, a function that no step and no loop over steps leads to runs "
+        "seldom.",
+    ),
+    Row(
         Cause.STEP_ROOT,
         FREQUENCY,
         HOT,

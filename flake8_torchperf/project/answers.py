@@ -24,6 +24,8 @@ PART = "\0"
 ALL, REST, NAMED, SAYS = "*", "-", "def ", "says "
 # The parts of a folder: the modules that hold a word, and the modules that may call it.
 THAT_SAY, THAT_CALL = "say ", "call "
+# Asks a folder if one of its modules trains a model.
+TRAINS = "trains"
 # Ends the path of a folder in a query for the modules below it that may hold a function that must
 # not wait.
 PROMISES = "*promises"

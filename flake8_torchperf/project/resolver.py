@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import os
 import tokenize
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from flake8_torchperf.project.answers import (
     REST,
     THAT_CALL,
     THAT_SAY,
+    TRAINS,
     WHOLE,
     answer_of_search,
     noting,
@@ -28,12 +29,15 @@ from flake8_torchperf.project.text_search import (
     TextSearch,
     is_too_large,
     read_texts,
+    texts_train,
     that_match,
 )
 
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
 
+# The folders that packages are installed into.
+INSTALLED = ("site-packages", "dist-packages")
 # The most modules that are read for one linted file.
 MAX_MODULES = 400
 
@@ -120,6 +124,22 @@ class Project:
         found = texts.that_call(word)
         self._note(f"{self._searched()}{PART}{THAT_CALL}{word}", answer_of_search(found))
         return found
+
+    @cached_property
+    def trains(self) -> bool:
+        """True if the linted module's package takes training steps, as an application does.
+
+        False for a package that is installed: its functions are called from elsewhere.
+        """
+        if self._root is not None and os.path.basename(self._root) in INSTALLED:
+            return False
+        if texts_train(["".join(self.linted.lines).encode("utf-8", "surrogatepass")]):
+            return True
+        texts = self._searching()
+        if texts is None:
+            return False
+        self._note(f"{self._searched()}{PART}{TRAINS}", "yes" if texts.trains else "")
+        return texts.trains
 
     def modules_that_promise(self) -> tuple[str, ...]:
         """Return the modules of the package that may hold a function that must not wait."""

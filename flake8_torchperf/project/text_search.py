@@ -5,19 +5,26 @@ from __future__ import annotations
 import re
 import time
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.digest import digest, digest_of_files
-from flake8_torchperf.project.answers import THAT_CALL, THAT_SAY, answer_of_search
+from flake8_torchperf.project.answers import THAT_CALL, THAT_SAY, TRAINS, answer_of_search
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.syntax.contract_comments import promises
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
 
 # A word in more modules than this is too common, because each of them would have to be parsed.
 MOST_MODULES = 24
 # After this many searches, the words of all modules are gathered, which takes as long as about
 # twenty searches.
 SEARCHES = 16
+# The calls of a training step, and the definition of a method that takes one for a framework.
+_BACKWARD = re.compile(rb"\.(?:backward|manual_backward)\(")
+_STEP = re.compile(rb"\.step\(")
+_TRAINING_STEP = re.compile(rb"^\s+def training_step\(", re.MULTILINE)
 # Blanks for all bytes that no word contains; bytes above ASCII are parts of letters.
 _SPACES = bytes(
     one if one >= 128 or chr(one).isalnum() or one == ord("_") else ord(" ") for one in range(256)
@@ -53,6 +60,11 @@ class TextSearch:
         """The digest of the modules in `that_promise`."""
         return digest_of_files(self.that_promise, self._digest)
 
+    @cached_property
+    def trains(self) -> bool:
+        """True if the text of one of the modules takes training steps."""
+        return texts_train(self._data.values())
+
     def _digest(self, path: str) -> str:
         data = self._read[path]
         return digest(data) if isinstance(data, bytes) else data
@@ -75,6 +87,8 @@ class TextSearch:
 
     def answer(self, part: str) -> str:
         """Return the digest of the modules found by a recorded query of a folder."""
+        if part == TRAINS:
+            return "yes" if self.trains else ""
         found = (
             self.that_say(part.removeprefix(THAT_SAY))
             if part.startswith(THAT_SAY)
@@ -104,6 +118,13 @@ class TextSearch:
                 for word in set(data.translate(_SPACES).split()):
                     self._by_word.setdefault(word, []).append(path)
         return self._by_word
+
+
+def texts_train(texts: Collection[bytes]) -> bool:
+    """True if modules call ``backward()`` and ``step()``, or one defines ``training_step``."""
+    if any(map(_TRAINING_STEP.search, texts)):
+        return True
+    return any(map(_BACKWARD.search, texts)) and any(map(_STEP.search, texts))
 
 
 def _holds(data: bytes, text: bytes) -> bool:

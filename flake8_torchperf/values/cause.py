@@ -28,6 +28,8 @@ class Cause(Enum):
     SET_UP_CALLS = auto()
     BEFORE_STEPS = auto()
     SELDOM_CALLS = auto()
+    EVALUATION = auto()
+    UNREACHED = auto()
     # Roots by protocol and owner.
     STEP_ROOT = auto()
     SET_UP_ROOT = auto()

@@ -147,9 +147,9 @@ def of_file(row: Convention, silent: str) -> Iterator[tuple[str, str]]:
         yield name.format(row.example), COPY.format(name=PLAIN, outcome="reported")
         yield name.format("other"), COPY.format(name=PLAIN, outcome="silent")
         return
-    body = TRAINING.format(name="learn")
-    yield name.format(row.example), HELPER.format(name=PLAIN, outcome=silent) + body
-    yield name.format("other"), HELPER.format(name=PLAIN, outcome="reported") + body
+    yield name.format(row.example), HELPER.format(name=PLAIN, outcome=silent)
+    yield name.format(row.example), TRAINING.format(name="learn")
+    yield name.format("other"), HELPER.format(name=PLAIN, outcome="reported")
     if row.effect == "cold-outside-loops":
         yield name.format(row.example), LOOP.format(name=PLAIN)
 

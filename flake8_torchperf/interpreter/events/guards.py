@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF
 from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
 from flake8_torchperf.interpreter.inference.parameters import literal_default
@@ -48,10 +49,7 @@ EXCEPT = "except-block"
 LATER = "lambda"
 # The trait of sites where autograd records nothing.
 NO_GRADIENTS = "no-gradients"
-_GRADIENTS_OFF = {
-    "torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
-    "torch.autograd.inference_mode", "torch.set_grad_enabled",
-}  # fmt: skip
+_GRADIENTS_OFF = {*GRADIENTS_OFF, "torch.set_grad_enabled"}
 # The trait of an assertion whose text has to be computed, or that joins several tests:
 # torch.compile accepts only a single test with a literal text.
 MADE_TEXT = "made-text"

@@ -61,13 +61,14 @@ class CallSite:
 class Calls:
     """The calls of one module by the key of the function called.
 
-    ``values`` holds the names that are passed as values. ``outward`` maps the last part of a name
+    ``values`` holds the names that are passed as values, ``attributes`` the attributes among them. ``outward`` maps the last part of a name
     to the calls that lead to nothing in the module, each with the expression called. ``looked_up``
     holds the names that are called on an object of unknown type.
     """
 
     sites: dict[str, list[CallSite]] = field(default_factory=dict)
     values: set[str] = field(default_factory=set)
+    attributes: set[str] = field(default_factory=set)
     looked_up: set[str] = field(default_factory=set)
     outward: dict[str, list[tuple[ast.expr, CallSite]]] = field(default_factory=dict)
 
@@ -131,7 +132,7 @@ class _Classes:
 def calls_in(module: ModuleMap) -> Calls:
     """Return every call in a module, by the function that it leads to."""
     calls = Calls()
-    values = calls.values
+    values, attributes = calls.values, calls.attributes
     known = {id(info.node): info for info in module.defined}
     classes = _Classes(module)
     place = _Place()
@@ -142,7 +143,7 @@ def calls_in(module: ModuleMap) -> Calls:
         kind = type(node)
         while kind is ATTRIBUTE:
             if type(node.ctx) is LOAD:
-                values.add(node.attr)
+                attributes.add(node.attr)
             node = node.value
             kind = type(node)
         if kind is NAME:
@@ -169,6 +170,7 @@ def calls_in(module: ModuleMap) -> Calls:
             waiting += [*node.decorator_list, node.args, place, *node.body, inside]
         else:
             _put_parts(node, place, classes, waiting)
+    values |= attributes
     return calls
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.evaluations import runs_without_gradients
 from flake8_torchperf.idioms.loop_kinds import holds_steps, takes_training_step
 from flake8_torchperf.idioms.module_roles import is_test_file, row_of_module
 from flake8_torchperf.judgement.frequency.roots import root_of
@@ -29,24 +30,30 @@ COMPILING_DECORATORS = ("torch.compile", "torch.jit.script")
 # Causes that the callers of a function do not change, and that make its loops cold too.
 SET_UP = frozenset((
     Cause.SET_UP_ROOT, Cause.TEST, Cause.DATA_WORKER, Cause.CONVERSION, Cause.REGISTERED,
-    Cause.RESULT_KEPT, Cause.CONVENTION, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS,
+    Cause.RESULT_KEPT, Cause.CONVENTION, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS, Cause.EVALUATION,
 ))  # fmt: skip
 # With these causes (a setting, a test, a tracer), not even loops over elements or steps are
 # reported.
 FINAL = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
 
 
+def _unknown() -> bool:
+    return False
+
+
 @dataclass(frozen=True, slots=True)
 class Names:
     """The evidence that names give: the user's globs, and the table of conventions.
 
-    ``ignored`` holds causes that are not applied, to measure what they hide.
+    ``ignored`` holds causes that are not applied, to measure what they hide. ``trains`` returns
+    True if the package takes training steps.
     """
 
     conventions: Conventions
     hot: tuple[str, ...] = ()
     cold: tuple[str, ...] = ()
     ignored: frozenset[Cause] = frozenset()
+    trains: Callable[[], bool] = _unknown
     _of_modules: dict[int, Convention | None] = field(default_factory=dict)
 
     def of_module(self, module: ModuleMap) -> Convention | None:
@@ -102,7 +109,16 @@ def own_heat(
         return Heat(Level.STEP, root, info.name, around=Level.STEP)
     if root is not None:
         return Heat(Level.COLD, root, info.name, loops=False)
+    if _evaluates(info, names):
+        return Heat(Level.COLD, Cause.EVALUATION, info.name, loops=False)
     return _by_convention(info, names) or _by_default(info, names, given_tensors)
+
+
+def _evaluates(info: FunctionInfo, names: Names) -> bool:
+    """True if a function of a program that trains runs a model in a loop, without gradients."""
+    if Cause.EVALUATION in names.ignored or not runs_without_gradients(info):
+        return False
+    return names.trains()
 
 
 def _by_convention(info: FunctionInfo, names: Names) -> Heat | None:

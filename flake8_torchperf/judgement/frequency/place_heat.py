@@ -44,8 +44,9 @@ def heat(e: Evidence, why: Cause | None) -> Heat:
     if loops:
         place = loops[-1]
         cost = Cost.ELEMENT if each else Cost.STEP
+        own_text = bool(shown) or (over and e.operation not in AT_ONCE)
         return Heat(
-            Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=bool(shown)
+            Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=own_text
         )
     if over and e.kind is SiteKind.TENSOR_ITERATION and _may_repeat(e.operation, base):
         name = e.place.function.rpartition(".")[2]  # a convention's heat has another name
@@ -93,6 +94,8 @@ def _by_itself(place: LoopPlace, e: Evidence) -> bool:
     """True if a loop's own code shows that its rounds are elements, steps or calls of a model."""
     if by_elements(place) or takes_step(place.node) or id(place.node) in e.step_loops:
         return True
+    if e.base.cause is Cause.EVALUATION:
+        return False
     analysis = e.place.analysis
     if isinstance(place.value, Instance) and kind_of_instance(place.value, analysis) == "loader":
         return True

@@ -24,6 +24,7 @@ PROTOCOLS = Path(__file__).with_name("protocols.toml")
 # The cause that each field of a protocol gives the methods that it names.
 CAUSES = {
     "step": Cause.STEP_ROOT,
+    "evaluation": Cause.EVALUATION,
     "set_up": Cause.SET_UP_ROOT,
     "worker": Cause.DATA_WORKER,
     "conversion": Cause.CONVERSION,

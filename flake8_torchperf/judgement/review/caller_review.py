@@ -20,6 +20,7 @@ from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
 from flake8_torchperf.judgement.review.package_callers import CONSTRUCTOR, PackageCallers
+from flake8_torchperf.judgement.review.reach import Reach
 from flake8_torchperf.judgement.site import Judged
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 # Causes that no call in the package changes.
 DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
+# Causes that rest on a call.
+CALLS = (Cause.CALLED, Cause.CALLED_IN_LOOP)
 # Causes of cold functions that a call seen elsewhere in the package outweighs.
 WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
 # How many levels of callers are searched above the direct callers of a function.
@@ -54,13 +57,16 @@ class CallerReview:
         self._heats = heats
         self._package_callers = PackageCallers(analysis, heats)
         self.arguments = PackageArguments(analysis, heats, self._package_callers)
+        self._reach = Reach(analysis, heats, self._package_callers)
         self._known: dict[CallSite, bool | None] = {}
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that remain once a function's callers are known, with their heat."""
         heat = self._heats.called(info)
-        if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause is not Cause.CALLED):
+        if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause not in CALLS):
             return result
+        if self._reach.unreached(info, heat):
+            return _cooled(result, Heat(Level.COLD, Cause.UNREACHED, info.name, loops=False))
         nearby = self._judged(self._heats.calls(info.module).of(info))
         often = any(answer is False for _, answer in nearby)
         asked = heat.level is Level.HOT or heat.cause is Cause.NOTHING

@@ -19,6 +19,7 @@ from flake8_torchperf.judgement.frequency.roots import hands_to_tracer
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
+from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import ClassValue, External, Function
 
@@ -92,6 +93,45 @@ class PackageCallers:
             if not constructs and _hands_on(info, module, calls):
                 return []
         return found or self._unused(info, name, read)
+
+    def possible(self, info: FunctionInfo) -> list[CallSite] | None:
+        """Return every call in the package that may lead to a function, by its name alone.
+
+        A name in many modules counts in those that also name the function's class or module. None
+        if the function may be called in ways that are not seen: it is handed over as a value or
+        registered, or Python calls it without its name.
+        """
+        name, method = info.name, info.owner is not None
+        if name == CONSTRUCTOR and info.owner is not None:
+            name, method = info.owner.name, False
+        if name.startswith("__") or any(map(_registers, info.node.decorator_list)):
+            return None
+        if not self._analysis.project.is_searched_whole:
+            return None
+        found: list[CallSite] = []
+        for module, calls in self._with_linted(self._naming(info, name)):
+            if is_test_file(module):
+                continue
+            if name in (calls.attributes if method else calls.values):
+                return None
+            found += [site for one in module.defined if one.name == name for site in calls.of(one)]
+            found += [
+                site
+                for called, site in calls.outward.get(name, ())
+                if not method or isinstance(called, ast.Attribute)
+            ]
+        return found
+
+    def _naming(self, info: FunctionInfo, name: str) -> tuple[str, ...]:
+        """Return the modules that may call a function by its name."""
+        project = self._analysis.project
+        found = project.modules_that_say(name)
+        if found is not None:
+            return found
+        around = info.module.name.rpartition(".")[2] if info.owner is None else info.owner.name
+        path = info.module.path
+        own = () if path is None else (str(path.resolve()),)
+        return tuple(dict.fromkeys((*own, *(project.modules_that_say(around) or ()))))
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
         """Return calls that lead to a function; there may be others.
@@ -246,6 +286,15 @@ def _is_plain(decorator: str) -> bool:
     if decorator in ("staticmethod", "classmethod"):
         return True
     return decorator.startswith("torch.") and not hands_to_tracer(decorator)
+
+
+def _registers(decorator: ast.expr) -> bool:
+    """True if a decorator may register the function: it is called with arguments."""
+    if not isinstance(decorator, ast.Call):
+        return False
+    return bool(decorator.args or decorator.keywords) or dotted_name(decorator.func).endswith(
+        ("register", "route")
+    )
 
 
 def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:

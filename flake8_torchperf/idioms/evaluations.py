@@ -1,0 +1,68 @@
+"""Evaluations: functions that run a model in a loop without gradients."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.idioms.loop_kinds import STATEMENTS, may_step
+from flake8_torchperf.syntax.names import is_name, named_parameters
+from flake8_torchperf.syntax.traversal import bound_in, walk
+
+if TYPE_CHECKING:
+    from flake8_torchperf.project.module_index import FunctionInfo
+
+# Contexts and decorators that record no gradients.
+GRADIENTS_OFF = frozenset((
+    "torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
+    "torch.autograd.inference_mode",
+))  # fmt: skip
+
+
+def runs_without_gradients(info: FunctionInfo) -> bool:
+    """True if a function takes no step, and runs a model in a loop with gradients switched off.
+
+    ``model.eval()`` counts as switching them off. A loop over steps, as of a sampler, is no
+    evaluation; see `loop_kinds.holds_steps`.
+    """
+    if not info.nodes.of_any(*STATEMENTS) or may_step(info):
+        return False
+    return _calls_eval(info) or (_switches_off(info) and _calls_values(info))
+
+
+def _calls_values(info: FunctionInfo) -> bool:
+    """True if a loop calls a name that the function binds, or an attribute that is no method."""
+    bound = bound_in(info.node) | {one.arg for one in named_parameters(info.node.args)}
+    methods = {} if info.owner is None else info.owner.methods
+    for loop in info.nodes.of_any(*STATEMENTS):
+        for node in walk(list(getattr(loop, "body", ()))):
+            match node:
+                case ast.Call(func=ast.Name(id=name)) if name in bound:
+                    return True
+                case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+                    if name not in methods:
+                        return True
+    return False
+
+
+def _switches_off(info: FunctionInfo) -> bool:
+    if not GRADIENTS_OFF.isdisjoint(info.decorators):
+        return True
+    for node in info.nodes.of_any(ast.With, ast.AsyncWith):
+        for item in node.items if isinstance(node, (ast.With, ast.AsyncWith)) else ():
+            context = item.context_expr
+            called = context.func if isinstance(context, ast.Call) else context
+            if info.module.qualify(called) in GRADIENTS_OFF:
+                return True
+    return False
+
+
+def _calls_eval(info: FunctionInfo) -> bool:
+    """True for ``model.eval()``, which switches a model to evaluation."""
+    return any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "eval"
+        and not call.args
+        and not is_name(call.func.value, "self")
+        for call in info.nodes.of(ast.Call)
+    )

@@ -1,0 +1,83 @@
+"""The functions of an application that no step leads to, by every call in the package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.judgement.frequency.own_heat import SET_UP
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.cause import Cause
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.judgement.frequency.call_graph import CallSite
+    from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.heat import Heat
+    from flake8_torchperf.judgement.review.package_callers import PackageCallers
+    from flake8_torchperf.project.module_index import FunctionInfo
+
+# The most functions on the way to a function that are looked at; a step may lead to it if there
+# are more.
+MAX_CALLERS = 40
+
+
+class Reach:
+    """Decides if a step may lead to a function of the linted module."""
+
+    def __init__(self, analysis: Analysis, heats: FunctionHeats, callers: PackageCallers) -> None:
+        self._analysis = analysis
+        self._heats = heats
+        self._callers = callers
+        self._known: dict[str, bool] = {}
+
+    def unreached(self, info: FunctionInfo, heat: Heat) -> bool:
+        """True if the package trains, and no step and no loop over steps leads to a function."""
+        if Cause.UNREACHED in self._analysis.ignored or not self._is_open(heat):
+            return False
+        if not self._analysis.project.trains:
+            return False
+        if info.key not in self._known:
+            self._known[info.key] = self._reached(info)
+        return not self._known[info.key]
+
+    def _is_open(self, heat: Heat) -> bool:
+        """True if a function's heat does not show that a step leads to it."""
+        if heat.cause in (Cause.CALLED, Cause.CALLED_IN_LOOP):
+            return heat.around is Level.COLD
+        if heat.cause is Cause.CONVENTION:
+            return heat.loops and heat.level is Level.COLD
+        return heat.cause in (Cause.GIVEN_TENSORS, Cause.NOTHING)
+
+    def _reached(self, start: FunctionInfo) -> bool:
+        seen = {start.key}
+        waiting = [start]
+        while waiting:
+            info = waiting.pop()
+            sites = self._callers.possible(info)
+            if sites is None or len(seen) > MAX_CALLERS:
+                return True
+            for site in sites:
+                answer = self._in_step(info, site)
+                if answer:
+                    return True
+                caller = site.caller
+                if answer is None and caller is not None and caller.key not in seen:
+                    seen.add(caller.key)
+                    waiting.append(caller)
+        return False
+
+    def _in_step(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """True if a call stands in a step; None if the callers of its caller decide."""
+        caller = site.caller
+        if caller is None:
+            return bool(site.loops) and not site.seldom
+        heats = self._heats.of_module(caller.module)
+        answer = heats.in_steps(info, site)
+        if answer is not None:
+            return answer
+        heat = self._heats.called(caller)
+        if heat.cause in (Cause.CALLED, Cause.CALLED_IN_LOOP) and heat.around is Level.STEP:
+            return True
+        if heat.cause in SET_UP and heat.cause not in (Cause.CONVENTION, Cause.EVALUATION):
+            return False
+        return None
