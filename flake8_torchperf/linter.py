@@ -34,9 +34,10 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.frequency.own_heat import Names
     from flake8_torchperf.judgement.heat import Heat
+    from flake8_torchperf.judgement.review.caller_review import CallerReview
     from flake8_torchperf.judgement.site import Judged
     from flake8_torchperf.options import Options
-    from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.suspects.nominate import Suspects
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
     from flake8_torchperf.values.values import Value
@@ -276,6 +277,18 @@ def _with_contracts(
     return with_contracts(findings, keys, analysis, names, catalogue, whole)
 
 
+def _reviewed(result: Judged, info: FunctionInfo, review: CallerReview, options: Options) -> Judged:
+    """Return the sites with the heat that the function's callers give them.
+
+    ``options.review`` keeps the sites that the callers show to be none.
+    """
+    from flake8_torchperf.judgement.heat import Level
+
+    if options.review:
+        return result.updated(review.reviewed(result, info))
+    return result if options.scope is Level.COLD else review.reviewed(result, info)
+
+
 def _findings(
     module: ModuleMap,
     suspects: Suspects,
@@ -297,22 +310,21 @@ def _findings(
     selection = Selection(module, analysis, heats, catalogue.kinds_when_cold())
     review = CallerReview(analysis, heats)
     try:
-        if options.scope is Level.HOT:
+        if options.scope is Level.HOT or options.review:
             for info in selection.unheard(suspects.functions):
                 review.warm(info)
         review.arguments.tell(suspects.functions)
         for info in callers_first(selection.chosen(suspects.functions, looked_at)):
             met = driver.interpret_function(info, analysis)
             result = judge(met, heats)
-            if options.scope is Level.HOT:
+            if options.scope is Level.HOT or options.review:
                 result = review.rewarmed(result, met, info)
             said = profiled is not None and heats.own(info).cause in SAID
             measured = None if said else profiled
             found = _reported(result, measured, catalogue, options, module)
-            if found and options.scope is not Level.COLD:
-                kept = review.reviewed(result, info)
-                if kept is not result:
-                    found = _reported(kept, measured, catalogue, options, module)
+            kept = _reviewed(result, info, review, options) if found else result
+            if kept is not result:
+                found = _reported(kept, measured, catalogue, options, module)
             findings.extend(found)
         if suspects.module_level and selection.module_level(looked_at):
             result = judge(driver.interpret_module(module, analysis), heats)

@@ -44,7 +44,8 @@ class Options:
     ``cache`` is None if it was not set. ``assume_compiled`` treats every module's ``forward`` as
     compiled. ``logging`` is one of `LOGGING`. ``baseline`` is the file that lists old findings,
     ``profile`` the file that a run recorded. ``without`` names causes and rows of conventions to
-    switch off, to measure what each hides; users can't set it. Every field pickles, since flake8
+    switch off, to measure what each hides. ``review`` looks at callers in scope "all" too, for
+    `torchperf why`. Users can't set these two. Every field pickles, since flake8
     may lint in other processes.
     """
 
@@ -62,6 +63,7 @@ class Options:
     profile: Path | None = None
     logging: str = "report"
     without: tuple[str, ...] = ()
+    review: bool = False
 
 
 def _word(option: str, value: object, known: Iterable[str]) -> str:

@@ -74,3 +74,9 @@ class Judged:
     snippet: Snippet
     sites: tuple[JudgedSite, ...]
     queued: Collection[int] = frozenset()
+
+    def updated(self, other: Judged) -> Judged:
+        """Return these sites, in their order, each as ``other`` has it where it does."""
+        there = {(id(site.node), site.kind): site for site in other.sites}
+        sites = (there.get((id(site.node), site.kind), site) for site in self.sites)
+        return replace(self, sites=tuple(sites))

@@ -103,7 +103,7 @@ class Account:
 
 def account_of(source: str, path: str, line: int, options: Options) -> Account:
     """Lint a module as configured and with everything reported. Raises SyntaxError."""
-    whole = replace(options, scope=Level.COLD, confidence="assumed", explain=False)
+    whole = replace(options, scope=Level.COLD, confidence="assumed", explain=False, review=True)
     reported = _in_line(lint(source, path, options), line)
     every = _in_line(lint(source, path, whole), line)
     told = {(one.code, one.column): one for one in reported}

@@ -61,9 +61,10 @@ class CallSite:
 class Calls:
     """The calls of one module by the key of the function called.
 
-    ``values`` holds the names that are passed as values, ``attributes`` the attributes among them. ``outward`` maps the last part of a name
-    to the calls that lead to nothing in the module, each with the expression called. ``looked_up``
-    holds the names that are called on an object of unknown type.
+    ``values`` holds the names that are passed as values, ``attributes`` the attributes among them.
+    ``outward`` maps the last part of a name to the calls that lead to nothing in the module, each
+    with the expression called. ``looked_up`` holds the names that are called on an object of
+    unknown type.
     """
 
     sites: dict[str, list[CallSite]] = field(default_factory=dict)
