@@ -15,6 +15,8 @@ from flake8_torchperf.digest import digest, digest_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from flake8_torchperf.project.option_values import Given
+
     # A module's text without its definitions, and these with their names.
     Cut = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
 
@@ -26,6 +28,8 @@ ALL, REST, NAMED, SAYS = "*", "-", "def ", "says "
 THAT_SAY, THAT_CALL = "say ", "call "
 # Asks a folder if one of its modules trains a model.
 TRAINS = "trains"
+# Asks a folder for the values that its modules give an option.
+OPTION = "option "
 # Ends the path of a folder in a query for the modules below it that may hold a function that must
 # not wait.
 PROMISES = "*promises"
@@ -98,6 +102,11 @@ class Parts:
 def answer_of_search(paths: Sequence[str] | None) -> str:
     """Return the digest of the modules that a search found, or "too many" for None."""
     return "too many" if paths is None else digest_of(paths)
+
+
+def answer_of_values(given: Given) -> str:
+    """Return the digest of the values of an option."""
+    return digest_of([str(given.whole), *sorted(map(repr, given.values))])
 
 
 def without_comments(text: str) -> str:

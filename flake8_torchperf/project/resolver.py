@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.project import files
 from flake8_torchperf.project.answers import (
     ALL,
+    OPTION,
     PART,
     PROMISES,
     REST,
@@ -20,11 +21,13 @@ from flake8_torchperf.project.answers import (
     TRAINS,
     WHOLE,
     answer_of_search,
+    answer_of_values,
     noting,
 )
 from flake8_torchperf.project.file_index import FileIndex
 from flake8_torchperf.project.files import NO_FILE, stamp
 from flake8_torchperf.project.lazy_index import read_outline
+from flake8_torchperf.project.option_values import NOT_GIVEN, Given
 from flake8_torchperf.project.text_search import (
     TextSearch,
     is_too_large,
@@ -54,6 +57,7 @@ class Project:
         self._read = 0
         self._folders = FileIndex()
         self._texts: TextSearch | None = None
+        self._options: dict[str, Given] = {}
 
     def module(self, name: str) -> ModuleMap | None:
         """Return the map of a module of the same project, or None if there is no such file."""
@@ -124,6 +128,18 @@ class Project:
         found = texts.that_call(word)
         self._note(f"{self._searched()}{PART}{THAT_CALL}{word}", answer_of_search(found))
         return found
+
+    def option_values(self, name: str) -> Given:
+        """Return the values that the package gives an option; none if it is not searched whole."""
+        texts = self._searching() if self.is_searched_whole else None
+        if texts is None:
+            return NOT_GIVEN
+        if name not in self._options:
+            self._options[name] = texts.option_values(name)
+            self._note(
+                f"{self._searched()}{PART}{OPTION}{name}", answer_of_values(self._options[name])
+            )
+        return self._options[name]
 
     @cached_property
     def trains(self) -> bool:

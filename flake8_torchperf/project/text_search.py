@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.digest import digest, digest_of_files
-from flake8_torchperf.project.answers import THAT_CALL, THAT_SAY, TRAINS, answer_of_search
+from flake8_torchperf.project.answers import (
+    OPTION,
+    THAT_CALL,
+    THAT_SAY,
+    TRAINS,
+    answer_of_search,
+    answer_of_values,
+)
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import read_bytes, stamp
+from flake8_torchperf.project.option_values import NOT_GIVEN, Given, values_given
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
@@ -25,6 +34,8 @@ SEARCHES = 16
 _BACKWARD = re.compile(rb"\.(?:backward|manual_backward)\(")
 _STEP = re.compile(rb"\.step\(")
 _TRAINING_STEP = re.compile(rb"^\s+def training_step\(", re.MULTILINE)
+# How many other names an option is followed through.
+MAX_RENAMED = 3
 # Blanks for all bytes that no word contains; bytes above ASCII are parts of letters.
 _SPACES = bytes(
     one if one >= 128 or chr(one).isalnum() or one == ord("_") else ord(" ") for one in range(256)
@@ -65,6 +76,31 @@ class TextSearch:
         """True if the text of one of the modules takes training steps."""
         return texts_train(self._data.values())
 
+    def option_values(self, name: str, further: int = MAX_RENAMED) -> Given:
+        """Return the values that the modules give an option, also by options of other names.
+
+        Files of tests count for nothing.
+        """
+        given = self._values_of(name)
+        for other in sorted(given.others):
+            if not given.whole or not further:
+                return NOT_GIVEN
+            more = self.option_values(other, further - 1)
+            whole = given.whole and more.whole and bool(more.values)
+            given = Given(given.values | more.values, whole)
+        return given
+
+    def _values_of(self, name: str) -> Given:
+        paths = self.that_say(name)
+        if paths is None:
+            return NOT_GIVEN
+        texts = (
+            self._data[path].decode("utf-8", "replace")
+            for path in paths
+            if not os.path.basename(path).startswith("test_")
+        )
+        return values_given(name, texts)
+
     def _digest(self, path: str) -> str:
         data = self._read[path]
         return digest(data) if isinstance(data, bytes) else data
@@ -87,6 +123,8 @@ class TextSearch:
 
     def answer(self, part: str) -> str:
         """Return the digest of the modules found by a recorded query of a folder."""
+        if part.startswith(OPTION):
+            return answer_of_values(self.option_values(part.removeprefix(OPTION)))
         if part == TRAINS:
             return "yes" if self.trains else ""
         found = (

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF
 from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
+from flake8_torchperf.interpreter.events.options import outcome_by_settings
 from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.syntax.compile_guards import RunMode, asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
@@ -101,6 +102,8 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
             return found
         case ast.Name(id=name) if _off(name, ctx):
             return Guard(Cause.SWITCHED_OFF, True)
+        case _ if (found := _by_settings(test, ctx)) is not None:
+            return found
         case ast.Name() | ast.Attribute() if (found := _named(test, ctx)) is not None:
             return found
         case ast.Compare():
@@ -182,9 +185,17 @@ def always_given(name: str, ctx: Context) -> bool:
 
 
 def _off(name: str, ctx: Context) -> bool:
-    """True if the name is a parameter that defaults to False."""
+    """True if the name is a parameter that defaults to False, and no code switches it on."""
     default = None if ctx.node is None else literal_default(name, ctx.node)
-    return default is not None and default.value is False
+    if default is None or default.value is not False:
+        return False
+    return True not in ctx.analysis.project.option_values(name).values
+
+
+def _by_settings(test: ast.expr, ctx: Context) -> Guard | None:
+    """Return the guard of a test of an option that has the same outcome for all settings."""
+    found = outcome_by_settings(test, ctx.node, ctx.owner, ctx.analysis.project)
+    return None if found is None else Guard(Cause.SWITCHED_OFF, not found)
 
 
 def _on_host(test: ast.expr) -> Guard | None:

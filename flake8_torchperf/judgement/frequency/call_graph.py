@@ -43,13 +43,15 @@ class CallSite:
     """One call: the function it stands in (None: module level), its line, and how often it runs.
 
     ``loops`` holds the loops of the caller around the call, outermost first. ``seldom`` is True if
-    the call runs only once in several rounds or on the way to an error.
+    the call runs only once in several rounds or on the way to an error. ``tests`` holds the tests
+    of the branches around the call, each with the outcome that leads to it.
     """
 
     caller: FunctionInfo | None
     line: int
     loops: tuple[ast.AST, ...] = ()
     seldom: bool = False
+    tests: tuple[tuple[ast.expr, bool], ...] = ()
 
     @property
     def steps(self) -> bool:
@@ -89,10 +91,14 @@ class _Place:
     info: FunctionInfo | None = None
     loops: tuple[ast.AST, ...] = ()
     seldom: bool = False
+    tests: tuple[tuple[ast.expr, bool], ...] = ()
 
     def inside(self, loop: ast.AST | None, *, seldom: bool) -> _Place:
         loops = self.loops if loop is None else (*self.loops, loop)
-        return _Place(self.info, loops, self.seldom or seldom)
+        return _Place(self.info, loops, self.seldom or seldom, self.tests)
+
+    def under(self, test: ast.expr, *, holds: bool) -> _Place:
+        return _Place(self.info, self.loops, self.seldom, (*self.tests, (test, holds)))
 
 
 # A stack of nodes and places; a place applies to the nodes below it in the stack.
@@ -180,6 +186,11 @@ def _put_parts(node: ast.AST, place: _Place, classes: _Classes, waiting: _Waitin
     repeated, seldom = _parts(node)
     if isinstance(node, ast.If) and not seldom and _on_first_call(node, place, classes):
         seldom = set(map(id, node.body))
+    if isinstance(node, ast.If) and not seldom:
+        waiting += [node.test, place, *node.body, place.under(node.test, holds=True)]
+        if node.orelse:
+            waiting += [place, *node.orelse, place.under(node.test, holds=False)]
+        return
     if not repeated and not seldom:
         put_children(node, waiting)
         return
@@ -256,7 +267,7 @@ def _record(
     classes: _Classes,
     calls: Calls,
 ) -> None:
-    site = CallSite(place.info, node.lineno, place.loops, place.seldom)
+    site = CallSite(place.info, node.lineno, place.loops, place.seldom, place.tests)
     func = node.func
     if isinstance(func, NAME):
         name = func.id

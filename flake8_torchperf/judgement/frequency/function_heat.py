@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.loop_kinds import around_steps, goes_backward
 from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.events.options import outcome_by_settings
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, given_tensors
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     PLAIN_BASES,
@@ -28,7 +29,7 @@ from flake8_torchperf.values.values import Function, Tensor
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.judgement.frequency.call_graph import Calls
+    from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
     from flake8_torchperf.judgement.frequency.own_heat import Names
     from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.knowledge.conventions import Conventions
@@ -49,6 +50,7 @@ class FunctionHeats:
         self._called: dict[str, CalledHeats] = {}
         self._around: dict[ast.AST, bool] = {}
         self._warmed: dict[str, Heat] = {}
+        self._off: dict[CallSite, bool] = {}
         analysis.is_around_steps = self.is_around_steps
 
     @property
@@ -60,7 +62,7 @@ class FunctionHeats:
         """Drop the references back to this object, so that it is freed without a collection."""
         for called in self._called.values():
             called.forget()
-        for table in (self._own, self._calls, self._called, self._around, self._warmed):
+        for table in (self._own, self._calls, self._called, self._around, self._warmed, self._off):
             table.clear()
 
     def own(self, info: FunctionInfo) -> Heat:
@@ -124,9 +126,29 @@ class FunctionHeats:
         if name not in self._called:
             calls = self.calls(module)
             self._called[name] = CalledHeats(
-                calls, self.own, self.is_around_steps, self._names.ignored
+                calls, self.own, self.is_around_steps, self.is_seldom, self._names.ignored
             )
         return self._called[name]
+
+    def is_seldom(self, site: CallSite) -> bool:
+        """True if a call runs once in several rounds, or only where an option is switched on."""
+        if site.seldom or not site.tests:
+            return site.seldom
+        known = self._off.get(site)
+        if known is None:
+            known = self._off[site] = self._is_off(site)
+        return known
+
+    def _is_off(self, site: CallSite) -> bool:
+        if Cause.SWITCHED_OFF in self._names.ignored:
+            return False
+        caller = site.caller
+        function, owner = (None, None) if caller is None else (caller.node, caller.owner)
+        project = self._analysis.project
+        return any(
+            outcome_by_settings(test, function, owner, project) is (not holds)
+            for test, holds in site.tests
+        )
 
     def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
         """True if a loop contains the loop over steps, directly or in a function that it calls."""

@@ -33,7 +33,7 @@ class CalledHeats:
     """The heat of functions by their own text and by the calls in their module that lead to them.
 
     ``own`` returns a function's heat by its own text; ``around`` returns True if a loop contains
-    the loop over steps.
+    the loop over steps; ``seldom`` returns True for a call that runs once in several rounds.
     """
 
     def __init__(
@@ -41,9 +41,11 @@ class CalledHeats:
         calls: Calls,
         own: Callable[[FunctionInfo], Heat],
         around: Callable[[ast.AST, ModuleMap], bool],
+        seldom: Callable[[CallSite], bool],
         ignored: frozenset[Cause] = frozenset(),
     ) -> None:
         self._ignored = ignored
+        self._seldom_run = seldom
         self._calls = calls
         self._own = own
         self._around = around
@@ -106,7 +108,7 @@ class CalledHeats:
 
         None if the callers of the caller decide.
         """
-        if site.seldom or site.caller is None:
+        if site.caller is None or self._seldom_run(site):
             return False
         own = self._own(site.caller)
         if own.cause in SILENT:
@@ -124,7 +126,7 @@ class CalledHeats:
         None if the callers of the caller decide.
         """
         if site.caller is None:
-            return bool(site.loops) and not site.seldom
+            return bool(site.loops) and not self._seldom_run(site)
         answer = self.in_steps(info, site)
         if answer is not None:
             return answer
@@ -165,9 +167,8 @@ class CalledHeats:
         """
         if self._calls.are_open(info.name):
             return False
-        if site.seldom or site.caller is None:
-            return site.seldom
-        return None
+        seldom = self._seldom_run(site)
+        return seldom if seldom or site.caller is None else None
 
     def _runs_before_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True for a call beside the loop over steps, in the function that contains that loop.

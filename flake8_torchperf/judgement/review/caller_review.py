@@ -192,7 +192,7 @@ class CallerReview:
         functions that a metric calls at the end.
         """
         caller = site.caller
-        if site.seldom:
+        if self._heats.is_seldom(site):
             return True
         if caller is None:
             return not site.loops

@@ -1,0 +1,104 @@
+"""Tests of options: whether any value that the project gives an option takes the branch."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.interpreter.inference.parameters import literal_default
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionNode
+    from flake8_torchperf.project.option_values import Literal
+    from flake8_torchperf.project.resolver import Project
+
+_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.is_, ast.IsNot: operator.is_not,
+    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le,
+}  # fmt: skip
+
+
+def outcome_by_settings(
+    test: ast.expr, function: FunctionNode | None, owner: ClassInfo | None, project: Project
+) -> bool | None:
+    """Return the outcome of a test that all settings of the project share; None if they differ.
+
+    The settings are the option's default and the values that calls, configurations and command
+    lines in the project give an option of its name.
+    """
+    asked, judge = _asked(test)
+    if asked is None:
+        return None
+    name = option_of(asked, function, owner)
+    if not name:
+        return None
+    given = project.option_values(name)
+    if not given.whole or not given.values:
+        return None
+    try:
+        outcomes = {judge(value) for value in given.values}
+    except TypeError:
+        return None  # a default of None is not compared with a number
+    return outcomes.pop() if len(outcomes) == 1 else None
+
+
+def _asked(test: ast.expr) -> tuple[ast.expr | None, Callable[[Literal], bool]]:
+    """Return the option that a test asks for, and the test of a value."""
+    match test:
+        case ast.Name() | ast.Attribute():
+            return test, bool
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() as left,
+            ops=[kind],
+            comparators=[ast.Constant(value=value)],
+        ) if type(kind) in _COMPARISONS and value is not None:
+            compare = _COMPARISONS[type(kind)]
+            return left, lambda given: compare(given, value)
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() as left,
+            ops=[ast.In() | ast.NotIn() as kind],
+            comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items)],
+        ) if all(isinstance(item, ast.Constant) for item in items):
+            values = [item.value for item in items if isinstance(item, ast.Constant)]
+            wanted = isinstance(kind, ast.In)
+            return left, lambda given: (given in values) == wanted
+    return None, bool
+
+
+def option_of(asked: ast.expr, function: FunctionNode | None, owner: ClassInfo | None) -> str:
+    """Return the name of the option behind an expression; "" if it is none.
+
+    An option is a parameter with a literal default, an attribute that a method sets to one or to
+    an attribute of a configuration, and an attribute of anything but ``self``.
+    """
+    match asked:
+        case ast.Name(id=name):
+            return name if function is not None and literal_default(name, function) else ""
+        case ast.Attribute(value=ast.Name(id="self"), attr=name):
+            return _stored(name, owner)
+        case ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def _stored(attribute: str, owner: ClassInfo | None) -> str:
+    """Return the option that a class stores in an attribute; "" if there isn't exactly one."""
+    found: set[str] = set()
+    for method in owner.written_by.get(attribute, ()) if owner is not None else ():
+        for node in method.nodes.of(ast.Assign):
+            if not isinstance(node, ast.Assign) or not any(
+                isinstance(target, ast.Attribute) and target.attr == attribute
+                for target in node.targets
+            ):
+                continue
+            match node.value:
+                case ast.Name(id=name) if literal_default(name, method.node):
+                    found.add(name)
+                case ast.Attribute(attr=name):
+                    found.add(name)
+                case _:
+                    return ""
+    return found.pop() if len(found) == 1 else ""

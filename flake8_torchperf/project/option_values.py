@@ -1,0 +1,119 @@
+"""The literal values that a project's texts give an option, by the option's name.
+
+An option is a parameter, a field of a configuration or an argument of a command line. It is
+searched for as text, because a project passes its options on through many functions and files.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+Literal: TypeAlias = "bool | int | float | str | None"
+
+_LITERAL = (
+    r"(?P<value>True|False|None|-?\d+(?:\.\d*)?(?:e-?\d+)?|\"[^\"\n]*\"|'[^'\n]*')"
+    r"[ \t]*(?=[,)\]}\n#;]|$)"
+)
+# `name = value`, `name: type = value`, `self.name = value`, `config["name"] = value` and
+# `"name": value`; `field(default=value)` in the place of the value; and other values.
+_GIVEN = (
+    r"\b{name}(?:[ \t]*(?::[ \t]*[\w\[\]|., ]{{1,60}})?=(?!=)|[\"']\][ \t]*=(?!=)"
+    r"|[\"'][ \t]*:)[ \t]*(?:(?:\w+\.)?[fF]ield\([^)]{{0,200}}?default[ \t]*=[ \t]*)?(?:{literal}|(?P<other>[^,)\n#]*))"
+)
+# `config.get("name", value)` and `getattr(config, "name", value)`.
+_LOOKED_UP = r"[\"']{name}[\"'][ \t]*,[ \t]*{literal}"
+# `add_argument("--name", ...)` up to the next argument.
+_ARGUMENT = r"[\"']--{dashed}[\"'](?P<rest>(?:(?!add_argument)[^#]){{0,400}})"
+_DEFAULT = re.compile(r"default[ \t]*=[ \t]*" + _LITERAL)
+# `name: value` in YAML.
+_ENTRY = r"^[ \t-]*{name}[ \t]*:[ \t]*(?P<value>[^\n#]*)"
+_OF_YAML = {"true": True, "false": False, "null": None, "~": None, "": None}
+
+
+# Another option, or a field of a configuration.
+_OTHER_OPTION = re.compile(r"[A-Za-z_][\w.]*\s*")
+
+
+class Given(NamedTuple):
+    """The literals that texts give an option, and the ``others`` whose values it is given.
+
+    Not ``whole`` if the value is computed somewhere.
+    """
+
+    values: frozenset[Literal]
+    whole: bool
+    others: frozenset[str] = frozenset()
+
+
+NOT_GIVEN = Given(frozenset(), False)
+
+
+def values_given(name: str, modules: Iterable[str], settings: Iterable[str] = ()) -> Given:
+    """Return the values that the texts of modules, and of files of settings, give an option."""
+    found: set[Literal] = set()
+    others: set[str] = set()
+    whole = True
+    for text in modules:
+        for value in _in_module(name, text):
+            if not isinstance(value, _Expression):
+                found.add(value)
+            elif value.option:
+                others.add(value.option)
+            else:
+                whole = False
+    entry = re.compile(_ENTRY.format(name=re.escape(name)), re.MULTILINE)
+    found.update(_of_yaml(m["value"].strip()) for text in settings for m in entry.finditer(text))
+    return Given(frozenset(found), whole, frozenset(others - {name}))
+
+
+class _Expression(NamedTuple):
+    """A value that the text computes, or the name of the other option that it is."""
+
+    option: str
+
+
+def _expression(text: str) -> _Expression:
+    named = _OTHER_OPTION.fullmatch(text) is not None
+    return _Expression(text.strip().rpartition(".")[2] if named else "")
+
+
+def _in_module(name: str, text: str) -> Iterator[Literal | _Expression]:
+    parts = {
+        "name": re.escape(name),
+        "literal": _LITERAL,
+        "dashed": re.escape(name).replace("_", "[-_]"),
+    }
+    for match in re.finditer(_GIVEN.format(**parts), text):
+        if match["value"] is not None:
+            yield ast.literal_eval(match["value"])
+        elif not re.search(rf"\b{parts['name']}\b", match["other"]):
+            yield _expression(match["other"])  # any other value is the option itself, passed on
+    for match in re.finditer(_LOOKED_UP.format(**parts), text):
+        yield ast.literal_eval(match["value"])
+    for match in re.finditer(_ARGUMENT.format(**parts), text):
+        yield _default(match["rest"])
+
+
+def _default(rest: str) -> Literal:
+    """Return the default of an argument of a command line, from the rest of its definition."""
+    if "store_true" in rest:
+        return False
+    if "store_false" in rest:
+        return True
+    found = _DEFAULT.search(rest)
+    return None if found is None else ast.literal_eval(found["value"])
+
+
+def _of_yaml(text: str) -> Literal:
+    if text.lower() in _OF_YAML:
+        return _OF_YAML[text.lower()]
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+    return value if isinstance(value, (bool, int, float, str)) else text
