@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_test_file
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import PLAIN_BASES, lineage
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import PLAIN_BASES, find_method, lineage
 from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, calls_in
 from flake8_torchperf.judgement.frequency.roots import hands_to_tracer
 from flake8_torchperf.project.files import read_bytes, stamp
@@ -84,10 +84,8 @@ class PackageCallers:
         for module, calls in self._with_linted(paths):
             if is_test_file(module) and not is_test_file(info.module):
                 continue
-            ways = calls.outward.get(name, ())
-            own = _of_name(info, module, calls) if method else calls.of(info)
-            found += own
-            found += [site for called, site in ways if self._leads(called, info, module)]
+            found += _of_name(info, module, calls) if method else calls.of(info)
+            found += self._outward(info, module, calls, by_name=True)
             read.append(module)
             if not constructs and _hands_on(info, module, calls):
                 return []
@@ -96,8 +94,8 @@ class PackageCallers:
     def leading(self, info: FunctionInfo) -> list[CallSite]:
         """Return calls that lead to a function; there may be others.
 
-        A method is recognised by its name if only one class of the package has it, or by the calls
-        of the method that it overrides.
+        A method is recognised by the class of the object it is called on, by its name if only one
+        module of the package defines it, or by the calls of the method that it overrides.
         """
         if info.key not in self._leading:
             found = []
@@ -107,22 +105,27 @@ class PackageCallers:
         return self._leading[info.key]
 
     def _seen(self, info: FunctionInfo) -> Iterator[CallSite]:
-        method, name = info.owner is not None, info.name
+        name = info.name
         project = self._analysis.project
         yield from self._by_bases(info)
-        if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
-            return
-        paths = project.modules_that_call(f".{name}" if method else name)
+        by_name = True
+        if info.owner is None:
+            paths, most = project.modules_that_call(name), MOST_CALLING
+        else:
+            calling = project.modules_that_call(f".{name}")
+            said = project.modules_that_say(info.owner.name) or ()
+            paths, most = tuple(path for path in calling if path in said), MOST_NAMING
+            by_name = len(project.modules_that_say(f"def {name}") or ()) == 1
+            if by_name:
+                paths, most = calling, MOST_CALLING
         here = self._linted_path()
         others = [path for path in paths if path != here]
-        near = sorted(others, key=self._is_far)[:MOST_CALLING]
+        near = sorted(others, key=self._is_far)[:most]
         for module, calls in self._with_linted(tuple(near)):
             if is_test_file(module):
                 continue
             yield from calls.of(info)
-            for called, site in calls.outward.get(name, ()):
-                if self._leads(called, info, module):
-                    yield site
+            yield from self._outward(info, module, calls, by_name=by_name)
 
     def around(self, info: FunctionInfo) -> Iterator[CallSite]:
         """Yield the calls in other modules that may lead to a function, if they name its class."""
@@ -140,9 +143,7 @@ class PackageCallers:
             module, calls = self._read(path)
             if is_test_file(module):
                 continue
-            for called, site in calls.outward.get(name, ()):
-                if self._leads(called, info, module):
-                    yield site
+            yield from self._outward(info, module, calls, by_name=True)
 
     def _by_bases(self, info: FunctionInfo) -> Iterator[CallSite]:
         """Yield the calls, as ``self._update(...)``, in base classes of other modules."""
@@ -202,6 +203,31 @@ class PackageCallers:
             known = self._modules[path] = _read(path, *stamp(path))
             self._heats.keep(*known)
         return known
+
+    def _outward(
+        self, info: FunctionInfo, module: ModuleMap, calls: Calls, *, by_name: bool
+    ) -> Iterator[CallSite]:
+        """Yield the calls that lead out of a module and may run a function.
+
+        A call on an object whose class the module does not show counts only ``by_name``.
+        """
+        constructs = info.name == CONSTRUCTOR and info.owner is not None
+        name = info.owner.name if constructs and info.owner is not None else info.name
+        for called, site in calls.outward.get(name, ()):
+            if not self._leads(called, info, module):
+                continue
+            made = [] if info.owner is None or constructs else calls.made_by(called, site)
+            if any(self._has(klass, info) for klass in made) or (by_name and not made):
+                yield site
+
+    def _has(self, klass: str, info: FunctionInfo) -> bool:
+        """True if objects of a class, named with its module, or of one below it have the method."""
+        match self._analysis.external(klass):
+            case ClassValue(info=found) if info.owner is not None:
+                method = find_method(found, info.name, self._analysis)
+                below = any(one is found for one in lineage(info.owner, self._analysis)[1:])
+                return below or (method is not None and method.info.key == info.key)
+        return False
 
     def _leads(self, called: ast.expr, info: FunctionInfo, module: ModuleMap) -> bool:
         """True if the called expression may be this function; a method, on any object."""
