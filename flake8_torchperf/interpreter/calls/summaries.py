@@ -23,7 +23,7 @@ from flake8_torchperf.interpreter.calls.return_values import (
     returns_annotation,
     worth_interpreting,
 )
-from flake8_torchperf.interpreter.engine.analysis import MAX_CALL_DEPTH
+from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION, MAX_CALL_DEPTH
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import run_block
 from flake8_torchperf.interpreter.engine.place import Context
@@ -38,10 +38,13 @@ from flake8_torchperf.values.values import (
     NONE,
     UNKNOWN,
     ClassValue,
+    Closure,
+    External,
     Function,
     Instance,
     NDArray,
     NoneValue,
+    Partial,
     Reason,
     Scalar,
     Sequence,
@@ -299,10 +302,10 @@ def constant(value: object) -> Value:
 def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
     """Record a call's arguments, as evidence for parameters whose declaration shows nothing.
 
-    Only functions of the linted module, and the watched one, are recorded.
+    Only functions of the linted module, and the watched ones, are recorded.
     """
     analysis = ctx.analysis
-    watched = info.key == analysis.watched
+    watched = analysis.watched in (info.key, EVERY_FUNCTION)
     if info.module is not analysis.project.linted and not watched:
         return
     given: Env = {}
@@ -324,6 +327,10 @@ def note_call(analysis: Analysis, key: object, given: Env) -> None:
         seen[name] = join(seen[name], value) if name in seen else value
 
 
+# What a function may be given to call.
+CALLABLE = (Function, Closure, Partial, External)
+
+
 def fill_from_calls(env: Env, given: Env) -> None:
     """Fill in the arguments of the recorded calls, for parameters that are Unknown."""
     for name, value in given.items():
@@ -340,6 +347,8 @@ def fill_from_calls(env: Env, given: Env) -> None:
         elif env.get(name) is UNKNOWN and value is not UNKNOWN:
             tensor = tensor_of(value)
             if tensor is None:
+                if isinstance(value, CALLABLE):
+                    env[name] = value
                 continue
             reason = Reason(
                 f"parameter `{name}` is given a tensor in this module",

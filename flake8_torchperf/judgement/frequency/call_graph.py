@@ -77,6 +77,17 @@ class Calls:
         """Return the calls in the module that lead to a function."""
         return self.sites.get(info.key, [])
 
+    def at(self, caller: FunctionInfo, node: ast.AST) -> list[CallSite]:
+        """Return the calls that a function makes in the line of a node."""
+        line = getattr(node, "lineno", 0)
+        every = (*self.sites.values(), *([one for _, one in two] for two in self.outward.values()))
+        return [
+            site
+            for sites in every
+            for site in sites
+            if site.line == line and site.caller is not None and site.caller.key == caller.key
+        ]
+
     def made_by(self, called: ast.expr, site: CallSite) -> list[str]:
         """Return the classes, by dotted name, of the object whose method a call runs, if known."""
         if self.receivers is None or not isinstance(called, ATTRIBUTE):

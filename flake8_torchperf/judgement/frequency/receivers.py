@@ -116,9 +116,7 @@ class Receivers:
         if name.rpartition(".")[2].lstrip("_")[:1].isupper():
             yield name
 
-    def _own(
-        self, node: ast.expr, scope: FunctionInfo | None, steps: int
-    ) -> Iterator[ClassInfo]:
+    def _own(self, node: ast.expr, scope: FunctionInfo | None, steps: int) -> Iterator[ClassInfo]:
         """Yield the classes of the module that an object may have."""
         if scope is not None and scope.owner is not None and isinstance(node, ast.Name):
             me = named_parameters(scope.node.args)[:1]

@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_test_file
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import PLAIN_BASES, find_method, lineage
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
+    PLAIN_BASES,
+    find_method,
+    lineage,
+)
 from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, calls_in
 from flake8_torchperf.judgement.frequency.roots import hands_to_tracer
 from flake8_torchperf.project.files import read_bytes, stamp
@@ -144,6 +148,20 @@ class PackageCallers:
             if is_test_file(module):
                 continue
             yield from self._outward(info, module, calls, by_name=True)
+
+    def naming(self, info: FunctionInfo) -> list[FunctionInfo]:
+        """Return the functions of other modules that use a function's name as a value."""
+        if info.owner is not None or info.name.startswith("__"):
+            return []
+        here = self._linted_path()
+        paths = self._analysis.project.modules_that_say(info.name) or ()
+        near = sorted((path for path in paths if path != here), key=self._is_far)
+        found: list[FunctionInfo] = []
+        for path in near[:MOST_CALLING]:
+            module, calls = self._read(path)
+            if info.name in calls.values and not is_test_file(module):
+                found += [one for one in module.defined if info.name in one.nodes.words()]
+        return found
 
     def _by_bases(self, info: FunctionInfo) -> Iterator[CallSite]:
         """Yield the calls, as ``self._update(...)``, in base classes of other modules."""
