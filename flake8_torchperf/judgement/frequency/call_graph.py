@@ -44,13 +44,15 @@ class CallSite:
     """One call: the function it stands in (None: module level), its line, and how often it runs.
 
     ``loops`` holds the loops of the caller around the call, outermost first. ``seldom`` is True if
-    the call runs only once in several rounds or on the way to an error.
+    the call runs only once in several rounds or on the way to an error. ``arguments`` counts those
+    that the call gives.
     """
 
     caller: FunctionInfo | None
     line: int
     loops: tuple[ast.AST, ...] = ()
     seldom: bool = False
+    arguments: int = 0
 
     @property
     def steps(self) -> bool:
@@ -293,7 +295,8 @@ def _record(
     classes: _Classes,
     calls: Calls,
 ) -> None:
-    site = CallSite(place.info, node.lineno, place.loops, place.seldom)
+    given = len(node.args) + len(node.keywords)
+    site = CallSite(place.info, node.lineno, place.loops, place.seldom, given)
     func = node.func
     if isinstance(func, NAME):
         name = func.id

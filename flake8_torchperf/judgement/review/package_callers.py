@@ -42,6 +42,9 @@ MOST_NAMING = 3
 # How many parsed modules, with their calls, stay cached from one linted file to the next.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
+CONTAINER_METHODS = frozenset(
+    name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
+)
 # Bases that call none of the private methods that a derived class adds.
 CALLING_NOTHING = PLAIN_BASES | {"Module"}
 
@@ -121,7 +124,8 @@ class PackageCallers:
             paths, most = tuple(path for path in calling if path in said), MOST_NAMING
             by_name = len(project.modules_that_say(f"def {name}") or ()) == 1
             if by_name:
-                paths, most = calling, MOST_CALLING
+                # Modules that only fill lists and dicts of their own come before, too.
+                paths, most = calling, MOST_NAMING if name in CONTAINER_METHODS else MOST_CALLING
         here = self._linted_path()
         others = [path for path in paths if path != here]
         near = sorted(others, key=self._is_far)[:most]
@@ -227,7 +231,8 @@ class PackageCallers:
     ) -> Iterator[CallSite]:
         """Yield the calls that lead out of a module and may run a function.
 
-        A call on an object whose class the module does not show counts only ``by_name``.
+        A call on an object whose class the module does not show counts only ``by_name``, and if the
+        object can't be a list, a dict or a set.
         """
         constructs = info.name == CONSTRUCTOR and info.owner is not None
         name = info.owner.name if constructs and info.owner is not None else info.name
@@ -235,7 +240,9 @@ class PackageCallers:
             if not self._leads(called, info, module):
                 continue
             made = [] if info.owner is None or constructs else calls.made_by(called, site)
-            if any(self._has(klass, info) for klass in made) or (by_name and not made):
+            if any(self._has(klass, info) for klass in made) or (
+                by_name and not made and not _fits_container(name, site)
+            ):
                 yield site
 
     def _has(self, klass: str, info: FunctionInfo) -> bool:
@@ -268,6 +275,11 @@ class PackageCallers:
             case External(name=name):
                 return name.partition(".")[0] == self._analysis.project.top
         return False
+
+
+def _fits_container(name: str, site: CallSite) -> bool:
+    """True if a list, a dict or a set may be called as ``x.name(...)`` with these arguments."""
+    return name in CONTAINER_METHODS and site.arguments <= (2 if name == "insert" else 1)
 
 
 def _says(module: ModuleMap, name: str) -> bool:
