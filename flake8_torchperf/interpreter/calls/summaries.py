@@ -327,6 +327,11 @@ def note_call(analysis: Analysis, key: object, given: Env) -> None:
         seen[name] = join(seen[name], value) if name in seen else value
 
 
+def _of_torch(value: Value) -> bool:
+    """True for an object of torch's own, such as a loader, which shows all that it does."""
+    return isinstance(value, Instance) and value.info is None
+
+
 # What a function may be given to call.
 CALLABLE = (Function, Closure, Partial, External)
 
@@ -347,7 +352,7 @@ def fill_from_calls(env: Env, given: Env) -> None:
         elif env.get(name) is UNKNOWN and value is not UNKNOWN:
             tensor = tensor_of(value)
             if tensor is None:
-                if isinstance(value, CALLABLE):
+                if isinstance(value, CALLABLE) or _of_torch(value):
                     env[name] = value
                 continue
             reason = Reason(

@@ -310,11 +310,23 @@ def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
         return info.name in calls.values
     if info.name in module.functions or info.name in module.classes:
         return False  # the module defines the name itself
+    if not module.stars and not _may_import(info.name, module):
+        return False  # it is a name of the module's own
     names = [n for n, to in module.imports.items() if to.rpartition(".")[2] == info.name]
     package = module.path is not None and module.path.stem == "__init__"
     if package and any(name != info.name for name in names):
         return True  # modules that import it from the package use another name
     return any(name in calls.values for name in (*names, info.name))
+
+
+def _may_import(name: str, module: ModuleMap) -> bool:
+    """True if a module imports a name, anywhere, or may read it as an attribute of a module."""
+    whole = module.nodes(module.tree)
+    if any(
+        isinstance(node.ctx, ast.Load) and node.attr == name for node in whole.of(ast.Attribute)
+    ):
+        return True
+    return any(alias.name == name for node in whole.of(ast.ImportFrom) for alias in node.names)
 
 
 @lru_cache(maxsize=KEPT_MODULES)
