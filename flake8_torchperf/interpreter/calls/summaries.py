@@ -36,12 +36,14 @@ from flake8_torchperf.values.store import bind, forget_inside
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
     NONE,
+    STR,
     UNKNOWN,
     ClassValue,
     Closure,
     External,
     Function,
     Instance,
+    Mapping_,
     NDArray,
     NoneValue,
     Partial,
@@ -312,7 +314,18 @@ def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx:
     _bind(info, given, arguments, skip=bool(self_name(info)) and bound is not None)
     note_call(analysis, info.key, given)
     if watched:
+        given.update(_keywords(info, arguments))
         note_call(analysis, called_at(info, ctx.module, arguments.node.lineno), given)
+
+
+def _keywords(info: FunctionInfo, arguments: Arguments) -> Env:
+    """Return the dict that a call passes as ``**keywords``, if the function takes any."""
+    spec = info.node.args
+    if spec.kwarg is None:
+        return {}
+    named = {one.arg for one in (*spec.args, *spec.kwonlyargs)}
+    rest = [(name, one.value) for name, one in arguments.keywords.items() if name not in named]
+    return {spec.kwarg.arg: Mapping_(STR, UNKNOWN, tuple(rest))}
 
 
 def called_at(info: FunctionInfo, module: ModuleMap, line: int) -> object:

@@ -15,7 +15,17 @@ from flake8_torchperf.judgement.frequency.propagation import called_heat
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.review.seen_callers import SeenCallers
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.values.values import UNKNOWN, Function, Reason, Strength, Tensor, tensor_of
+from flake8_torchperf.values.values import (
+    COMPARED,
+    STR,
+    UNKNOWN,
+    Function,
+    Mapping_,
+    Reason,
+    Strength,
+    Tensor,
+    tensor_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,11 +94,16 @@ class PackageArguments:
         self, info: FunctionInfo, name: str, value: Value, caller: FunctionInfo | None
     ) -> bool:
         """Note what a parameter is given; True if that is a tensor that may lie on the device."""
-        tensor = tensor_of(value)
-        if tensor is not None and tensor.device != "host" and caller is not None:
-            told = self._analysis.told.setdefault(info.key, {})
-            told.setdefault(name, _as_given(name, tensor, caller))
+        if value is COMPARED:  # a mask, if it is one of tensors
+            self._analysis.told.setdefault(info.key, {}).setdefault(name, value)
             return True
+        values = [one for _, one in value.items] if isinstance(value, Mapping_) else [value]
+        for tensor in filter(None, map(tensor_of, values)):
+            if tensor.device != "host" and caller is not None:
+                given = _as_given(name, tensor, caller)
+                told = self._analysis.told.setdefault(info.key, {})
+                told.setdefault(name, Mapping_(STR, given) if value not in values else given)
+                return True
         return False
 
     def _warm(self, info: FunctionInfo, site: CallSite) -> None:
@@ -145,8 +160,38 @@ ORDERING = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def _undeclared(names: dict[str, None], info: FunctionInfo, analysis: Analysis) -> list[str]:
-    """Return those of the names that are parameters whose type nothing in the function shows."""
+    """Return those of the names that are parameters whose type nothing in the function shows.
+
+    A name that goes through the values of ``**keywords`` stands for these.
+    """
     if not names:
         return []
     declared = declared_parameters(info, analysis)
-    return [name for name in names if declared.get(name) is UNKNOWN]
+    keywords = info.node.args.kwarg
+    if keywords is not None and not names.keys().isdisjoint(_values_of(keywords.arg, info)):
+        names = {**names, keywords.arg: None}
+    return [name for name in names if declared.get(name) in UNDECLARED]
+
+
+# The value of a parameter of unknown type, and of one such as ``**keywords``.
+UNDECLARED = (UNKNOWN, Mapping_(STR, UNKNOWN))
+
+
+def _values_of(keywords: str, info: FunctionInfo) -> set[str]:
+    """Return the names that a loop over a dict binds to its values."""
+    found: set[str] = set()
+    loops = [(one.iter, one.target) for one in info.nodes.of(ast.For)]
+    loops += [(one.iter, one.target) for one in info.nodes.of(ast.comprehension)]
+    for source, target in loops:
+        match source, target:
+            case (
+                ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="items")),
+                ast.Tuple(elts=[_, ast.Name(id=name)]),
+            ) if held == keywords:
+                found.add(name)
+            case (
+                ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="values")),
+                ast.Name(id=name),
+            ) if held == keywords:
+                found.add(name)
+    return found
