@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.idioms.first_call import made_by_call, made_once, turned_on
 from flake8_torchperf.idioms.loop_kinds import is_written_out, takes_step
+from flake8_torchperf.judgement.frequency.receivers import Receivers
 from flake8_torchperf.syntax.traversal import (
     ATTRIBUTE,
     CALL,
@@ -43,13 +44,15 @@ class CallSite:
     """One call: the function it stands in (None: module level), its line, and how often it runs.
 
     ``loops`` holds the loops of the caller around the call, outermost first. ``seldom`` is True if
-    the call runs only once in several rounds or on the way to an error.
+    the call runs only once in several rounds or on the way to an error. ``arguments`` counts those
+    that the call gives.
     """
 
     caller: FunctionInfo | None
     line: int
     loops: tuple[ast.AST, ...] = ()
     seldom: bool = False
+    arguments: int = 0
 
     @property
     def steps(self) -> bool:
@@ -70,10 +73,28 @@ class Calls:
     values: set[str] = field(default_factory=set)
     looked_up: set[str] = field(default_factory=set)
     outward: dict[str, list[tuple[ast.expr, CallSite]]] = field(default_factory=dict)
+    receivers: Receivers | None = None
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
         """Return the calls in the module that lead to a function."""
         return self.sites.get(info.key, [])
+
+    def at(self, caller: FunctionInfo, node: ast.AST) -> list[CallSite]:
+        """Return the calls that a function makes in the line of a node."""
+        line = getattr(node, "lineno", 0)
+        every = (*self.sites.values(), *([one for _, one in two] for two in self.outward.values()))
+        return [
+            site
+            for sites in every
+            for site in sites
+            if site.line == line and site.caller is not None and site.caller.key == caller.key
+        ]
+
+    def made_by(self, called: ast.expr, site: CallSite) -> list[str]:
+        """Return the classes, by dotted name, of the object whose method a call runs, if known."""
+        if self.receivers is None or not isinstance(called, ATTRIBUTE):
+            return []
+        return sorted(self.receivers.classes(called.value, site.caller))
 
     def are_open(self, name: str) -> bool:
         """True if something of this name may be called in ways that are not seen."""
@@ -111,6 +132,7 @@ class _Classes:
             name: [info, *above[name], *below.get(name, ())]
             for name, info in module.classes.items()
         }
+        self.method_names = {name for one in module.classes.values() for name in one.methods}
         self._private: dict[str, list[FunctionInfo]] = {}
         for one in module.classes.values():
             for name, method in one.methods.items():
@@ -130,7 +152,7 @@ class _Classes:
 
 def calls_in(module: ModuleMap) -> Calls:
     """Return every call in a module, by the function that it leads to."""
-    calls = Calls()
+    calls = Calls(receivers=Receivers(module))
     values = calls.values
     known = {id(info.node): info for info in module.defined}
     classes = _Classes(module)
@@ -169,7 +191,27 @@ def calls_in(module: ModuleMap) -> Calls:
             waiting += [*node.decorator_list, node.args, place, *node.body, inside]
         else:
             _put_parts(node, place, classes, waiting)
+    _follow_objects(module, classes, calls)
     return calls
+
+
+def _follow_objects(module: ModuleMap, classes: _Classes, calls: Calls) -> None:
+    """Assign calls of methods to the module's classes, where it shows the class of the object."""
+    for name in sorted(calls.looked_up & classes.method_names):
+        outward: list[tuple[ast.expr, CallSite]] = []
+        is_open = False
+        for func, site in calls.outward[name]:
+            made = [one.rpartition(".") for one in calls.made_by(func, site)]
+            own = [last for head, _, last in made if head == module.name]
+            found = {info.key: info for one in own for info in classes.methods(one, name)}
+            for key in found:
+                calls.sites.setdefault(key, []).append(site)
+            if not found:
+                outward.append((func, site))
+                is_open = is_open or not made
+        calls.outward[name] = outward
+        if not is_open:
+            calls.looked_up.discard(name)
 
 
 def _put_parts(node: ast.AST, place: _Place, classes: _Classes, waiting: _Waiting) -> None:
@@ -253,7 +295,8 @@ def _record(
     classes: _Classes,
     calls: Calls,
 ) -> None:
-    site = CallSite(place.info, node.lineno, place.loops, place.seldom)
+    given = len(node.args) + len(node.keywords)
+    site = CallSite(place.info, node.lineno, place.loops, place.seldom, given)
     func = node.func
     if isinstance(func, NAME):
         name = func.id
