@@ -187,6 +187,12 @@ def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
     return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVE_CALLS)
 
 
+def decides(nodes: Nodes, hosts: Container[str]) -> bool:
+    """True if a branch, a loop or an assertion may test a tensor."""
+    tests = nodes.of_any(ast.If, ast.While, ast.IfExp, ast.Assert)
+    return any(not surely_host(one.test, hosts) for one in tests)
+
+
 def steps_by_index(nodes: Nodes) -> bool:
     """True for ``t[i]`` or ``t == i`` in ``for i in range(n)``; ``n`` may be ``t``'s length."""
     loops = [

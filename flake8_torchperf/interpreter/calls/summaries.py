@@ -23,7 +23,7 @@ from flake8_torchperf.interpreter.calls.return_values import (
     returns_annotation,
     worth_interpreting,
 )
-from flake8_torchperf.interpreter.engine.analysis import MAX_CALL_DEPTH
+from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION, MAX_CALL_DEPTH
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import run_block
 from flake8_torchperf.interpreter.engine.place import Context
@@ -36,12 +36,17 @@ from flake8_torchperf.values.store import bind, forget_inside
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
     NONE,
+    STR,
     UNKNOWN,
     ClassValue,
+    Closure,
+    External,
     Function,
     Instance,
+    Mapping_,
     NDArray,
     NoneValue,
+    Partial,
     Reason,
     Scalar,
     Sequence,
@@ -299,17 +304,28 @@ def constant(value: object) -> Value:
 def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
     """Record a call's arguments, as evidence for parameters whose declaration shows nothing.
 
-    Only functions of the linted module, and the watched one, are recorded.
+    Only functions of the linted module, and the watched ones, are recorded.
     """
     analysis = ctx.analysis
-    watched = info.key == analysis.watched
+    watched = analysis.watched in (info.key, EVERY_FUNCTION)
     if info.module is not analysis.project.linted and not watched:
         return
     given: Env = {}
     _bind(info, given, arguments, skip=bool(self_name(info)) and bound is not None)
     note_call(analysis, info.key, given)
     if watched:
+        given.update(_keywords(info, arguments))
         note_call(analysis, called_at(info, ctx.module, arguments.node.lineno), given)
+
+
+def _keywords(info: FunctionInfo, arguments: Arguments) -> Env:
+    """Return the dict that a call passes as ``**keywords``, if the function takes any."""
+    spec = info.node.args
+    if spec.kwarg is None:
+        return {}
+    named = {one.arg for one in (*spec.args, *spec.kwonlyargs)}
+    rest = [(name, one.value) for name, one in arguments.keywords.items() if name not in named]
+    return {spec.kwarg.arg: Mapping_(STR, UNKNOWN, tuple(rest))}
 
 
 def called_at(info: FunctionInfo, module: ModuleMap, line: int) -> object:
@@ -322,6 +338,15 @@ def note_call(analysis: Analysis, key: object, given: Env) -> None:
     seen = analysis.observed.setdefault(key, {})
     for name, value in given.items():
         seen[name] = join(seen[name], value) if name in seen else value
+
+
+def _of_torch(value: Value) -> bool:
+    """True for an object of torch's own, such as a loader, which shows all that it does."""
+    return isinstance(value, Instance) and value.info is None
+
+
+# What a function may be given to call.
+CALLABLE = (Function, Closure, Partial, External)
 
 
 def fill_from_calls(env: Env, given: Env) -> None:
@@ -340,6 +365,8 @@ def fill_from_calls(env: Env, given: Env) -> None:
         elif env.get(name) is UNKNOWN and value is not UNKNOWN:
             tensor = tensor_of(value)
             if tensor is None:
+                if isinstance(value, CALLABLE) or _of_torch(value):
+                    env[name] = value
                 continue
             reason = Reason(
                 f"parameter `{name}` is given a tensor in this module",

@@ -22,6 +22,7 @@ from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import (
     UNKNOWN,
     Device,
+    Mapping_,
     Scalar,
     Value,
     join,
@@ -84,7 +85,7 @@ def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Co
     analysis = place.analysis
     env = summaries.entry(info, bound, None, place)
     for name, value in analysis.told.get(info.key, {}).items():
-        if env.get(name) is UNKNOWN:
+        if env.get(name) is UNKNOWN or isinstance(env.get(name), Mapping_):
             env[name] = value
     private = info.name.startswith("_")
     if private or UNKNOWN in env.values():

@@ -36,6 +36,8 @@ STEPS_PER_FUNCTION = 20_000
 MAX_EXPRESSION_DEPTH = 110
 # How many names of modules may lead to one another before the next counts as Unknown.
 MAX_NAMES = 25
+# Watches the calls of all functions instead of one.
+EVERY_FUNCTION = "*"
 # How deep calls are followed into the functions they name.
 MAX_CALL_DEPTH = 5
 
@@ -125,7 +127,7 @@ class Analysis:
         return self.observed.get(key, {})
 
     def watching(self, key: str) -> Analysis:
-        """Return an analysis that watches the calls of a function apart from this one.
+        """Return an analysis that watches the calls of a function, or of all, apart from this one.
 
         Both share the values of names and the results of functions, which do not depend on calls.
         """

@@ -146,11 +146,25 @@ def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> 
         return made and handed(added_path, loop, ctx)
     updates = _updates(loop)
     through = updates.used_up_in(whole)
-    if added_path not in through or kept in through or added_path in updates.let_go:
+    if (
+        added_path not in through
+        or kept in through
+        or not updates.let_go.isdisjoint(_whole(added_path))
+    ):
         return False
     if not updates.whenever_backward_runs(reassigning, whole):
         return False
-    return added_path in updates.assigned and not updates.made_anew(kept, but=reassigning)
+    made = not updates.assigned.isdisjoint(_whole(added_path))
+    return made and not updates.made_anew(kept, but=reassigning)
+
+
+def _whole(path: str) -> set[str]:
+    """Return a path and those of the objects that it is a part of."""
+    found = {path}
+    while "." in path:
+        path = path.rpartition(".")[0]
+        found.add(path)
+    return found
 
 
 def _made_in_each_round(path: str, kept: str, loop: ast.AST, reassigning: ast.AST) -> bool:
@@ -177,6 +191,8 @@ class LoopUpdates:
         # The nodes that assign a path in each round without adding to it. By identity: the loop
         # may be one of them, and this object is stored on the loop and must not keep it alive.
         self._anew: dict[str, set[int]] = {}
+        # Each name with the names that sums assigned to it are made of.
+        self._terms: dict[str, set[str]] = {}
         self._passes: dict[int, tuple[frozenset[str], frozenset[Branch]]] = {}
         for inner in walk([loop]):
             self._note(inner)
@@ -186,6 +202,8 @@ class LoopUpdates:
         self.assigned |= paths
         if isinstance(node, ast.Assign):
             self.let_go |= paths & _without_graph(node.value)
+            for path in paths:
+                self._terms.setdefault(path, set()).update(_summed(node.value))
             paths = {path for path in paths if not any(_terms(node, path))}
         if not isinstance(node, ast.AugAssign):
             for path in paths:
@@ -212,10 +230,19 @@ class LoopUpdates:
             passes = _backward_calls(whole)
             if any(id(one) not in self._branches or _keeps_graph(one) for one in passes):
                 passes = []
-            through = frozenset(path for one in passes for path in self._paths(one))
+            through = self._with_terms({path for one in passes for path in self._paths(one)})
             branches = frozenset(b for one in passes for b in _upwards(self._branches[id(one)]))
             self._passes[id(whole)] = through, branches
         return self._passes[id(whole)]
+
+    def _with_terms(self, paths: set[str]) -> frozenset[str]:
+        """Return paths with those of the terms that they are sums of: backward runs through all."""
+        waiting = list(paths)
+        while waiting:
+            terms = self._terms.get(waiting.pop(), set()) - paths
+            paths |= terms
+            waiting += terms
+        return frozenset(paths)
 
     def _paths(self, node: ast.Call) -> set[str]:
         """Return every name that a backward call starts from.
@@ -273,6 +300,21 @@ def _backward_calls(node: ast.AST) -> list[ast.Call]:
         and isinstance(inner.func, ast.Attribute)
         and inner.func.attr in BACKWARD_CALLS
     ]
+
+
+def _summed(value: ast.expr) -> Iterator[str]:
+    """Yield the paths of the terms of a sum, each of which may have a number as a factor."""
+    match value:
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub(), right=right):
+            for term in (left, right):
+                path = path_of(term)
+                yield from _summed(term) if path is None else (path,)
+        case (
+            ast.BinOp(left=ast.Constant(), op=ast.Mult(), right=term)
+            | ast.BinOp(left=term, op=ast.Mult() | ast.Div(), right=ast.Constant())
+        ):
+            path = path_of(term)
+            yield from _summed(term) if path is None else (path,)
 
 
 def _keeps_graph(node: ast.Call) -> bool:

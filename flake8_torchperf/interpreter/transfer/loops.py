@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 # The most passes over a loop body; after them, values that still change are used as they are.
 MAX_PASSES = 3
-_GROWING = frozenset(f"torch.{name}" for name in methods_of("joins"))
+GROWING = frozenset(f"torch.{name}" for name in methods_of("joins"))
 _DESCRIBING = methods_of("describes")
 AUGMENTED: dict[type[ast.operator], str] = {
     ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_", ast.Pow: "pow_",
@@ -178,11 +178,11 @@ def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
     if not isinstance(value, ast.Call):
         return
     path = path_of(target)
-    pieces = _pieces(value)
+    pieces = pieces_of(value)
     if path is None or not any(path_of(piece) == path for piece in pieces):
         return
     callee = evaluate(value.func, env, ctx.silent())
-    if not isinstance(callee, External) or callee.name not in _GROWING:
+    if not isinstance(callee, External) or callee.name not in GROWING:
         return
     if not _carried(path, value, ctx.loops[-1].node) or _looked_at(path, value, ctx.loops[-1].node):
         return
@@ -213,7 +213,7 @@ def _looked_at(path: str, grown: ast.Call, loop: ast.AST) -> bool:
     )
 
 
-def _pieces(call: ast.Call) -> list[ast.expr]:
+def pieces_of(call: ast.Call) -> list[ast.expr]:
     """Return the ``a`` and ``b`` of ``cat([a, *b])``."""
     match index_loops.arguments_of(call):
         case [ast.List(elts=pieces) | ast.Tuple(elts=pieces), *_]:

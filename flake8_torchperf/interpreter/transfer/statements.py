@@ -39,6 +39,7 @@ from flake8_torchperf.interpreter.transfer import (
     operators,
     patterns,
 )
+from flake8_torchperf.interpreter.transfer.kept_growth import kept_growth
 from flake8_torchperf.interpreter.transfer.narrowing import narrow, note_outcome
 from flake8_torchperf.interpreter.transfer.operators import binary
 from flake8_torchperf.knowledge.methods import methods_of
@@ -118,6 +119,8 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
     for target in node.targets:
         if ctx.loops and len(node.targets) == 1:  # with two names, a round may use the other
             loops.growth(target, node.value, env, ctx)
+        if not ctx.loops:
+            kept_growth(target, node.value, env, ctx)
         if isinstance(value, Scalar) and value.read is not None:
             _running_total(target, node, value, ctx)
         if ctx.loops and isinstance(node.value, ast.BinOp):

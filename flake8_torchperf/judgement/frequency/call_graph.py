@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.idioms.first_call import made_by_call, made_once, turned_on
 from flake8_torchperf.idioms.loop_kinds import is_written_out, takes_step
+from flake8_torchperf.judgement.frequency.receivers import Receivers
 from flake8_torchperf.syntax.traversal import (
     ATTRIBUTE,
     CALL,
@@ -44,7 +45,8 @@ class CallSite:
 
     ``loops`` holds the loops of the caller around the call, outermost first. ``seldom`` is True if
     the call runs only once in several rounds or on the way to an error. ``tests`` holds the tests
-    of the branches around the call, each with the outcome that leads to it.
+    of the branches around the call, each with the outcome that leads to it. ``arguments`` counts
+    the arguments that the call gives.
     """
 
     caller: FunctionInfo | None
@@ -52,6 +54,7 @@ class CallSite:
     loops: tuple[ast.AST, ...] = ()
     seldom: bool = False
     tests: tuple[tuple[ast.expr, bool], ...] = ()
+    arguments: int = 0
 
     @property
     def steps(self) -> bool:
@@ -74,10 +77,28 @@ class Calls:
     attributes: set[str] = field(default_factory=set)
     looked_up: set[str] = field(default_factory=set)
     outward: dict[str, list[tuple[ast.expr, CallSite]]] = field(default_factory=dict)
+    receivers: Receivers | None = None
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
         """Return the calls in the module that lead to a function."""
         return self.sites.get(info.key, [])
+
+    def at(self, caller: FunctionInfo, node: ast.AST) -> list[CallSite]:
+        """Return the calls that a function makes in the line of a node."""
+        line = getattr(node, "lineno", 0)
+        every = (*self.sites.values(), *([one for _, one in two] for two in self.outward.values()))
+        return [
+            site
+            for sites in every
+            for site in sites
+            if site.line == line and site.caller is not None and site.caller.key == caller.key
+        ]
+
+    def made_by(self, called: ast.expr, site: CallSite) -> list[str]:
+        """Return the classes, by dotted name, of the object whose method a call runs, if known."""
+        if self.receivers is None or not isinstance(called, ATTRIBUTE):
+            return []
+        return sorted(self.receivers.classes(called.value, site.caller))
 
     def are_open(self, name: str) -> bool:
         """True if something of this name may be called in ways that are not seen."""
@@ -119,6 +140,7 @@ class _Classes:
             name: [info, *above[name], *below.get(name, ())]
             for name, info in module.classes.items()
         }
+        self.method_names = {name for one in module.classes.values() for name in one.methods}
         self._private: dict[str, list[FunctionInfo]] = {}
         for one in module.classes.values():
             for name, method in one.methods.items():
@@ -138,7 +160,7 @@ class _Classes:
 
 def calls_in(module: ModuleMap) -> Calls:
     """Return every call in a module, by the function that it leads to."""
-    calls = Calls()
+    calls = Calls(receivers=Receivers(module))
     values, attributes = calls.values, calls.attributes
     known = {id(info.node): info for info in module.defined}
     classes = _Classes(module)
@@ -178,7 +200,27 @@ def calls_in(module: ModuleMap) -> Calls:
         else:
             _put_parts(node, place, classes, waiting)
     values |= attributes
+    _follow_objects(module, classes, calls)
     return calls
+
+
+def _follow_objects(module: ModuleMap, classes: _Classes, calls: Calls) -> None:
+    """Assign calls of methods to the module's classes, where it shows the class of the object."""
+    for name in sorted(calls.looked_up & classes.method_names):
+        outward: list[tuple[ast.expr, CallSite]] = []
+        is_open = False
+        for func, site in calls.outward[name]:
+            made = [one.rpartition(".") for one in calls.made_by(func, site)]
+            own = [last for head, _, last in made if head == module.name]
+            found = {info.key: info for one in own for info in classes.methods(one, name)}
+            for key in found:
+                calls.sites.setdefault(key, []).append(site)
+            if not found:
+                outward.append((func, site))
+                is_open = is_open or not made
+        calls.outward[name] = outward
+        if not is_open:
+            calls.looked_up.discard(name)
 
 
 def _put_parts(node: ast.AST, place: _Place, classes: _Classes, waiting: _Waiting) -> None:
@@ -267,7 +309,8 @@ def _record(
     classes: _Classes,
     calls: Calls,
 ) -> None:
-    site = CallSite(place.info, node.lineno, place.loops, place.seldom, place.tests)
+    given = len(node.args) + len(node.keywords)
+    site = CallSite(place.info, node.lineno, place.loops, place.seldom, place.tests, given)
     func = node.func
     if isinstance(func, NAME):
         name = func.id

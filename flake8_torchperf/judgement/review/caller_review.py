@@ -223,7 +223,9 @@ class CallerReview:
 
 
 def _wants_step(site: JudgedSite) -> bool:
-    """True if the site is a copy or a wait that is reported in a step, but not in every helper."""
+    """True if the site is reported in a step, but not in every helper: a copy, a wait, a growth."""
+    if site.kind is SiteKind.GROWTH and site.heat.level < Level.STEP:
+        return True
     return site.kind in COPY_KINDS and site.heat.hidden_by in (
         Cause.COPY_ASKED,
         Cause.GIVEN_TENSORS,

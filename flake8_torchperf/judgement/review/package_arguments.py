@@ -9,14 +9,23 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.calls.summaries import called_at
-from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_heat
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.review.seen_callers import SeenCallers
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.values.values import UNKNOWN, Reason, Strength, Tensor, tensor_of
+from flake8_torchperf.values.values import (
+    COMPARED,
+    STR,
+    UNKNOWN,
+    Function,
+    Mapping_,
+    Reason,
+    Strength,
+    Tensor,
+    tensor_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.values.values import Value
 
 CONVERTING = frozenset(("float", "int", "bool"))
 _READING = methods_of("reads", "copies-to-host")
@@ -42,31 +52,59 @@ class PackageArguments:
         self._heats = heats
         self._callers = callers
         self._asked = 0
+        self._seen = SeenCallers(analysis, heats)
 
     def tell(self, functions: Sequence[FunctionInfo]) -> None:
         """Find the arguments of read parameters; heat a function that a loop gives a tensor."""
-        for info in functions:
-            names = _read_parameters(info, self._analysis)
-            if names and self._asked < MAX_ASKED:
-                self._asked += 1
-                self._tell(info, names)
+        for names_of in (_read_parameters, _tested_parameters):
+            for info in functions:
+                names = names_of(info, self._analysis)
+                if names and self._asked < MAX_ASKED:
+                    self._asked += 1
+                    self._tell(info, names)
 
     def _tell(self, info: FunctionInfo, names: list[str]) -> None:
         sites = [site for site in self._callers.around(info) if site.caller is not None]
         sites.sort(key=lambda site: not site.loops)
         for site in sites[:MAX_CALLERS]:
-            caller = site.caller
-            if caller is None or caller.key == info.key:
-                continue
-            probe = self._analysis.watching(info.key)
-            interpret_function(caller, probe)
-            given = probe.observed.get(called_at(info, caller.module, site.line), {})
+            given = self._seen.given_at(info, site)
             for name in names:
-                tensor = tensor_of(given.get(name, UNKNOWN))
-                if tensor is not None and tensor.device != "host":
-                    told = self._analysis.told.setdefault(info.key, {})
-                    told.setdefault(name, _as_given(name, tensor, caller))
+                if self._note(info, name, given.get(name, UNKNOWN), site.caller):
                     self._warm(info, site)
+        if not sites:
+            self._tell_handed(info, names)
+
+    def _tell_handed(self, info: FunctionInfo, names: list[str]) -> None:
+        """Find the arguments of a function that is handed on by name, as in ``partial(loss)``.
+
+        The functions that receive it are interpreted. A call that hands it on in a step heats it.
+        """
+        for giver in self._callers.naming(info)[:MAX_CALLERS]:
+            self._seen.look_at(giver)
+        for _, call in self._seen.handing(info)[:MAX_CALLERS]:
+            if isinstance(call.target, Function):
+                self._seen.look_at(call.target.info)
+        given = self._seen.given(info)
+        for giver, call in self._seen.handing(info):
+            told = [self._note(info, name, given.get(name, UNKNOWN), giver) for name in names]
+            for site in self._heats.calls(giver.module).at(giver, call.node) if any(told) else ():
+                self._warm(info, site)
+
+    def _note(
+        self, info: FunctionInfo, name: str, value: Value, caller: FunctionInfo | None
+    ) -> bool:
+        """Note what a parameter is given; True if that is a tensor that may lie on the device."""
+        if value is COMPARED:  # a mask, if it is one of tensors
+            self._analysis.told.setdefault(info.key, {}).setdefault(name, value)
+            return True
+        values = [one for _, one in value.items] if isinstance(value, Mapping_) else [value]
+        for tensor in filter(None, map(tensor_of, values)):
+            if tensor.device != "host" and caller is not None:
+                given = _as_given(name, tensor, caller)
+                told = self._analysis.told.setdefault(info.key, {})
+                told.setdefault(name, Mapping_(STR, given) if value not in values else given)
+                return True
+        return False
 
     def _warm(self, info: FunctionInfo, site: CallSite) -> None:
         """Heat a helper that a loop elsewhere calls with a tensor, because it waits each round."""
@@ -101,7 +139,59 @@ def _read_parameters(info: FunctionInfo, analysis: Analysis) -> list[str]:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
                 if method in _READING:
                     read[name] = None
-    if not read:
+    return _undeclared(read, info, analysis)
+
+
+def _tested_parameters(info: FunctionInfo, analysis: Analysis) -> list[str]:
+    """Return the parameters of unknown type that a test compares, or that stand as an index."""
+    found: dict[str, None] = {}
+    for branch in info.nodes.of_any(ast.If, ast.While, ast.IfExp, ast.Assert):
+        match branch.test:
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if isinstance(op, ORDERING):
+                found.update((one.id, None) for one in (left, right) if isinstance(one, ast.Name))
+    for item in info.nodes.of(ast.Subscript):
+        if isinstance(item.slice, ast.Name) and isinstance(item.value, ast.Name):
+            found[item.slice.id] = None
+    return _undeclared(found, info, analysis)
+
+
+# Comparisons by which a branch on a tensor waits.
+ORDERING = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+
+
+def _undeclared(names: dict[str, None], info: FunctionInfo, analysis: Analysis) -> list[str]:
+    """Return those of the names that are parameters whose type nothing in the function shows.
+
+    A name that goes through the values of ``**keywords`` stands for these.
+    """
+    if not names:
         return []
     declared = declared_parameters(info, analysis)
-    return [name for name in read if declared.get(name) is UNKNOWN]
+    keywords = info.node.args.kwarg
+    if keywords is not None and not names.keys().isdisjoint(_values_of(keywords.arg, info)):
+        names = {**names, keywords.arg: None}
+    return [name for name in names if declared.get(name) in UNDECLARED]
+
+
+# The value of a parameter of unknown type, and of one such as ``**keywords``.
+UNDECLARED = (UNKNOWN, Mapping_(STR, UNKNOWN))
+
+
+def _values_of(keywords: str, info: FunctionInfo) -> set[str]:
+    """Return the names that a loop over a dict binds to its values."""
+    found: set[str] = set()
+    loops = [(one.iter, one.target) for one in info.nodes.of(ast.For)]
+    loops += [(one.iter, one.target) for one in info.nodes.of(ast.comprehension)]
+    for source, target in loops:
+        match source, target:
+            case (
+                ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="items")),
+                ast.Tuple(elts=[_, ast.Name(id=name)]),
+            ) if held == keywords:
+                found.add(name)
+            case (
+                ast.Call(func=ast.Attribute(value=ast.Name(id=held), attr="values")),
+                ast.Name(id=name),
+            ) if held == keywords:
+                found.add(name)
+    return found

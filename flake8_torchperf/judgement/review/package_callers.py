@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_test_file
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import PLAIN_BASES, lineage
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
+    PLAIN_BASES,
+    find_method,
+    lineage,
+)
 from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, calls_in
 from flake8_torchperf.judgement.frequency.roots import hands_to_tracer
 from flake8_torchperf.project.files import read_bytes, stamp
@@ -39,6 +43,9 @@ MOST_NAMING = 3
 # How many parsed modules, with their calls, stay cached from one linted file to the next.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
+CONTAINER_METHODS = frozenset(
+    name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
+)
 # Bases that call none of the private methods that a derived class adds.
 CALLING_NOTHING = PLAIN_BASES | {"Module"}
 
@@ -85,10 +92,8 @@ class PackageCallers:
         for module, calls in self._with_linted(paths):
             if is_test_file(module) and not is_test_file(info.module):
                 continue
-            ways = calls.outward.get(name, ())
-            own = _of_name(info, module, calls) if method else calls.of(info)
-            found += own
-            found += [site for called, site in ways if self._leads(called, info, module)]
+            found += _of_name(info, module, calls) if method else calls.of(info)
+            found += self._outward(info, module, calls, by_name=True)
             read.append(module)
             if not constructs and _hands_on(info, module, calls):
                 return []
@@ -115,11 +120,7 @@ class PackageCallers:
             if name in (calls.attributes if method else calls.values):
                 return None
             found += [site for one in module.defined if one.name == name for site in calls.of(one)]
-            found += [
-                site
-                for called, site in calls.outward.get(name, ())
-                if not method or isinstance(called, ast.Attribute)
-            ]
+            found += self._outward(info, module, calls, by_name=True)
         return found
 
     def _naming(self, info: FunctionInfo, name: str) -> tuple[str, ...]:
@@ -136,8 +137,8 @@ class PackageCallers:
     def leading(self, info: FunctionInfo) -> list[CallSite]:
         """Return calls that lead to a function; there may be others.
 
-        A method is recognised by its name if only one class of the package has it, or by the calls
-        of the method that it overrides.
+        A method is recognised by the class of the object it is called on, by its name if only one
+        module of the package defines it, or by the calls of the method that it overrides.
         """
         if info.key not in self._leading:
             found = []
@@ -147,22 +148,28 @@ class PackageCallers:
         return self._leading[info.key]
 
     def _seen(self, info: FunctionInfo) -> Iterator[CallSite]:
-        method, name = info.owner is not None, info.name
+        name = info.name
         project = self._analysis.project
         yield from self._by_bases(info)
-        if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
-            return
-        paths = project.modules_that_call(f".{name}" if method else name)
+        by_name = True
+        if info.owner is None:
+            paths, most = project.modules_that_call(name), MOST_CALLING
+        else:
+            calling = project.modules_that_call(f".{name}")
+            said = project.modules_that_say(info.owner.name) or ()
+            paths, most = tuple(path for path in calling if path in said), MOST_NAMING
+            by_name = len(project.modules_that_say(f"def {name}") or ()) == 1
+            if by_name:
+                # Modules that only fill lists and dicts of their own come before, too.
+                paths, most = calling, MOST_NAMING if name in CONTAINER_METHODS else MOST_CALLING
         here = self._linted_path()
         others = [path for path in paths if path != here]
-        near = sorted(others, key=self._is_far)[:MOST_CALLING]
+        near = sorted(others, key=self._is_far)[:most]
         for module, calls in self._with_linted(tuple(near)):
             if is_test_file(module):
                 continue
             yield from calls.of(info)
-            for called, site in calls.outward.get(name, ()):
-                if self._leads(called, info, module):
-                    yield site
+            yield from self._outward(info, module, calls, by_name=by_name)
 
     def around(self, info: FunctionInfo) -> Iterator[CallSite]:
         """Yield the calls in other modules that may lead to a function, if they name its class."""
@@ -180,9 +187,21 @@ class PackageCallers:
             module, calls = self._read(path)
             if is_test_file(module):
                 continue
-            for called, site in calls.outward.get(name, ()):
-                if self._leads(called, info, module):
-                    yield site
+            yield from self._outward(info, module, calls, by_name=True)
+
+    def naming(self, info: FunctionInfo) -> list[FunctionInfo]:
+        """Return the functions of other modules that use a function's name as a value."""
+        if info.owner is not None or info.name.startswith("__"):
+            return []
+        here = self._linted_path()
+        paths = self._analysis.project.modules_that_say(info.name) or ()
+        near = sorted((path for path in paths if path != here), key=self._is_far)
+        found: list[FunctionInfo] = []
+        for path in near[:MOST_CALLING]:
+            module, calls = self._read(path)
+            if info.name in calls.values and not is_test_file(module):
+                found += [one for one in module.defined if info.name in one.nodes.words()]
+        return found
 
     def _by_bases(self, info: FunctionInfo) -> Iterator[CallSite]:
         """Yield the calls, as ``self._update(...)``, in base classes of other modules."""
@@ -243,6 +262,34 @@ class PackageCallers:
             self._heats.keep(*known)
         return known
 
+    def _outward(
+        self, info: FunctionInfo, module: ModuleMap, calls: Calls, *, by_name: bool
+    ) -> Iterator[CallSite]:
+        """Yield the calls that lead out of a module and may run a function.
+
+        A call on an object whose class the module does not show counts only ``by_name``, and if the
+        object can't be a list, a dict or a set.
+        """
+        constructs = info.name == CONSTRUCTOR and info.owner is not None
+        name = info.owner.name if constructs and info.owner is not None else info.name
+        for called, site in calls.outward.get(name, ()):
+            if not self._leads(called, info, module):
+                continue
+            made = [] if info.owner is None or constructs else calls.made_by(called, site)
+            if any(self._has(klass, info) for klass in made) or (
+                by_name and not made and not _fits_container(name, site)
+            ):
+                yield site
+
+    def _has(self, klass: str, info: FunctionInfo) -> bool:
+        """True if objects of a class, named with its module, or of one below it have the method."""
+        match self._analysis.external(klass):
+            case ClassValue(info=found) if info.owner is not None:
+                method = find_method(found, info.name, self._analysis)
+                below = any(one is found for one in lineage(info.owner, self._analysis)[1:])
+                return below or (method is not None and method.info.key == info.key)
+        return False
+
     def _leads(self, called: ast.expr, info: FunctionInfo, module: ModuleMap) -> bool:
         """True if the called expression may be this function; a method, on any object."""
         if info.owner is not None and info.name != CONSTRUCTOR:
@@ -264,6 +311,11 @@ class PackageCallers:
             case External(name=name):
                 return name.partition(".")[0] == self._analysis.project.top
         return False
+
+
+def _fits_container(name: str, site: CallSite) -> bool:
+    """True if a list, a dict or a set may be called as ``x.name(...)`` with these arguments."""
+    return name in CONTAINER_METHODS and site.arguments <= (2 if name == "insert" else 1)
 
 
 def _says(module: ModuleMap, name: str) -> bool:
@@ -303,11 +355,23 @@ def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
         return info.name in calls.values
     if info.name in module.functions or info.name in module.classes:
         return False  # the module defines the name itself
+    if not module.stars and not _may_import(info.name, module):
+        return False  # it is a name of the module's own
     names = [n for n, to in module.imports.items() if to.rpartition(".")[2] == info.name]
     package = module.path is not None and module.path.stem == "__init__"
     if package and any(name != info.name for name in names):
         return True  # modules that import it from the package use another name
     return any(name in calls.values for name in (*names, info.name))
+
+
+def _may_import(name: str, module: ModuleMap) -> bool:
+    """True if a module imports a name, anywhere, or may read it as an attribute of a module."""
+    whole = module.nodes(module.tree)
+    if any(
+        isinstance(node.ctx, ast.Load) and node.attr == name for node in whole.of(ast.Attribute)
+    ):
+        return True
+    return any(alias.name == name for node in whole.of(ast.ImportFrom) for alias in node.names)
 
 
 @lru_cache(maxsize=KEPT_MODULES)

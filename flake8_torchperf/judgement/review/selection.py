@@ -17,8 +17,10 @@ from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.project.module_index import nested_info
 from flake8_torchperf.suspects.loop_bodies import repeats, suspect_in_loops
 from flake8_torchperf.suspects.nominate import (
+    JOINING_CALLS,
     WAITING_CALLS,
     called_name,
+    decides,
     for_training,
     module_level,
     names_that_nominate,
@@ -85,11 +87,15 @@ class Selection:
         return _with_tellers(kept, others, suspects, self._analysis)
 
     def unheard(self, suspects: Sequence[FunctionInfo]) -> list[FunctionInfo]:
-        """Return the cold suspects that may read tensors; calls elsewhere may make them hot."""
+        """Return the cold suspects that may wait or grow; calls elsewhere may make them hot."""
         return [
             info
             for info in suspects
-            if not WAITING_CALLS.isdisjoint(info.nodes.words())
+            if (
+                not WAITING_CALLS.isdisjoint(info.nodes.words())
+                or decides(info.nodes, info.hosts)
+                or (info.owner is not None and not JOINING_CALLS.isdisjoint(info.nodes.words()))
+            )
             and self._heats.own(info).level is Level.COLD
             and self._heats.called(info).level is Level.COLD
         ]

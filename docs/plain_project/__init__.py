@@ -1,0 +1,1 @@
+"""A small training project, written as plainly as can be."""

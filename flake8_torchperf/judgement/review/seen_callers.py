@@ -1,0 +1,88 @@
+"""The arguments of calls in other modules, by interpreting the functions that make the calls.
+
+Each caller is interpreted once for all functions of the linted file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpreter.calls.summaries import called_at
+from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
+from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION
+from flake8_torchperf.values.values import Function, Partial, Union
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpreter.engine.analysis import Analysis, SeenCall
+    from flake8_torchperf.judgement.frequency.call_graph import CallSite
+    from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.values.values import Value
+
+# The most functions that are interpreted for all functions of a linted file.
+MAX_INTERPRETED = 24
+
+
+class SeenCallers:
+    """Interprets callers, and keeps the arguments of the calls that they make."""
+
+    def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
+        self._analysis = analysis
+        self._heats = heats
+        self._probe: Analysis | None = None
+        self._looked_at: set[str] = set()
+        # The calls that the interpreted functions make themselves, with the caller.
+        self._calls: list[tuple[FunctionInfo, SeenCall]] = []
+
+    def given_at(self, info: FunctionInfo, site: CallSite) -> dict[str, Value]:
+        """Return the arguments of the calls of a function in one line."""
+        caller = site.caller
+        if caller is None or caller.key == info.key:
+            return {}
+        self.look_at(caller)
+        return self._observed().get(called_at(info, caller.module, site.line), {})
+
+    def given(self, info: FunctionInfo) -> dict[str, Value]:
+        """Return the arguments of all calls of a function that were seen so far."""
+        return self._observed().get(info.key, {})
+
+    def handing(self, info: FunctionInfo) -> list[tuple[FunctionInfo, SeenCall]]:
+        """Return the calls seen so far that pass a function on, with the callers."""
+        return [
+            (caller, call)
+            for caller, call in self._calls
+            if any(_runs(value, info) for value in call.given.values())
+        ]
+
+    def look_at(self, caller: FunctionInfo) -> None:
+        """Interpret a caller, after the functions of its module that give it its arguments."""
+        above = self._heats.calls(caller.module).of(caller)
+        for site in above:
+            if site.caller is not None:
+                self._interpret(site.caller)
+        self._interpret(caller)
+
+    def _interpret(self, info: FunctionInfo) -> None:
+        if info.key in self._looked_at or len(self._looked_at) >= MAX_INTERPRETED:
+            return
+        self._looked_at.add(info.key)
+        if self._probe is None:
+            self._probe = self._analysis.watching(EVERY_FUNCTION)
+        self._probe.log = []
+        interpret_function(info, self._probe)
+        self._calls += [(info, call) for call in self._probe.log]
+
+    def _observed(self) -> dict[object, dict[str, Value]]:
+        return {} if self._probe is None else self._probe.observed
+
+
+def _runs(value: Value, info: FunctionInfo) -> bool:
+    """True if a call of the value runs the function."""
+    match value:
+        case Function(info=found):
+            return found.key == info.key
+        case Partial(callee=callee):
+            return _runs(callee, info)
+        case Union(options=options):
+            return any(_runs(option, info) for option in options)
+    return False
