@@ -397,9 +397,9 @@ def _import_before(filenames: Sequence[str]) -> None:
     load()
     for filename in filenames:
         module = read_module(ast.Module([], []), (), Path(filename))
-        if module.package:
-            texts = Project(module).texts()
-            if texts is not None and len(filenames) > SEARCHES:
+        texts = Project(module).searched_texts()
+        if texts is not None:
+            if len(filenames) > SEARCHES:
                 texts.gather()
             break
 

@@ -7,15 +7,17 @@ never imported. That takes time, so the search is made only if there is somethin
 from __future__ import annotations
 
 import ast
+import os
 import re
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.module_roles import is_test_file
+from flake8_torchperf.idioms.module_roles import is_test_file, is_test_name
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import PLAIN_BASES, lineage
 from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, calls_in
 from flake8_torchperf.judgement.frequency.roots import hands_to_tracer
+from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
@@ -23,7 +25,7 @@ from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import ClassValue, External, Function
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
@@ -110,12 +112,12 @@ class PackageCallers:
         method, name = info.owner is not None, info.name
         project = self._analysis.project
         yield from self._by_bases(info)
-        if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
+        if method and len(project.package_modules_that_say(f"def {name}") or ()) != 1:
             return
         paths = project.modules_that_call(f".{name}" if method else name)
-        here = self._linted_path()
-        others = [path for path in paths if path != here]
-        near = sorted(others, key=self._is_far)[:MOST_CALLING]
+        if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
+            paths = tuple(filter(project.is_in_package, paths))
+        near = self._nearest(paths)[:MOST_CALLING]
         for module, calls in self._with_linted(tuple(near)):
             if is_test_file(module):
                 continue
@@ -134,8 +136,7 @@ class PackageCallers:
             paths = project.modules_that_say(info.owner.name) or ()
         else:
             paths = project.modules_that_call(name)
-        here = self._linted_path()
-        near = sorted((path for path in paths if path != here), key=self._is_far)
+        near = self._nearest(paths)
         for path in near[: MOST_CALLING if not method else MOST_NAMING]:
             module, calls = self._read(path)
             if is_test_file(module):
@@ -157,10 +158,21 @@ class PackageCallers:
                 if base.name in whole.classes:
                     yield from calls.of(whole.classes[base.name].methods[info.name])
 
-    def _is_far(self, path: str) -> bool:
-        """True if a file is in another folder than the linted one."""
-        own = self._analysis.project.linted.path
-        return own is None or Path(path).parent != own.parent
+    def _nearest(self, paths: Iterable[str]) -> list[str]:
+        """Return the files other than the linted one, those near to it first and tests last."""
+        here = self._linted_path()
+        return sorted((path for path in paths if path != here), key=self._distance)
+
+    def _distance(self, path: str) -> int:
+        """Return 0 for a file in the linted one's folder, 1 in its package, 2 elsewhere, 3 a test.
+
+        Tests in the package rank as its other modules.
+        """
+        if os.path.dirname(path) == os.path.dirname(self._linted_path()):
+            return 0
+        if self._analysis.project.is_in_package(path):
+            return 1
+        return 3 if is_test_name(Path(path).stem) else 2
 
     def _unused(self, info: FunctionInfo, name: str, read: list[ModuleMap]) -> list[CallSite]:
         """Return one call, marked as seldom, for a private function that its package never names.
@@ -200,6 +212,9 @@ class PackageCallers:
         if known is None:
             self._analysis.project.note_whole(path)
             known = self._modules[path] = _read(path, *stamp(path))
+            record(known[0].checked)
+            if not self._analysis.project.is_in_package(path):
+                self._analysis.project.adopt(known[0])
             self._heats.keep(*known)
         return known
 
@@ -215,6 +230,8 @@ class PackageCallers:
         if head.id not in module.imports:
             # An import inside a function or a star import may bind the name.
             return isinstance(called, ast.Name)
+        if not self._analysis.project.imports_alike(module, module.imports[head.id]):
+            return False
         match self._analysis.external(module.qualify(called)):
             case Function(info=found):
                 return found.key == info.key
