@@ -55,6 +55,8 @@ class Project:
         self._modules: dict[str, ModuleMap | None] = {module.name: module} if module.name else {}
         self._read = 0
         self._folders = FileIndex()
+        # The folders in which the names of modules that were adopted start.
+        self._adopted: dict[str, str] = {}
         self._starts: dict[tuple[str, str], str] = {}
         self._texts: dict[str, TextSearch] = {}
 
@@ -82,6 +84,7 @@ class Project:
         """Let the names that a module of another folder defines be found by its name."""
         if module.name and self.module(module.name) is None:
             self._modules[module.name] = module
+            self._adopted.setdefault(module.name.partition(".")[0], import_root(module) or "")
 
     def imports_alike(self, module: ModuleMap, name: str) -> bool:
         """True if the dotted name starts where it does in the linted module for another one too."""
@@ -89,7 +92,8 @@ class Project:
         root = import_root(module)
         if root is None or root == self._root:
             return True
-        return self._start_from(root, head) == self._start(head)
+        here = self._start(head) or self._adopted.get(head, "")
+        return self._start_from(root, head) == here
 
     def _opened(self, path: str) -> ModuleMap | None:
         """Map the file at a path, and record a query for its module level, or for all of it."""
@@ -118,7 +122,7 @@ class Project:
     def find(self, qualified: str) -> tuple[ModuleMap, tuple[str, ...]] | None:
         """Return the longest prefix of a dotted name that is a module, and the names after it."""
         parts = qualified.split(".")
-        if not self._start(qualified):
+        if parts[0] not in self._adopted and not self._start(qualified):
             return None
         for end in range(len(parts), 0, -1):
             module = self.module(".".join(parts[:end]))
@@ -126,19 +130,23 @@ class Project:
                 return module, tuple(parts[end:])
         return None
 
-    def modules_that_say(self, word: str) -> tuple[str, ...] | None:
+    def modules_that_say(
+        self, word: str, module: ModuleMap | None = None
+    ) -> tuple[str, ...] | None:
         """Return the paths of the modules of the project whose text holds a word.
 
-        Modules outside the linted module's package count if they also name that package. If too
-        many modules hold the word, only the package is searched. The result is empty if there is
-        nothing to search, and None if too many modules of the package hold the word.
+        Modules outside the package of ``module``, which is the linted one by default, count if they
+        also name that package. If too many modules hold the word, only the package is searched. The
+        result is empty if there is nothing to search, and None if too many modules of the package
+        hold the word.
         """
-        found = self._that_say(word, self._range())
-        return self.package_modules_that_say(word) if found is None else found
+        among = self._range(module or self.linted)
+        found = self._that_say(word, among)
+        return self._that_say(word, Range(among.inside)) if found is None else found
 
-    def package_modules_that_say(self, word: str) -> tuple[str, ...] | None:
-        """Return those of `modules_that_say` that belong to the linted module's package."""
-        return self._that_say(word, Range(self._range().inside))
+    def package_modules_that_say(self, word: str, module: ModuleMap) -> tuple[str, ...] | None:
+        """Return those of `modules_that_say` that belong to the package of a module."""
+        return self._that_say(word, Range(self._range(module).inside))
 
     def _that_say(self, word: str, among: Range) -> tuple[str, ...] | None:
         texts = self._searching()
@@ -148,21 +156,21 @@ class Project:
         self._note(f"{texts.folder}{PART}{THAT_SAY}{word}{_text(among)}", answer_of_search(found))
         return found
 
-    def modules_that_call(self, word: str) -> tuple[str, ...]:
+    def modules_that_call(self, word: str, module: ModuleMap | None = None) -> tuple[str, ...]:
         """Return those of `modules_that_say` that may call the word; empty if too many hold it."""
         texts = self._searching()
         if texts is None:
             return ()
-        among = self._range()
+        among = self._range(module or self.linted)
         if self._that_say(word, among) is None:
             among = Range(among.inside)
         found = texts.that_call(word, among)
         self._note(f"{texts.folder}{PART}{THAT_CALL}{word}{_text(among)}", answer_of_search(found))
         return found
 
-    def is_in_package(self, path: str) -> bool:
-        """True for a module of the linted module's package, or beside a linted script."""
-        return path.startswith(self._inside())
+    def is_in_package(self, path: str, module: ModuleMap) -> bool:
+        """True for a file in the package of a module, or beside or below a script."""
+        return path.startswith(_package_folder(module))
 
     def modules_that_promise(self) -> tuple[str, ...]:
         """Return the modules of the package that may hold a function that must not wait."""
@@ -246,16 +254,12 @@ class Project:
                 return os.path.join(folder, "")
         return ""
 
-    def _inside(self) -> str:
-        """Return the folder of the outermost package, or the folder of a script."""
-        return self.top_folder or os.path.join(self._root or "", "")
-
-    def _range(self) -> Range:
-        """Return the modules that may call the linted one, among those that are searched."""
-        whole, inside = self._whole(), self._inside()
-        if self._searched() != whole or inside == whole:
+    def _range(self, module: ModuleMap) -> Range:
+        """Return the modules that may call those of a module, among those that are searched."""
+        whole, inside = self._whole(), _package_folder(module)
+        if self._searched() != whole or inside == whole or not inside.startswith(whole):
             return EVERYWHERE
-        return Range(inside.removeprefix(whole), (self.top or self.linted.name,))
+        return Range(inside.removeprefix(whole), (module.name.partition(".")[0],))
 
     def _start(self, name: str) -> str:
         """Return the folder that a dotted name of the project starts in; "" for other names."""
@@ -331,6 +335,12 @@ def import_root(module: ModuleMap) -> str | None:
     for _ in module.package.split(".") if module.package else ():
         folder = folder.parent
     return str(folder)
+
+
+def _package_folder(module: ModuleMap) -> str:
+    """Return the folder of a module's outermost package, or the folder of a script."""
+    top = module.name.partition(".")[0] if module.package else ""
+    return os.path.join(import_root(module) or "", top, "")
 
 
 def _own_path(module: ModuleMap) -> str:

@@ -78,7 +78,7 @@ class PackageCallers:
         whole = self._analysis.project.is_searched_whole
         if not whole and (method or not info.name.startswith("_")):
             return []  # modules of a large package that were not searched may call it
-        paths = self._analysis.project.modules_that_say(f".{name}" if method else name)
+        paths = self._analysis.project.modules_that_say(f".{name}" if method else name, info.module)
         if paths is None:
             return []
         found: list[CallSite] = []
@@ -112,11 +112,12 @@ class PackageCallers:
         method, name = info.owner is not None, info.name
         project = self._analysis.project
         yield from self._by_bases(info)
-        if method and len(project.package_modules_that_say(f"def {name}") or ()) != 1:
+        own = info.module
+        if method and len(project.package_modules_that_say(f"def {name}", own) or ()) != 1:
             return
-        paths = project.modules_that_call(f".{name}" if method else name)
-        if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
-            paths = tuple(filter(project.is_in_package, paths))
+        paths = project.modules_that_call(f".{name}" if method else name, own)
+        if method and len(project.modules_that_say(f"def {name}", own) or ()) != 1:
+            paths = tuple(path for path in paths if project.is_in_package(path, own))
         near = self._nearest(paths)[:MOST_CALLING]
         for module, calls in self._with_linted(tuple(near)):
             if is_test_file(module):
@@ -133,9 +134,9 @@ class PackageCallers:
             return
         project = self._analysis.project
         if info.owner is not None:
-            paths = project.modules_that_say(info.owner.name) or ()
+            paths = project.modules_that_say(info.owner.name, info.module) or ()
         else:
-            paths = project.modules_that_call(name)
+            paths = project.modules_that_call(name, info.module)
         near = self._nearest(paths)
         for path in near[: MOST_CALLING if not method else MOST_NAMING]:
             module, calls = self._read(path)
@@ -170,7 +171,8 @@ class PackageCallers:
         """
         if os.path.dirname(path) == os.path.dirname(self._linted_path()):
             return 0
-        if self._analysis.project.is_in_package(path):
+        project = self._analysis.project
+        if project.is_in_package(path, project.linted):
             return 1
         return 3 if is_test_name(Path(path).stem) else 2
 
@@ -213,8 +215,9 @@ class PackageCallers:
             self._analysis.project.note_whole(path)
             known = self._modules[path] = _read(path, *stamp(path))
             record(known[0].checked)
-            if not self._analysis.project.is_in_package(path):
-                self._analysis.project.adopt(known[0])
+            project = self._analysis.project
+            if not project.is_in_package(path, project.linted):
+                project.adopt(known[0])
             self._heats.keep(*known)
         return known
 
