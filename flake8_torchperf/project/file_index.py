@@ -16,11 +16,11 @@ SETTLED = 2_000_000_000  # nanoseconds
 NO_WORDS: frozenset[str] = frozenset()
 INIT = "__init__.py"
 # The folders of installed packages.
-INSTALLED = frozenset({"site-packages", "dist-packages"})
+SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
 # Folders that hold copies of modules or the modules of others, unless they are packages.
-LEFT_OUT = INSTALLED | {"build", "dist", "node_modules", "__pycache__"}
+LEFT_OUT = SITE_FOLDERS | {"build", "dist", "node_modules", "__pycache__"}
 # The file at the top of a virtual environment.
-ENVIRONMENT = "pyvenv.cfg"
+VENV_FILE = "pyvenv.cfg"
 # The most files below a folder whose modules are searched; more are data, and listing them is slow.
 MAX_FILES = 50_000
 # How many folders above a file are searched for its packages.
@@ -118,7 +118,7 @@ def modules_below(folder: str, most: int = MAX_TREE) -> list[str]:
 
 
 def _is_left_out(folder: str, names: list[str]) -> bool:
-    return ENVIRONMENT in names or (os.path.basename(folder) in LEFT_OUT and INIT not in names)
+    return VENV_FILE in names or (os.path.basename(folder) in LEFT_OUT and INIT not in names)
 
 
 def _size(path: str) -> int:

@@ -8,7 +8,7 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.project.file_index import INIT, INSTALLED, MAX_PACKAGE_DEPTH, FileIndex
+from flake8_torchperf.project.file_index import INIT, SITE_FOLDERS, MAX_PACKAGE_DEPTH, FileIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -158,7 +158,7 @@ def ends_project(folder: str) -> bool:
 def _is_shared(folder: str) -> bool:
     """True for the file system's root, the home directory and folders of installed packages."""
     above, name = os.path.split(folder)
-    return above == folder or name in INSTALLED or folder == _home()
+    return above == folder or name in SITE_FOLDERS or folder == _home()
 
 
 @lru_cache(maxsize=1)
@@ -172,7 +172,7 @@ def project_folder(folder: str) -> str:
     It is the nearest folder with one of `MARKERS` that is no package itself. The result is "" if
     there is none, or for an installed package.
     """
-    if not INSTALLED.isdisjoint(folder.split(os.sep)):
+    if not SITE_FOLDERS.isdisjoint(folder.split(os.sep)):
         return ""
     for _ in range(MAX_PACKAGE_DEPTH):
         if _is_shared(folder):
