@@ -169,8 +169,8 @@ class Project:
         return found
 
     def is_in_package(self, path: str, module: ModuleMap) -> bool:
-        """True for a file in the package of a module, or beside or below a script."""
-        return path.startswith(_package_folder(module))
+        """True for a file in the package of a module, and for a script itself."""
+        return path.startswith(_package_path(module))
 
     def modules_that_promise(self) -> tuple[str, ...]:
         """Return the modules of the package that may hold a function that must not wait."""
@@ -256,7 +256,7 @@ class Project:
 
     def _range(self, module: ModuleMap) -> Range:
         """Return the modules that may call those of a module, among those that are searched."""
-        whole, inside = self._whole(), _package_folder(module)
+        whole, inside = self._whole(), _package_path(module)
         if self._searched() != whole or inside == whole or not inside.startswith(whole):
             return EVERYWHERE
         return Range(inside.removeprefix(whole), (module.name.partition(".")[0],))
@@ -337,10 +337,13 @@ def import_root(module: ModuleMap) -> str | None:
     return str(folder)
 
 
-def _package_folder(module: ModuleMap) -> str:
-    """Return the folder of a module's outermost package, or the folder of a script."""
-    top = module.name.partition(".")[0] if module.package else ""
-    return os.path.join(import_root(module) or "", top, "")
+def _package_path(module: ModuleMap) -> str:
+    """Return the folder of a module's outermost package, or the path of a script."""
+    if module.path is None:
+        return ""
+    if not module.package:
+        return str(module.path.resolve())
+    return os.path.join(import_root(module) or "", module.name.partition(".")[0], "")
 
 
 def _own_path(module: ModuleMap) -> str:

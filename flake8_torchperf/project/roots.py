@@ -8,7 +8,7 @@ import sys
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.project.file_index import INIT, SITE_FOLDERS, MAX_PACKAGE_DEPTH, FileIndex
+from flake8_torchperf.project.file_index import INIT, MAX_PACKAGE_DEPTH, SITE_FOLDERS, FileIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

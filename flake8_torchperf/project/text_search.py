@@ -31,7 +31,7 @@ _SPACES = bytes(
 class Range(NamedTuple):
     """The modules that are searched: those in a folder, and others that hold one of some words.
 
-    ``inside`` is the folder below the one that a `TextSearch` is of; "" for all of that.
+    ``inside`` is the folder, or one file, below the folder of a `TextSearch`; "" for all of that.
     """
 
     inside: str = ""

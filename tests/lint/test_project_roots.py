@@ -73,10 +73,6 @@ SEEN: dict[str, dict[str, str]] = {
         "setup.py": "",
         "train.py": importing("loss"),
     },
-    "a script of a repository alone": {
-        "train.py": f"{textwrap.dedent(RESAMPLE)}\n{textwrap.dedent(NET)}",
-        ".git/HEAD": "",
-    },
     "a namespace package": {
         "megatron/core/ops.py": RESAMPLE,
         ".git/HEAD": "",
@@ -124,6 +120,10 @@ UNSEEN: dict[str, dict[str, str]] = {
     "beside a script outside any project": {
         "loss.py": RESAMPLE,
         "train.py": importing("loss"),
+    },
+    "in the script itself": {
+        "train.py": f"{textwrap.dedent(RESAMPLE)}\n{textwrap.dedent(NET)}",
+        ".git/HEAD": "",
     },
     "of another module of that name": {
         "first/ops.py": RESAMPLE,

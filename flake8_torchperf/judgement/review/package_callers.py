@@ -83,16 +83,21 @@ class PackageCallers:
             return []
         found: list[CallSite] = []
         read: list[ModuleMap] = []
+        elsewhere = False
         for module, calls in self._with_linted(paths):
             if is_test_file(module) and not is_test_file(info.module):
                 continue
+            known = len(found)
             ways = calls.outward.get(name, ())
             own = _of_name(info, module, calls) if method else calls.of(info)
             found += own
             found += [site for called, site in ways if self._leads(called, info, module)]
+            elsewhere = elsewhere or (module is not info.module and len(found) > known)
             read.append(module)
             if not constructs and _hands_on(info, module, calls):
                 return []
+        if not info.module.package and not elsewhere:
+            return []  # a script may be run, or imported, in ways that the project does not hold
         return found or self._unused(info, name, read)
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
