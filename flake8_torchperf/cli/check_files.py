@@ -382,7 +382,7 @@ def _pool(
 def _import_before(filenames: Sequence[str]) -> None:
     """Load before forking what each process would otherwise load itself.
 
-    That is the interpreter, torch's table, and the words of the package's files, which are searched
+    That is the interpreter, torch's table, and the words of the project's files, which are searched
     for callers. The other modules that a process reads take under 2 % of its time.
     """
     from flake8_torchperf import linter  # noqa: F401

@@ -203,6 +203,32 @@ def test_a_caller_in_the_training_script_is_named(tmp_path: Path) -> None:
     assert ["called by `train`" in f.message for f in found] == [True]
 
 
+def test_a_step_that_set_up_code_defines_stays_hot(tmp_path: Path) -> None:
+    written(
+        tmp_path,
+        {
+            "patches.py": """
+                def patch(model):
+                    def _chunked_forward(x: Tensor):
+                        return x[x > 0]  # TPF402
+
+                    model.forward = _chunked_forward
+                """,
+            "setup.py": "",
+            "train.py": """
+                from patches import patch
+
+                class Net(nn.Module):
+                    def __init__(self, model):
+                        super().__init__()
+                        patch(model)
+                """,
+        },
+    )
+    path = tmp_path / "patches.py"
+    assert rows(path) == expected(path.read_text())
+
+
 def test_a_large_project_is_searched_by_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
