@@ -75,8 +75,8 @@ class PackageCallers:
         if name.startswith("__") and name.endswith("__"):
             return []
         method = info.owner is not None and not constructs
-        whole = self._analysis.project.is_searched_whole
-        if not whole and (method or not info.name.startswith("_")):
+        public = method or not info.name.startswith("_")
+        if public and not self._analysis.project.is_searched_whole:
             return []  # modules of a large package that were not searched may call it
         paths = self._analysis.project.modules_that_say(f".{name}" if method else name, info.module)
         if paths is None:
@@ -97,7 +97,7 @@ class PackageCallers:
             if not constructs and _hands_on(info, module, calls):
                 return []
         if not info.module.package and not elsewhere:
-            return []  # a script may be run, or imported, in ways that the project does not hold
+            return [] if public else found  # programs outside the project may use a script
         return found or self._unused(info, name, read)
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
