@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.digest import digest, digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     # A module's text without its definitions, and these with their names.
     Cut = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
@@ -46,6 +46,13 @@ def noting(reads: dict[str, str] | None) -> Iterator[None]:
         yield
     finally:
         _NOTED.pop()
+
+
+def record(reads: Mapping[str, str]) -> None:
+    """Record queries that were answered before, in the innermost context of `noting`."""
+    noted = _NOTED[-1]
+    if noted is not None:
+        noted.update(reads)
 
 
 class Parts:
