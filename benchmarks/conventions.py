@@ -256,6 +256,7 @@ def judged_trees(judged: Iterable[Judged], clones: Path, folder: Path) -> list[P
                 raise OSError(f"it is not in {clones}")
             tree.mkdir(parents=True)
             extract(repository, commit, ".", tree)
+            (tree / ".git").mkdir()  # so that the linter recognises the project
         except (OSError, subprocess.CalledProcessError) as error:
             print(f"left out: {source} {commit[:10]}: {error}", file=sys.stderr)
             continue

@@ -178,6 +178,7 @@ def answers(places: Sequence[Place], arguments: argparse.Namespace) -> list[Answ
             if repository is None:
                 raise OSError(f"it is not in {arguments.repositories}")
             extract(repository, one.version, ".", folder)
+            (folder / ".git").mkdir()  # so that the linter recognises the project
             if missing := [path for path in paths if not (folder / path).is_file()]:
                 raise OSError(f"{sorted(missing)[0]} is not in its commit")
         found = {way: lint(folder, paths, scope) for way, scope in SCOPES.items()}

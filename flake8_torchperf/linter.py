@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.prefilter import concerns
-from flake8_torchperf.project.answers import noting
+from flake8_torchperf.project.answers import noting, record
 from flake8_torchperf.project.call_order import callers_first
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.suspects.nominate import nominate, with_compiled
@@ -75,6 +75,7 @@ def lint_tree(
     path = Path(filename)
     with _collection_paused(), noting(reads):
         module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
+        record(module.checked)
         try:
             compiled = _compiled(module, options, reads)
             suspects = with_compiled(nominate(module, _called(options)), module, compiled)

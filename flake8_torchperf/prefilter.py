@@ -11,7 +11,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.project.file_index import MAX_PACKAGE_DEPTH
+from flake8_torchperf.project.file_index import MAX_PACKAGE_DEPTH, FileIndex
+from flake8_torchperf.project.roots import is_elsewhere, is_package, project_folder, start_of
 from flake8_torchperf.syntax.contract_comments import SAYS
 
 if TYPE_CHECKING:
@@ -76,13 +77,14 @@ def _targets(text: str, folder: str) -> Iterator[str]:
 
     An imported name counts as a module, since only the file system shows if it is one.
     """
+    starts = _Starts(folder)
     for found in _IMPORT.finditer(text):
         dots = found["dots"] or ""
         base = folder
         for _ in dots[1:]:
             base = os.path.dirname(base)
         for dotted in _MODULE.findall(found["modules"] or found["source"] or "") or [""]:
-            root = base if dots else _root(folder, dotted.partition(".")[0])
+            root = base if dots else starts.of(dotted.partition(".")[0])
             if not root:
                 continue
             target = os.path.join(root, *filter(None, dotted.split(".")))
@@ -91,21 +93,27 @@ def _targets(text: str, folder: str) -> Iterator[str]:
                 yield os.path.join(target, name)
 
 
-def _root(folder: str, head: str) -> str:
-    """Return the folder where ``import head`` starts if ``head`` is the file's own; else ""."""
-    if not _is_package(folder):
-        return folder
-    for _ in range(MAX_PACKAGE_DEPTH):
-        above, name = os.path.split(folder)
-        if not _is_package(above):
-            return above if name == head else ""
-        folder = above
-    return ""
+class _Starts:
+    """The folders in which the absolute imports of a module in one folder start."""
 
+    def __init__(self, folder: str) -> None:
+        self._folder, self._top = folder, ""
+        for _ in range(MAX_PACKAGE_DEPTH):
+            if not is_package(self._folder):
+                break
+            self._folder, self._top = os.path.split(self._folder)
+        self._project: str | None = None
+        self._index = FileIndex()
 
-@lru_cache(maxsize=1024)
-def _is_package(folder: str) -> bool:
-    return os.path.isfile(os.path.join(folder, "__init__.py"))
+    def of(self, head: str) -> str:
+        """Return the folder where ``import head`` starts if the project has ``head``; else ""."""
+        if head == self._top:
+            return self._folder
+        if self._project is None:
+            self._project = project_folder(self._folder)
+        if not self._project or is_elsewhere(head):
+            return "" if self._top else self._folder
+        return start_of(head, self._folder, self._project, self._index)
 
 
 def _stamp(path: str) -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import read_bytes, read_file, stamp
 from flake8_torchperf.project.lazy_index import parts_of
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
+from flake8_torchperf.project.roots import EXISTS, STARTS, exists, started
 from flake8_torchperf.project.text_search import read_texts
 from flake8_torchperf.syntax.contract_comments import promises
 
@@ -45,6 +46,11 @@ class Current:
             elif path.endswith(WHOLE):
                 below = modules_below(path.removesuffix(WHOLE), MAX_NAMED)
                 content = digest_of_files(below, self.content)
+            elif path.endswith(EXISTS):
+                content = exists(path.removesuffix(EXISTS))
+            elif STARTS in path:
+                root, _, head = path.partition(STARTS)
+                content = started(root, head)
             elif path.endswith(os.sep):
                 content = digest_of_files(modules_below(path), self.content)
             else:

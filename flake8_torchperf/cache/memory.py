@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.cache.current import Current, answer_read, parts_read
 from flake8_torchperf.digest import digest_of
+from flake8_torchperf.project.roots import is_marked, is_package
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +27,8 @@ Row: TypeAlias = "tuple[str | int | float | None, ...]"
 # Path of a module that was looked for -> digest of its content, "" if there was no file. A path
 # that ends in a separator or in `WHOLE` stands for all modules below that folder, one that ends in
 # `PROMISES` for those of them that may hold a function that must not wait. A path, `PART` and a
-# name stand for one part of a module (see `project/answers.py`).
+# name stand for one part of a module (see `project/answers.py`). Paths with `EXISTS` or `STARTS`
+# stand for what is found at a path, and where an import starts (see `project/roots.py`).
 Reads: TypeAlias = "Mapping[str, str]"
 
 _PARSES = "parses"
@@ -113,17 +115,17 @@ class Memory:
         return real
 
     def _packages_above(self, path: str) -> str:
-        """Return a digit for each folder around a file, nearest first: 1 for a package, else 0.
+        """Return a digit for each folder around a file, nearest first.
 
-        The path and these digits give the file's dotted name, and the name of the package around it
-        even if folders between them are not packages.
+        It is 1 for a package, 2 for a folder that may be a project's, and 0 for others. The path
+        and these digits give the packages and the project around the file.
         """
         folder = os.path.dirname(path)
         if folder == path:
             return ""
         known = self._packages.get(folder)
         if known is None:
-            own = "1" if os.path.isfile(os.path.join(folder, "__init__.py")) else "0"
+            own = "1" if is_package(folder) else "2" if is_marked(folder) else "0"
             known = self._packages[folder] = own + self._packages_above(folder)
         return known
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.calls.call_log import COMPILE, RECORDING_MODE
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.judgement.frequency.own_heat import named_in
+from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
@@ -169,6 +170,7 @@ def _modules(paths: list[str], analysis: Analysis) -> Iterator[ModuleMap]:
     for path in [one for one in dict.fromkeys(paths) if one != here][:MAX_MODULES]:
         module = read_whole(path, *stamp(path))
         if module is not None:
+            record(module.checked)
             yield module
 
 

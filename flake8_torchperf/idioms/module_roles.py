@@ -18,7 +18,11 @@ def is_test_file(module: ModuleMap) -> bool:
     """True if pytest collects the file by its name, or the file imports a test framework."""
     if imports_tests(module):
         return True
-    name = module.name.rpartition(".")[2] if module.path is None else module.path.stem
+    return is_test_name(module.name.rpartition(".")[2] if module.path is None else module.path.stem)
+
+
+def is_test_name(name: str) -> bool:
+    """True if pytest collects a module of this name."""
     return name.startswith("test_") or name.endswith("_test") or name == "conftest"
 
 

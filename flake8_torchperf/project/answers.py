@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.digest import digest, digest_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from flake8_torchperf.project.option_values import Given
 
@@ -27,7 +27,7 @@ ALL, REST, NAMED, SAYS = "*", "-", "def ", "says "
 # The parts of a folder: the modules that hold a word, and the modules that may call it.
 THAT_SAY, THAT_CALL = "say ", "call "
 # Asks a folder if one of its modules trains a model.
-TRAINS = "trains"
+TRAINS = "trains "
 # Asks a folder for the values that its modules give an option.
 OPTION = "option "
 # Ends the path of a folder in a query for the modules below it that may hold a function that must
@@ -52,6 +52,13 @@ def noting(reads: dict[str, str] | None) -> Iterator[None]:
         yield
     finally:
         _NOTED.pop()
+
+
+def record(reads: Mapping[str, str]) -> None:
+    """Record queries that were answered before, in the innermost context of `noting`."""
+    noted = _NOTED[-1]
+    if noted is not None:
+        noted.update(reads)
 
 
 class Parts:

@@ -14,6 +14,15 @@ from functools import lru_cache
 # change again within the same tick of its clock.
 SETTLED = 2_000_000_000  # nanoseconds
 NO_WORDS: frozenset[str] = frozenset()
+INIT = "__init__.py"
+# The folders of installed packages.
+SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+# Folders that hold copies of modules or the modules of others, unless they are packages.
+LEFT_OUT = SITE_FOLDERS | {"build", "dist", "node_modules", "__pycache__"}
+# The file at the top of a virtual environment.
+VENV_FILE = "pyvenv.cfg"
+# The most files below a folder whose modules are searched; more are data, and listing them is slow.
+MAX_FILES = 50_000
 # How many folders above a file are searched for its packages.
 MAX_PACKAGE_DEPTH = 12
 # If the modules of a package hold more bytes than this, the package is not searched for callers,
@@ -33,6 +42,27 @@ class FileIndex:
         """True if the path is a file; False for a name that no file can have."""
         folder, name = os.path.split(path)
         return name in self._listed(folder) and os.path.isfile(path)
+
+    def holds_named(self, path: str) -> bool:
+        """True if the path, without suffix, is a module or a folder with an ``__init__.py``."""
+        return self.holds(f"{path}.py") or self.holds(os.path.join(path, INIT))
+
+    def holds_module(self, path: str) -> bool:
+        """True if the path, without suffix, is a module, or a folder with modules in or below it.
+
+        Only the folders directly below it are searched.
+        """
+        if self.holds_named(path):
+            return True
+        names = self._listed(path)
+        if any(name.endswith(".py") for name in names):
+            return True
+        below = (os.path.join(path, name) for name in sorted(names) if name.isidentifier())
+        return any(name.endswith(".py") for folder in below for name in self._listed(folder))
+
+    def names(self, folder: str) -> list[str]:
+        """Return the names in a folder, in order."""
+        return sorted(self._listed(folder))
 
     def _listed(self, folder: str) -> frozenset[str]:
         names = self._names.get(folder)
@@ -63,12 +93,20 @@ def _kept_names_in(folder: str, modified: int) -> frozenset[str]:
 def modules_below(folder: str, most: int = MAX_TREE) -> list[str]:
     """Return the paths of all modules in and below a folder, in order; links are not followed.
 
-    The list is empty if they hold more than ``most`` bytes.
+    Hidden folders, virtual environments and `LEFT_OUT` are left out. The list is empty if the
+    modules hold more than ``most`` bytes, or if there are more than `MAX_FILES` files.
     """
     found: list[str] = []
-    total = 0
+    total = files = 0
+    top = folder.rstrip(os.sep)
     for above, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name.isidentifier())
+        if above.rstrip(os.sep) != top and _is_left_out(above, names):
+            folders.clear()
+            continue
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        files += len(names)
+        if files > MAX_FILES:
+            return []
         for name in sorted(names):
             if name.endswith(".py"):
                 path = os.path.join(above, name)
@@ -77,6 +115,10 @@ def modules_below(folder: str, most: int = MAX_TREE) -> list[str]:
                     return []
                 found.append(path)
     return found
+
+
+def _is_left_out(folder: str, names: list[str]) -> bool:
+    return VENV_FILE in names or (os.path.basename(folder) in LEFT_OUT and INIT not in names)
 
 
 def _size(path: str) -> int:

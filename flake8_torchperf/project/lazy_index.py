@@ -103,9 +103,17 @@ def read_outline(text: str, path: Path) -> ModuleMap:
     classes: _Deferred[ClassInfo] = _Deferred(holder, parts)
     for definition in definitions:
         (classes if definition.is_class else functions).defer(definition)
-    name, package = module_name(path)
+    name, package, checked = module_name(path, text)
     module = ModuleMap(
-        name, package, (text,), None, path, functions=functions, classes=classes, parts=parts
+        name,
+        package,
+        (text,),
+        None,
+        path,
+        functions=functions,
+        classes=classes,
+        checked=checked,
+        parts=parts,
     )
     holder.append(module)
     read_block(tree.body, module)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.project.answers import ALL, SAYS
-from flake8_torchperf.project.file_index import MAX_PACKAGE_DEPTH
+from flake8_torchperf.project.roots import place_of
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.record_types import empty_class, made_record
@@ -167,6 +167,8 @@ class ModuleMap:
     constants: dict[str, list[ast.expr]] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     defined: list[FunctionInfo] = field(default_factory=list)
+    # The queries that decided the module's name (`roots.Place`).
+    checked: dict[str, str] = field(default_factory=dict)
     # Records the queries of an outline.
     parts: Parts | None = None
     _nodes: dict[int, Nodes] = field(default_factory=dict)
@@ -228,8 +230,8 @@ class ModuleMap:
 
 def read_module(tree: ast.Module, lines: tuple[str, ...], path: Path | None) -> ModuleMap:
     """Map a module; ``path`` (None for text without a file) decides its dotted name."""
-    name, package = module_name(path)
-    module = ModuleMap(name, package, lines, tree, path)
+    name, package, checked = module_name(path, "".join(lines))
+    module = ModuleMap(name, package, lines, tree, path, checked=checked)
     read_block(tree.body, module)
     return module
 
@@ -238,27 +240,23 @@ def read_module(tree: ast.Module, lines: tuple[str, ...], path: Path | None) -> 
 PYTORCH = "_tensor.py"
 
 
-def module_name(path: Path | None) -> tuple[str, str]:
+def module_name(path: Path | None, text: str) -> tuple[str, str, dict[str, str]]:
     """Return the dotted name of the module in a file and of the package it lies in.
 
-    A folder is a package if it holds an ``__init__.py``. The search goes up from the file's folder.
+    `roots.place_of` says which folders are packages. The queries that decided it come third.
     """
     if path is None:
-        return "", ""
-    parts = [] if path.stem == "__init__" else [path.stem]
-    folder = os.path.dirname(os.path.abspath(path))
-    for _ in range(MAX_PACKAGE_DEPTH):
-        if not os.path.isfile(os.path.join(folder, "__init__.py")):
-            break
-        folder, name = os.path.split(folder)
-        parts.insert(0, name)
+        return "", "", {}
+    own = () if path.stem == "__init__" else (path.stem,)
+    folder, packages, checked = place_of(os.path.dirname(os.path.abspath(path)), text)
+    parts = [*packages, *own]
     inside = parts[:1] == ["torch"] and (len(parts) > 1 or path.stem == "__init__")
     if inside and not os.path.isfile(os.path.join(folder, "torch", PYTORCH)):
         # `texar/torch/` without `texar/__init__.py`: `import torch` means another one.
         parts.insert(0, os.path.basename(folder))
     name = ".".join(parts)
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
-    return name, package
+    return name, package, checked
 
 
 def absolute_import(node: ast.ImportFrom, package: str) -> str:

@@ -23,12 +23,22 @@ from flake8_torchperf.project.answers import (
     answer_of_search,
     answer_of_values,
     noting,
+    record,
 )
-from flake8_torchperf.project.file_index import FileIndex
+from flake8_torchperf.project.file_index import INIT, SITE_FOLDERS, FileIndex
 from flake8_torchperf.project.files import NO_FILE, stamp
 from flake8_torchperf.project.lazy_index import read_outline
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given
+from flake8_torchperf.project.roots import (
+    STARTS,
+    is_distribution,
+    is_elsewhere,
+    project_folder,
+    start_of,
+)
 from flake8_torchperf.project.text_search import (
+    EVERYWHERE,
+    Range,
     TextSearch,
     is_too_large,
     read_texts,
@@ -39,24 +49,27 @@ from flake8_torchperf.project.text_search import (
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
 
-# The folders that packages are installed into.
-INSTALLED = ("site-packages", "dist-packages")
 # The most modules that are read for one linted file.
 MAX_MODULES = 400
 
 
 class Project:
-    """Reads the packages that the linted module's own package belongs to, lazily."""
+    """Reads the modules of the project that the linted module belongs to, lazily."""
 
     def __init__(self, module: ModuleMap, reads: dict[str, str] | None = None) -> None:
         self.linted = module
         self._reads = reads  # None if reads are not recorded
-        self._root = _root(module)
+        self._root = import_root(module)
+        self._folder = project_folder(self._root) if self._root else ""
+        self._own = _own_path(module)
         self.top = module.name.partition(".")[0] if module.package else ""
         self._modules: dict[str, ModuleMap | None] = {module.name: module} if module.name else {}
         self._read = 0
         self._folders = FileIndex()
-        self._texts: TextSearch | None = None
+        # The folders in which the names of modules that were adopted start.
+        self._adopted: dict[str, str] = {}
+        self._starts: dict[tuple[str, str], str] = {}
+        self._texts: dict[str, TextSearch] = {}
         self._options: dict[str, Given] = {}
 
     def module(self, name: str) -> ModuleMap | None:
@@ -64,10 +77,14 @@ class Project:
         if name in self._modules:
             return self._modules[name]
         self._modules[name] = None
-        if self._root is None or not name or not self._ours(name) or self._read >= MAX_MODULES:
+        start = self._start(name)
+        if not name or not start or self._read >= MAX_MODULES:
             return None
-        base = os.path.join(self._root, *filter(None, name.split(".")))
-        for path in (f"{base}.py", os.path.join(base, "__init__.py")):
+        base = os.path.join(start, *filter(None, name.split(".")))
+        for path in (f"{base}.py", os.path.join(base, INIT)):
+            if path == self._own:
+                self._modules[name] = self.linted
+                break
             if self._folders.holds(path):
                 self._read += 1
                 self._modules[name] = self._opened(path)
@@ -75,11 +92,28 @@ class Project:
             self._note(path, NO_FILE)
         return self._modules[name]
 
+    def adopt(self, module: ModuleMap) -> None:
+        """Let the names that a module of another folder defines be found by its name."""
+        if module.name and self.module(module.name) is None:
+            self._modules[module.name] = module
+            self._adopted.setdefault(module.name.partition(".")[0], import_root(module) or "")
+
+    def imports_alike(self, module: ModuleMap, name: str) -> bool:
+        """True if the dotted name starts where it does in the linted module for another one too."""
+        head = name.partition(".")[0]
+        root = import_root(module)
+        if root is None or root == self._root:
+            return True
+        here = self._start(head) or self._adopted.get(head, "")
+        return self._start_from(root, head) == here
+
     def _opened(self, path: str) -> ModuleMap | None:
         """Map the file at a path, and record a query for its module level, or for all of it."""
         module, content = read_file(path)
         self._note(path, content)
         with noting(self._reads):
+            if module is not None:
+                record(module.checked)
             if module is not None and module.parts is not None:
                 module.parts.ask(REST)
             else:
@@ -100,7 +134,7 @@ class Project:
     def find(self, qualified: str) -> tuple[ModuleMap, tuple[str, ...]] | None:
         """Return the longest prefix of a dotted name that is a module, and the names after it."""
         parts = qualified.split(".")
-        if not self._ours(qualified):
+        if parts[0] not in self._adopted and not self._start(qualified):
             return None
         for end in range(len(parts), 0, -1):
             module = self.module(".".join(parts[:end]))
@@ -108,62 +142,87 @@ class Project:
                 return module, tuple(parts[end:])
         return None
 
-    def modules_that_say(self, word: str) -> tuple[str, ...] | None:
-        """Return the paths of the modules of the package whose text holds a word.
+    def modules_that_say(
+        self, word: str, module: ModuleMap | None = None
+    ) -> tuple[str, ...] | None:
+        """Return the paths of the modules of the project whose text holds a word.
 
-        The result is empty if there is no package, and None if too many modules hold the word.
+        Modules outside the package of ``module``, which is the linted one by default, count if they
+        also name that package. If too many modules hold the word, only the package is searched. The
+        result is empty if there is nothing to search, and None if too many modules of the package
+        hold the word.
         """
+        among = self._range(module or self.linted)
+        found = self._that_say(word, among)
+        return self._that_say(word, Range(among.inside)) if found is None else found
+
+    def package_modules_that_say(self, word: str, module: ModuleMap) -> tuple[str, ...] | None:
+        """Return those of `modules_that_say` that belong to the package of a module."""
+        return self._that_say(word, Range(self._range(module).inside))
+
+    def _that_say(self, word: str, among: Range) -> tuple[str, ...] | None:
         texts = self._searching()
         if texts is None:
             return ()
-        found = texts.that_say(word)
-        self._note(f"{self._searched()}{PART}{THAT_SAY}{word}", answer_of_search(found))
+        found = texts.that_say(word, among)
+        self._note(f"{texts.folder}{PART}{THAT_SAY}{word}{_text(among)}", answer_of_search(found))
         return found
 
-    def modules_that_call(self, word: str) -> tuple[str, ...]:
+    def modules_that_call(self, word: str, module: ModuleMap | None = None) -> tuple[str, ...]:
         """Return those of `modules_that_say` that may call the word; empty if too many hold it."""
         texts = self._searching()
         if texts is None:
             return ()
-        found = texts.that_call(word)
-        self._note(f"{self._searched()}{PART}{THAT_CALL}{word}", answer_of_search(found))
+        among = self._range(module or self.linted)
+        if self._that_say(word, among) is None:
+            among = Range(among.inside)
+        found = texts.that_call(word, among)
+        self._note(f"{texts.folder}{PART}{THAT_CALL}{word}{_text(among)}", answer_of_search(found))
         return found
 
+    def is_in_package(self, path: str, module: ModuleMap) -> bool:
+        """True for a file in the package of a module, and for a script itself."""
+        return path.startswith(_package_path(module))
+
     def option_values(self, name: str) -> Given:
-        """Return the values that the package gives an option; none if it is not searched whole."""
+        """Return the values that the project gives an option; none if it is not searched whole."""
         texts = self._searching() if self.is_searched_whole else None
         if texts is None:
             return NOT_GIVEN
         if name not in self._options:
             self._options[name] = texts.option_values(name)
-            self._note(
-                f"{self._searched()}{PART}{OPTION}{name}", answer_of_values(self._options[name])
-            )
+            answer = answer_of_values(self._options[name])
+            self._note(f"{texts.folder}{PART}{OPTION}{name}", answer)
         return self._options[name]
 
     @cached_property
     def trains(self) -> bool:
-        """True if the linted module's package takes training steps, as an application does.
+        """True if the linted module belongs to a program that takes training steps.
 
-        False for a package that is installed: its functions are called from elsewhere.
+        The steps of a distribution are those in its package alone, because its functions are called
+        from elsewhere. False for a package that is installed.
         """
-        if self._root is not None and os.path.basename(self._root) in INSTALLED:
+        if self._root is not None and os.path.basename(self._root) in SITE_FOLDERS:
             return False
         if texts_train(["".join(self.linted.lines).encode("utf-8", "surrogatepass")]):
             return True
         texts = self._searching()
         if texts is None:
             return False
-        self._note(f"{self._searched()}{PART}{TRAINS}", "yes" if texts.trains else "")
-        return texts.trains
+        inside = ""
+        if self.top_folder and self._folder and is_distribution(self._folder, self._note):
+            inside = os.path.relpath(self.top_folder, texts.folder) + os.sep
+        found = texts.trains("" if inside.startswith(".") else inside)
+        self._note(f"{texts.folder}{PART}{TRAINS}{inside}", "yes" if found else "")
+        return found
 
     def modules_that_promise(self) -> tuple[str, ...]:
         """Return the modules of the package that may hold a function that must not wait."""
-        texts = self._texts_of_package()
+        texts = self._texts_in(self._package())
         if texts is None:
             return ()
         if self._reads is not None:
-            self._reads[f"{self._searched()}{PROMISES}"] = texts.promises
+            self._reads[f"{texts.folder}{PROMISES}"] = texts.promises
         return texts.that_promise
 
     def modules_that_match(self, pattern: str) -> tuple[str, ...]:
@@ -187,26 +246,28 @@ class Project:
         return os.path.join(self._root, self.top, "") if self._root and self.top else ""
 
     def texts(self) -> TextSearch | None:
-        """Return the text of all modules that are searched; None if there is no package."""
-        texts = self._searching()
-        if texts is not None:
-            self._note(f"{self._searched()}{PART}{ALL}", texts.content)
+        """Return the text of all modules of the package; None if there is no package."""
+        texts = self._texts_in(self._package())
+        if texts is not None and self._reads is not None:
+            self._reads.setdefault(texts.folder, texts.content)
+            self._note(f"{texts.folder}{PART}{ALL}", texts.content)
         return texts
+
+    def searched_texts(self) -> TextSearch | None:
+        """Return the text of all modules that are searched for callers; None if none are."""
+        return self._texts_in(self._searched())
 
     def _searching(self) -> TextSearch | None:
         """Return the modules that are searched, for queries that are recorded one by one."""
-        texts = self._texts_of_package()
+        texts = self.searched_texts()
         if texts is not None and self._reads is not None:
-            self._reads.setdefault(self._searched(), texts.content)
+            self._reads.setdefault(texts.folder, texts.content)
         return texts
 
-    def _texts_of_package(self) -> TextSearch | None:
-        if self._texts is None:
-            folder = self._searched()
-            if not folder:
-                return None
-            self._texts = read_texts(folder)
-        return self._texts
+    def _texts_in(self, folder: str) -> TextSearch | None:
+        if folder and folder not in self._texts:
+            self._texts[folder] = read_texts(folder)
+        return self._texts.get(folder)
 
     @property
     def is_searched_whole(self) -> bool:
@@ -214,10 +275,20 @@ class Project:
 
         In a package that is too large, only the part around the linted module is searched.
         """
-        return self._root is not None and self._searched() == os.path.join(self._root, self.top, "")
+        searched = self._searched()
+        return searched != "" and searched in (self._whole(), self.top_folder)
+
+    def _whole(self) -> str:
+        """Return the project's folder; "" if there is none."""
+        return os.path.join(self._folder, "") if self._folder else ""
 
     def _searched(self) -> str:
-        """Return the folder to search: the outermost package that is not too large; "" if none."""
+        """Return the folder to search for callers: the project, or else the package; "" if none."""
+        whole = self._whole()
+        return whole if whole and not is_too_large(whole) else self._package()
+
+    def _package(self) -> str:
+        """Return the outermost package around the module that is not too large; "" if none."""
         if self._root is None:
             return ""
         folder = self._root
@@ -227,11 +298,37 @@ class Project:
                 return os.path.join(folder, "")
         return ""
 
-    def _ours(self, name: str) -> bool:
-        """True for a module of the linted module's own package, or for a file beside a script."""
-        if self._root is None:
-            return False
-        return name.partition(".")[0] == self.top if self.top else True
+    def _range(self, module: ModuleMap) -> Range:
+        """Return the modules that may call those of a module, among those that are searched."""
+        whole, inside = self._whole(), _package_path(module)
+        if self._searched() != whole or inside == whole or not inside.startswith(whole):
+            return EVERYWHERE
+        return Range(inside.removeprefix(whole), (module.name.partition(".")[0],))
+
+    def _start(self, name: str) -> str:
+        """Return the folder that a dotted name of the project starts in; "" for other names."""
+        head = name.partition(".")[0]
+        root = self._root
+        if root is None or not head:
+            return ""
+        if self.top and head == self.top:
+            return root
+        if not self._folder or is_elsewhere(head):
+            return "" if self.top else root
+        return self._start_from(root, head)
+
+    def _start_from(self, root: str, head: str) -> str:
+        found = self._starts.get((root, head))
+        if found is None:
+            found = start_of(head, root, self._folder, self._folders)
+            self._starts[root, head] = found
+            self._note(f"{root}{STARTS}{head}", found)
+        return found
+
+
+def _text(among: Range) -> str:
+    """Return a range as the end of a recorded query."""
+    return "".join(f"{PART}{part}" for part in (among.inside, *among.words) if among.inside)
 
 
 def read_file(path: str) -> tuple[ModuleMap | None, str]:
@@ -274,11 +371,25 @@ def split_lines(text: str) -> tuple[str, ...]:
     return tuple(io.StringIO(text, newline="").readlines())
 
 
-def _root(module: ModuleMap) -> str | None:
-    """Return the folder that absolute imports of the linted module's project start from."""
+def import_root(module: ModuleMap) -> str | None:
+    """Return the folder that absolute imports of a module's own package start from."""
     if module.path is None:
         return None
     folder = module.path.resolve().parent
     for _ in module.package.split(".") if module.package else ():
         folder = folder.parent
     return str(folder)
+
+
+def _package_path(module: ModuleMap) -> str:
+    """Return the folder of a module's outermost package, or the path of a script."""
+    if module.path is None:
+        return ""
+    if not module.package:
+        return str(module.path.resolve())
+    return os.path.join(import_root(module) or "", module.name.partition(".")[0], "")
+
+
+def _own_path(module: ModuleMap) -> str:
+    """Return the resolved path of a module whose text was read; "" for others."""
+    return "" if module.path is None or module.parsed is None else str(module.path.resolve())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.digest import digest, digest_of_files
 from flake8_torchperf.project.answers import (
     OPTION,
+    PART,
     THAT_CALL,
     THAT_SAY,
     TRAINS,
@@ -23,7 +24,7 @@ from flake8_torchperf.project.option_values import NOT_GIVEN, Given, values_give
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Mapping
 
 # A word in more modules than this is too common, because each of them would have to be parsed.
 MOST_MODULES = 24
@@ -42,15 +43,37 @@ _SPACES = bytes(
 )
 
 
+class Range(NamedTuple):
+    """The modules that are searched: those in a folder, and others that hold one of some words.
+
+    ``inside`` is the folder, or one file, below the folder of a `TextSearch`; "" for all of that.
+    """
+
+    inside: str = ""
+    words: tuple[str, ...] = ()
+
+
+EVERYWHERE = Range()
+
+
 class TextSearch:
     """The texts of the modules below a folder, as they were when they were read."""
 
-    def __init__(self, paths: list[str]) -> None:
+    def __init__(
+        self,
+        paths: list[str],
+        folder: str = "",
+        known: Mapping[str, bytes | str] | None = None,
+    ) -> None:
         self.paths = paths
-        self._read = {path: read_bytes(path) for path in paths}
+        self.folder = folder
+        known = known or {}
+        self._read = {p: known[p] if p in known else read_bytes(p) for p in paths}
         self._data = {path: one for path, one in self._read.items() if isinstance(one, bytes)}
         self._content: str | None = None
-        self._known: dict[str, tuple[str, ...] | None] = {}
+        self._known: dict[tuple[str, Range], tuple[str, ...] | None] = {}
+        self._ranges: dict[Range, frozenset[str]] = {}
+        self._trains: dict[str, bool] = {}
         # The modules that hold each word, once enough words have been searched.
         self._by_word: dict[bytes, list[str]] | None = None
 
@@ -71,10 +94,14 @@ class TextSearch:
         """The digest of the modules in `that_promise`."""
         return digest_of_files(self.that_promise, self._digest)
 
-    @cached_property
-    def trains(self) -> bool:
-        """True if the text of one of the modules takes training steps."""
-        return texts_train(self._data.values())
+    def trains(self, inside: str = "") -> bool:
+        """True if the modules below a folder, relative to the searched one, take training steps."""
+        known = self._trains.get(inside)
+        if known is None:
+            below = os.path.join(self.folder, inside)
+            texts = [data for path, data in self._data.items() if path.startswith(below)]
+            known = self._trains[inside] = texts_train(texts)
+        return known
 
     def option_values(self, name: str, further: int = MAX_RENAMED) -> Given:
         """Return the values that the modules give an option, also by options of other names.
@@ -105,44 +132,68 @@ class TextSearch:
         data = self._read[path]
         return digest(data) if isinstance(data, bytes) else data
 
-    def that_say(self, text: str) -> tuple[str, ...] | None:
+    @property
+    def texts(self) -> Mapping[str, bytes | str]:
+        """The content of each module by its path, as `read_bytes` returned it."""
+        return self._read
+
+    def that_say(self, text: str, among: Range = EVERYWHERE) -> tuple[str, ...] | None:
         """Return the modules that hold a word, ``.word`` or ``def word``, in order.
 
         None if more than `MOST_MODULES` hold it.
         """
-        if text not in self._known:
-            self._known[text] = self._search(text.encode())
-        return self._known[text]
+        asked = (text, among)
+        if asked not in self._known:
+            self._known[asked] = self._search(text.encode(), self._among(among))
+        return self._known[asked]
 
-    def that_call(self, text: str) -> tuple[str, ...]:
+    def that_call(self, text: str, among: Range = EVERYWHERE) -> tuple[str, ...]:
         """Return the modules that may call a word; empty if too many hold it."""
         begins = b"" if text.startswith(".") else rb"(?<!def )\b"
         call = re.compile(begins + re.escape(text.encode()) + rb"\s*\(")
-        said = self.that_say(text) or ()
+        said = self.that_say(text, among) or ()
         return tuple(path for path in said if call.search(self._data[path]))
 
     def answer(self, part: str) -> str:
         """Return the digest of the modules found by a recorded query of a folder."""
         if part.startswith(OPTION):
             return answer_of_values(self.option_values(part.removeprefix(OPTION)))
-        if part == TRAINS:
-            return "yes" if self.trains else ""
+        if part.startswith(TRAINS):
+            return "yes" if self.trains(part.removeprefix(TRAINS)) else ""
+        asked, *rest = part.split(PART)
+        among = Range(rest[0], tuple(rest[1:])) if rest else EVERYWHERE
         found = (
-            self.that_say(part.removeprefix(THAT_SAY))
-            if part.startswith(THAT_SAY)
-            else self.that_call(part.removeprefix(THAT_CALL))
+            self.that_say(asked.removeprefix(THAT_SAY), among)
+            if asked.startswith(THAT_SAY)
+            else self.that_call(asked.removeprefix(THAT_CALL), among)
         )
         return answer_of_search(found)
+
+    def _among(self, among: Range) -> frozenset[str] | None:
+        """Return the modules of a range; None for all."""
+        if not among.inside:
+            return None
+        if among not in self._ranges:
+            inside = os.path.join(self.folder, among.inside)
+            words = [word.encode() for word in among.words]
+            self._ranges[among] = frozenset(
+                path
+                for path, data in self._data.items()
+                if path.startswith(inside) or any(_holds(data, word) for word in words)
+            )
+        return self._ranges[among]
 
     def gather(self) -> None:
         """Gather the words of all modules now, so that forked processes share them."""
         self._words()
 
-    def _search(self, text: bytes) -> tuple[str, ...] | None:
+    def _search(self, text: bytes, among: frozenset[str] | None) -> tuple[str, ...] | None:
         word = text.lstrip(b".").rpartition(b" ")[2]
         searched = self._by_word is None and len(self._known) < SEARCHES
         found: list[str] = []
         for path in self._data if searched else self._words().get(word, ()):
+            if among is not None and path not in among:
+                continue
             if (text == word and not searched) or _holds(self._data[path], text):
                 if len(found) == MOST_MODULES:
                     return None
@@ -188,7 +239,7 @@ TRUSTED = 2.0
 
 
 class _Last(NamedTuple):
-    """The last package that was searched; linting handles the packages one after the other."""
+    """A folder that was searched last; linting handles the packages one after the other."""
 
     folder: str
     stamps: list[tuple[int, int]]
@@ -196,7 +247,9 @@ class _Last(NamedTuple):
     asked: float
 
 
+# The package and the project that were searched last.
 _LAST: list[_Last] = []
+KEPT_FOLDERS = 2
 
 
 def read_texts(folder: str) -> TextSearch:
@@ -204,7 +257,7 @@ def read_texts(folder: str) -> TextSearch:
 
     Linting goes through a package file by file, so a recent result is assumed to be valid still.
     """
-    last = _LAST[0] if _LAST and _LAST[0].folder == folder else None
+    last = next((one for one in _LAST if one.folder == folder), None)
     if last is not None and time.monotonic() - last.asked < TRUSTED:
         return last.texts
     paths = modules_below(folder)
@@ -212,13 +265,24 @@ def read_texts(folder: str) -> TextSearch:
     if last is not None and last.texts.paths == paths and last.stamps == stamps:
         texts = last.texts
     else:
-        texts = TextSearch(paths)
-    _LAST[:] = [_Last(folder, stamps, texts, time.monotonic())]
+        texts = TextSearch(paths, folder, _read_before(dict(zip(paths, stamps, strict=True))))
+    others = [one for one in _LAST if one.folder != folder]
+    _LAST[:] = [_Last(folder, stamps, texts, time.monotonic()), *others][:KEPT_FOLDERS]
     return texts
 
 
+def _read_before(stamps: Mapping[str, tuple[int, int]]) -> dict[str, bytes | str]:
+    """Return the texts of the files that were read before and have not changed."""
+    return {
+        path: last.texts.texts[path]
+        for last in _LAST
+        for path, known in zip(last.texts.paths, last.stamps, strict=True)
+        if stamps.get(path) == known
+    }
+
+
 def forget() -> None:
-    """Drop the result for the package that was searched last, however recent."""
+    """Drop the results for the folders that were searched last, however recent."""
     _LAST.clear()
 
 

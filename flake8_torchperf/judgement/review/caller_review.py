@@ -255,10 +255,19 @@ def _same(values: list[Value]) -> Value:
 def _cooled(result: Judged, cold: Heat) -> Judged:
     """Return the sites of a function that runs seldom, with the heat ``cold``.
 
-    Compiled sites are unchanged, and so are sites in loops whose own text shows what they go over.
+    Compiled sites are unchanged, and so are sites in loops whose own text shows what they go over,
+    and those in nested functions that are named like steps: set-up code may return these.
     """
     sites = [
-        site if site.compiled or site.heat.own_text else replace(site, heat=cold)
+        site
+        if site.compiled or site.heat.own_text or _is_nested_step(site)
+        else replace(site, heat=cold)
         for site in result.sites
     ]
     return replace(result, sites=tuple(sites))
+
+
+def _is_nested_step(site: JudgedSite) -> bool:
+    """True if the site is in a nested function whose own name says that it runs in each step."""
+    named = site.heat.cause is Cause.CONVENTION and site.heat.level >= Level.STEP
+    return named and ".<locals>." in site.function

@@ -7,12 +7,13 @@ never imported. That takes time, so the search is made only if there is somethin
 from __future__ import annotations
 
 import ast
+import os
 import re
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.module_roles import is_test_file
+from flake8_torchperf.idioms.module_roles import is_test_file, is_test_name
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     PLAIN_BASES,
     find_method,
@@ -20,6 +21,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
 )
 from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, calls_in
 from flake8_torchperf.judgement.frequency.roots import hands_to_tracer
+from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
@@ -28,7 +30,7 @@ from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import ClassValue, External, Function
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
@@ -81,22 +83,27 @@ class PackageCallers:
         if name.startswith("__") and name.endswith("__"):
             return []
         method = info.owner is not None and not constructs
-        whole = self._analysis.project.is_searched_whole
-        if not whole and (method or not info.name.startswith("_")):
+        public = method or not info.name.startswith("_")
+        if public and not self._analysis.project.is_searched_whole:
             return []  # modules of a large package that were not searched may call it
-        paths = self._analysis.project.modules_that_say(f".{name}" if method else name)
+        paths = self._analysis.project.modules_that_say(f".{name}" if method else name, info.module)
         if paths is None:
             return []
         found: list[CallSite] = []
         read: list[ModuleMap] = []
+        elsewhere = False
         for module, calls in self._with_linted(paths):
             if is_test_file(module) and not is_test_file(info.module):
                 continue
+            known = len(found)
             found += _of_name(info, module, calls) if method else calls.of(info)
             found += self._outward(info, module, calls, by_name=True)
+            elsewhere = elsewhere or (module is not info.module and len(found) > known)
             read.append(module)
             if not constructs and _hands_on(info, module, calls):
                 return []
+        if not info.module.package and not elsewhere:
+            return [] if public else found  # programs outside the project may use a script
         return found or self._unused(info, name, read)
 
     def possible(self, info: FunctionInfo) -> list[CallSite] | None:
@@ -151,20 +158,21 @@ class PackageCallers:
         name = info.name
         project = self._analysis.project
         yield from self._by_bases(info)
+        own = info.module
         by_name = True
         if info.owner is None:
-            paths, most = project.modules_that_call(name), MOST_CALLING
+            paths, most = project.modules_that_call(name, own), MOST_CALLING
         else:
-            calling = project.modules_that_call(f".{name}")
-            said = project.modules_that_say(info.owner.name) or ()
+            calling = project.modules_that_call(f".{name}", own)
+            said = project.modules_that_say(info.owner.name, own) or ()
             paths, most = tuple(path for path in calling if path in said), MOST_NAMING
-            by_name = len(project.modules_that_say(f"def {name}") or ()) == 1
+            by_name = len(project.package_modules_that_say(f"def {name}", own) or ()) == 1
             if by_name:
                 # Modules that only fill lists and dicts of their own come before, too.
                 paths, most = calling, MOST_NAMING if name in CONTAINER_METHODS else MOST_CALLING
-        here = self._linted_path()
-        others = [path for path in paths if path != here]
-        near = sorted(others, key=self._is_far)[:most]
+                if len(project.modules_that_say(f"def {name}", own) or ()) != 1:
+                    paths = tuple(path for path in paths if project.is_in_package(path, own))
+        near = self._nearest(paths)[:most]
         for module, calls in self._with_linted(tuple(near)):
             if is_test_file(module):
                 continue
@@ -178,11 +186,10 @@ class PackageCallers:
             return
         project = self._analysis.project
         if info.owner is not None:
-            paths = project.modules_that_say(info.owner.name) or ()
+            paths = project.modules_that_say(info.owner.name, info.module) or ()
         else:
-            paths = project.modules_that_call(name)
-        here = self._linted_path()
-        near = sorted((path for path in paths if path != here), key=self._is_far)
+            paths = project.modules_that_call(name, info.module)
+        near = self._nearest(paths)
         for path in near[: MOST_CALLING if not method else MOST_NAMING]:
             module, calls = self._read(path)
             if is_test_file(module):
@@ -193,11 +200,9 @@ class PackageCallers:
         """Return the functions of other modules that use a function's name as a value."""
         if info.owner is not None or info.name.startswith("__"):
             return []
-        here = self._linted_path()
-        paths = self._analysis.project.modules_that_say(info.name) or ()
-        near = sorted((path for path in paths if path != here), key=self._is_far)
+        paths = self._analysis.project.modules_that_say(info.name, info.module) or ()
         found: list[FunctionInfo] = []
-        for path in near[:MOST_CALLING]:
+        for path in self._nearest(paths)[:MOST_CALLING]:
             module, calls = self._read(path)
             if info.name in calls.values and not is_test_file(module):
                 found += [one for one in module.defined if info.name in one.nodes.words()]
@@ -216,10 +221,22 @@ class PackageCallers:
                 if base.name in whole.classes:
                     yield from calls.of(whole.classes[base.name].methods[info.name])
 
-    def _is_far(self, path: str) -> bool:
-        """True if a file is in another folder than the linted one."""
-        own = self._analysis.project.linted.path
-        return own is None or Path(path).parent != own.parent
+    def _nearest(self, paths: Iterable[str]) -> list[str]:
+        """Return the files other than the linted one, those near to it first and tests last."""
+        here = self._linted_path()
+        return sorted((path for path in paths if path != here), key=self._distance)
+
+    def _distance(self, path: str) -> int:
+        """Return 0 for a file in the linted one's folder, 1 in its package, 2 elsewhere, 3 a test.
+
+        Tests in the package rank as its other modules.
+        """
+        if os.path.dirname(path) == os.path.dirname(self._linted_path()):
+            return 0
+        project = self._analysis.project
+        if project.is_in_package(path, project.linted):
+            return 1
+        return 3 if is_test_name(Path(path).stem) else 2
 
     def _unused(self, info: FunctionInfo, name: str, read: list[ModuleMap]) -> list[CallSite]:
         """Return one call, marked as seldom, for a private function that its package never names.
@@ -259,6 +276,10 @@ class PackageCallers:
         if known is None:
             self._analysis.project.note_whole(path)
             known = self._modules[path] = _read(path, *stamp(path))
+            record(known[0].checked)
+            project = self._analysis.project
+            if not project.is_in_package(path, project.linted):
+                project.adopt(known[0])
             self._heats.keep(*known)
         return known
 
@@ -302,6 +323,8 @@ class PackageCallers:
         if head.id not in module.imports:
             # An import inside a function or a star import may bind the name.
             return isinstance(called, ast.Name)
+        if not self._analysis.project.imports_alike(module, module.imports[head.id]):
+            return False
         match self._analysis.external(module.qualify(called)):
             case Function(info=found):
                 return found.key == info.key

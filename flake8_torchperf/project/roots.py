@@ -1,0 +1,238 @@
+"""Where the imports of a project start, from its folders and from what its modules import."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_torchperf.project.file_index import INIT, MAX_PACKAGE_DEPTH, SITE_FOLDERS, FileIndex
+from flake8_torchperf.project.files import read_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+# The files and folders that mark the folder of a project.
+MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
+# Between the folder of a module's imports and a name, in a query for where its imports start.
+STARTS = "*starts "
+# Ends a path in a query for a module or a folder of modules at that path.
+EXISTS = "*exists"
+YES, NO = "yes", ""
+
+_RELATIVE = re.compile(r"^[ \t]*from[ \t]+(\.\.+)(\w*)", re.MULTILINE)
+
+
+class Place(NamedTuple):
+    """The folder that a module's imports start from, and the names of the packages below it.
+
+    ``checked`` holds the queries that decided it, as a cache records them.
+    """
+
+    folder: str
+    packages: tuple[str, ...]
+    checked: dict[str, str]
+
+
+def place_of(folder: str, text: str) -> Place:
+    """Return the place of a module with this text in a folder.
+
+    The folder of a module is part of a package if it holds an ``__init__.py``, or if the module
+    imports another module or folder below it by that package's name or by relative dots.
+    """
+    above, packages = _climbed(folder, ())
+    checked: dict[str, str] = {}
+    index = FileIndex()
+    relative = _relative_top(folder, text, len(packages), index, checked)
+    if relative:
+        above, packages = _climbed(*_up(above, packages, relative - len(packages)))
+    named = _named_above(above, text)
+    for up, name in named.items() if text else ():
+        if any(_checked(target, index, checked) for target in _targets(up, name, text)):
+            depth = len(os.path.relpath(above, up).split(os.sep))
+            above, packages = _climbed(*_up(above, packages, depth))
+            break
+    return Place(above, packages, checked)
+
+
+def _climbed(folder: str, packages: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the first folder at or above this one that holds no ``__init__.py``."""
+    for _ in range(MAX_PACKAGE_DEPTH):
+        if not is_package(folder):
+            break
+        folder, packages = _up(folder, packages, 1)
+    return folder, packages
+
+
+def _up(folder: str, packages: tuple[str, ...], steps: int) -> tuple[str, tuple[str, ...]]:
+    for _ in range(steps):
+        folder, name = os.path.split(folder)
+        packages = (name, *packages)
+    return folder, packages
+
+
+def _relative_top(
+    folder: str, text: str, depth: int, index: FileIndex, checked: dict[str, str]
+) -> int:
+    """Return how many folders the module's relative imports take for packages, if above depth."""
+    most = 0
+    for found in _RELATIVE.finditer(text) if text else ():
+        level = len(found[1])
+        if level <= max(depth, most) or level > MAX_PACKAGE_DEPTH:
+            continue
+        base = folder
+        for _ in range(level - 1):
+            base = os.path.dirname(base)
+        between = folder
+        inside = True
+        for _ in range(level):
+            inside = inside and not ends_project(between)
+            between = os.path.dirname(between)
+        if inside and (not found[2] or _checked(os.path.join(base, found[2]), index, checked)):
+            most = level
+    return most
+
+
+def _named_above(folder: str, text: str) -> dict[str, str]:
+    """Return the folders that a module may name as its packages, nearest first, with their parents.
+
+    The result maps the parent of each to its name.
+    """
+    named: dict[str, str] = {}
+    for _ in range(MAX_PACKAGE_DEPTH):
+        if ends_project(folder):
+            break
+        above, name = os.path.split(folder)
+        if name in text and name.isidentifier() and name not in sys.stdlib_module_names:
+            named[above] = name
+        folder = above
+    return named
+
+
+def _targets(folder: str, name: str, text: str) -> Iterator[str]:
+    """Yield the paths, without suffix, of what a module imports from a package of this name."""
+    for found in _imports_of(name).finditer(text):
+        below = found[1] or found[3] or ""
+        path = os.path.join(folder, name, *below.split(".")[1:])
+        if below:
+            yield path
+        elif found[2]:
+            yield os.path.join(path, found[2])
+
+
+@lru_cache(maxsize=256)
+def _imports_of(name: str) -> re.Pattern[str]:
+    return re.compile(
+        rf"^[ \t]*(?:from[ \t]+{name}((?:\.\w+)*)[ \t]+import[ \t]+\(?\s*(\w+)"
+        rf"|import[ \t]+{name}((?:\.\w+)+))",
+        re.MULTILINE,
+    )
+
+
+def _checked(path: str, index: FileIndex, checked: dict[str, str]) -> bool:
+    answer = checked[f"{path}{EXISTS}"] = YES if index.holds_module(path) else NO
+    return bool(answer)
+
+
+def exists(path: str) -> str:
+    """Return the answer to a query for a module at a path."""
+    return YES if FileIndex().holds_module(path) else NO
+
+
+def is_package(folder: str) -> bool:
+    """True if a folder holds an ``__init__.py``."""
+    return os.path.isfile(os.path.join(folder, INIT))
+
+
+def is_marked(folder: str) -> bool:
+    """True if a folder holds one of `MARKERS`."""
+    return any(os.path.exists(os.path.join(folder, name)) for name in MARKERS)
+
+
+def ends_project(folder: str) -> bool:
+    """True for a folder that is no package below a project's folder, but that one or above it."""
+    return _is_shared(folder) or (is_marked(folder) and not is_package(folder))
+
+
+# What a project's folder holds if its package is made to be installed, each with the text that shows it.
+PACKAGING = {
+    "pyproject.toml": re.compile(rb"^\[(?:project|tool\.poetry|tool\.flit)", re.MULTILINE),
+    "setup.cfg": re.compile(rb"^\[metadata\]", re.MULTILINE),
+    "setup.py": re.compile(rb"\bsetup\("),
+}
+
+
+def is_distribution(folder: str, note: Callable[[str, str], None]) -> bool:
+    """True if a project's folder says how its package is installed.
+
+    ``note`` receives the files that were looked at, with the digests of their contents.
+    """
+    found = False
+    for name, shows in PACKAGING.items():
+        path = os.path.join(folder, name)
+        data, content = read_file(path)
+        note(path, content)
+        found = found or (data is not None and shows.search(data) is not None)
+    return found
+
+
+def _is_shared(folder: str) -> bool:
+    """True for the file system's root, the home directory and folders of installed packages."""
+    above, name = os.path.split(folder)
+    return above == folder or name in SITE_FOLDERS or folder == _home()
+
+
+@lru_cache(maxsize=1)
+def _home() -> str:
+    return os.path.realpath(os.path.expanduser("~"))
+
+
+def project_folder(folder: str) -> str:
+    """Return the folder of the project around the folder that a module's imports start from.
+
+    It is the nearest folder with one of `MARKERS` that is no package itself. The result is "" if
+    there is none, or for an installed package.
+    """
+    if not SITE_FOLDERS.isdisjoint(folder.split(os.sep)):
+        return ""
+    for _ in range(MAX_PACKAGE_DEPTH):
+        if _is_shared(folder):
+            return ""
+        if ends_project(folder):
+            return folder
+        folder = os.path.dirname(folder)
+    return ""
+
+
+def start_of(head: str, root: str, project: str, index: FileIndex) -> str:
+    """Return the folder in which ``import head`` of a module finds a module or a folder of modules.
+
+    ``root`` is the folder that the module's own imports start from. After it come the folders above
+    it in the project, then the folders at the top of the project, if one alone has the name. The
+    result is "" if there is none.
+    """
+    near = [root]
+    while near[-1] != project and near[-1].startswith(project):
+        near.append(os.path.dirname(near[-1]))
+    for holds in (index.holds_named, index.holds_module):
+        for folder in near:
+            if holds(os.path.join(folder, head)):
+                return folder
+    tops = (os.path.join(project, name) for name in index.names(project) if "." not in name)
+    packages = (
+        os.path.join(one, head, INIT) for one in tops if not index.holds(os.path.join(one, INIT))
+    )
+    found = [os.path.dirname(os.path.dirname(one)) for one in packages if index.holds(one)]
+    return found[0] if len(found) == 1 else ""
+
+
+def is_elsewhere(head: str) -> bool:
+    """True for the names of Python's own modules and of torch, which no project provides."""
+    return head in sys.stdlib_module_names or head == "torch"
+
+
+def started(root: str, head: str) -> str:
+    """Return the answer to a query for where an import starts."""
+    return start_of(head, root, project_folder(root), FileIndex())
