@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import STATEMENTS, may_step
+from flake8_torchperf.idioms.loop_kinds import STATEMENTS, feeds_back, may_step
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import bound_in, walk
 
@@ -22,10 +22,11 @@ GRADIENTS_OFF = frozenset((
 def runs_without_gradients(info: FunctionInfo) -> bool:
     """True if a function takes no step, and runs a model in a loop with gradients switched off.
 
-    ``model.eval()`` counts as switching them off. A loop over steps, as of a sampler, is no
-    evaluation; see `loop_kinds.holds_steps`.
+    ``model.eval()`` counts as switching them off. A loop that computes with what its last round
+    made is no evaluation: a sampler makes its next token of it.
     """
-    if not info.nodes.of_any(*STATEMENTS) or may_step(info):
+    loops = info.nodes.of_any(*STATEMENTS)
+    if not loops or may_step(info) or any(map(feeds_back, loops)):
         return False
     return _calls_eval(info) or (_switches_off(info) and _calls_values(info))
 

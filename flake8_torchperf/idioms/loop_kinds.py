@@ -322,11 +322,20 @@ def goes_on(loop: ast.AST) -> bool:
     True for ``x = a * x + t[i]`` and ``t[i] = t[i - 1] * 2``, False for ``total += t[i]`` and
     ``t[i] += 1``. A loop that may end early counts as well.
     """
+    if any(isinstance(node, ast.Break) for node in _direct(loop)) or feeds_back(loop):
+        return True
+    return _reads_other_items(walk(list(getattr(loop, "body", ()))))
+
+
+@once
+def feeds_back(loop: ast.AST) -> bool:
+    """True if a round computes with a value that the last round made, other than by adding to it.
+
+    True for ``tokens = cat(tokens, sample(model(tokens)))``.
+    """
     added: set[str] = set()
     for node in _direct(loop):
         match node:
-            case ast.Break():
-                return True
             case (
                 ast.AugAssign(target=ast.Name(id=name))
                 | ast.Assign(
@@ -334,9 +343,7 @@ def goes_on(loop: ast.AST) -> bool:
                 )
             ):
                 added.add(name)
-    if not (_made(loop) - added).isdisjoint(_bound_before(loop)):
-        return True
-    return _reads_other_items(walk(list(getattr(loop, "body", ()))))
+    return not (_made(loop) - added).isdisjoint(_bound_before(loop))
 
 
 def _reads_other_items(nodes: Sequence[ast.AST]) -> bool:

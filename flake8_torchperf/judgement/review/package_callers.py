@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,6 +45,8 @@ MOST_NAMING = 3
 # How many parsed modules, with their calls, stay cached from one linted file to the next.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
+# Methods that store a function for later calls.
+REGISTERING = frozenset(("register", "append", "add", "setdefault", "route"))
 CONTAINER_METHODS = frozenset(
     name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
 )
@@ -116,7 +118,8 @@ class PackageCallers:
         name, method = info.name, info.owner is not None
         if name == CONSTRUCTOR and info.owner is not None:
             name, method = info.owner.name, False
-        if name.startswith("__") or any(map(_registers, info.node.decorator_list)):
+        registers = partial(self._registers, module=info.module)
+        if name.startswith("__") or any(map(registers, info.node.decorator_list)):
             return None
         if not self._analysis.project.is_searched_whole:
             return None
@@ -129,6 +132,21 @@ class PackageCallers:
             found += [site for one in module.defined if one.name == name for site in calls.of(one)]
             found += self._outward(info, module, calls, by_name=True)
         return found
+
+    def _registers(self, decorator: ast.expr, module: ModuleMap) -> bool:
+        """True if a decorator may register the function.
+
+        It is called with arguments, or is a function of the project that stores something.
+        """
+        if isinstance(decorator, ast.Call):
+            last = dotted_name(decorator.func).rpartition(".")[2]
+            return bool(decorator.args or decorator.keywords) or last in REGISTERING
+        match self._analysis.external(module.qualify(decorator)):
+            case Function(info=found):
+                return any(
+                    isinstance(node.ctx, ast.Store) for node in found.nodes.of(ast.Subscript)
+                ) or not found.nodes.words().isdisjoint(REGISTERING)
+        return False
 
     def _naming(self, info: FunctionInfo, name: str) -> tuple[str, ...]:
         """Return the modules that may call a function by its name."""
@@ -361,15 +379,6 @@ def _is_plain(decorator: str) -> bool:
     if decorator in ("staticmethod", "classmethod"):
         return True
     return decorator.startswith("torch.") and not hands_to_tracer(decorator)
-
-
-def _registers(decorator: ast.expr) -> bool:
-    """True if a decorator may register the function: it is called with arguments."""
-    if not isinstance(decorator, ast.Call):
-        return False
-    return bool(decorator.args or decorator.keywords) or dotted_name(decorator.func).endswith(
-        ("register", "route")
-    )
 
 
 def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:

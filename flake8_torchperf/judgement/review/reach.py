@@ -70,7 +70,7 @@ class Reach:
         """True if a call stands in a step; None if the callers of its caller decide."""
         caller = site.caller
         if caller is None:
-            return bool(site.loops) and not self._heats.is_seldom(site)
+            return site.steps and not self._heats.is_seldom(site)
         heats = self._heats.of_module(caller.module)
         answer = heats.in_steps(info, site)
         if answer is not None:
