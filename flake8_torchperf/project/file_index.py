@@ -91,10 +91,15 @@ def _kept_names_in(folder: str, modified: int) -> frozenset[str]:
 
 
 def modules_below(folder: str, most: int = MAX_TREE) -> list[str]:
-    """Return the paths of all modules in and below a folder, in order; links are not followed.
+    """Return the paths of all modules in and below a folder; see `files_below`."""
+    return files_below(folder, (".py",), most)
+
+
+def files_below(folder: str, endings: tuple[str, ...], most: int) -> list[str]:
+    """Return the paths of files in and below a folder, in order; links are not followed.
 
     Hidden folders, virtual environments and `LEFT_OUT` are left out. The list is empty if the
-    modules hold more than ``most`` bytes, or if there are more than `MAX_FILES` files.
+    files hold more than ``most`` bytes, or if there are more than `MAX_FILES` files of any kind.
     """
     found: list[str] = []
     total = files = 0
@@ -108,7 +113,7 @@ def modules_below(folder: str, most: int = MAX_TREE) -> list[str]:
         if files > MAX_FILES:
             return []
         for name in sorted(names):
-            if name.endswith(".py"):
+            if name.endswith(endings):
                 path = os.path.join(above, name)
                 total += _size(path)
                 if total > most:

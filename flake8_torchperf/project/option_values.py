@@ -23,7 +23,8 @@ _LITERAL = (
 # `"name": value`; `field(default=value)` in the place of the value; and other values.
 _GIVEN = (
     r"\b{name}(?:[ \t]*(?::[ \t]*[\w\[\]|., ]{{1,60}})?=(?!=)|[\"']\][ \t]*=(?!=)"
-    r"|[\"'][ \t]*:)[ \t]*(?:(?:\w+\.)?[fF]ield\([^)]{{0,200}}?default[ \t]*=[ \t]*)?(?:{literal}|(?P<other>[^,)\n#]*))"
+    r"|[\"'][ \t]*:)[ \t]*(?:(?:\w+\.)?[fF]ield\([^)]{{0,200}}?default[ \t]*=[ \t]*)?"
+    r"(?:{literal}|(?P<other>[^,)\n#]*))"
 )
 # `config.get("name", value)` and `getattr(config, "name", value)`.
 _LOOKED_UP = r"[\"']{name}[\"'][ \t]*,[ \t]*{literal}"

@@ -36,6 +36,7 @@ from flake8_torchperf.project.roots import (
     project_folder,
     start_of,
 )
+from flake8_torchperf.project.settings_files import SETTINGS, read_settings
 from flake8_torchperf.project.text_search import (
     EVERYWHERE,
     Range,
@@ -193,14 +194,15 @@ class Project:
             self._options[name] = texts.option_values(name)
             answer = answer_of_values(self._options[name])
             self._note(f"{texts.folder}{PART}{OPTION}{name}", answer)
+            self._note(f"{texts.folder}{SETTINGS}", read_settings(texts.folder).content)
         return self._options[name]
 
     @cached_property
     def trains(self) -> bool:
         """True if the linted module belongs to a program that takes training steps.
 
-        The steps of a distribution are those in its package alone, because its functions are called
-        from elsewhere. False for a package that is installed.
+        In a distribution, the package is a program for itself, because its functions are called
+        from elsewhere, and so is each script. False for a package that is installed.
         """
         if self._root is not None and os.path.basename(self._root) in SITE_FOLDERS:
             return False
@@ -210,7 +212,9 @@ class Project:
         if texts is None:
             return False
         inside = ""
-        if self.top_folder and self._folder and is_distribution(self._folder, self._note):
+        if self._folder and is_distribution(self._folder, self._note):
+            if not self.top_folder:
+                return False
             inside = os.path.relpath(self.top_folder, texts.folder) + os.sep
         found = texts.trains("" if inside.startswith(".") else inside)
         self._note(f"{texts.folder}{PART}{TRAINS}{inside}", "yes" if found else "")

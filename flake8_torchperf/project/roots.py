@@ -156,7 +156,7 @@ def ends_project(folder: str) -> bool:
     return _is_shared(folder) or (is_marked(folder) and not is_package(folder))
 
 
-# What a project's folder holds if its package is made to be installed, each with the text that shows it.
+# The files that say how a project's package is installed, each with the text that shows it.
 PACKAGING = {
     "pyproject.toml": re.compile(rb"^\[(?:project|tool\.poetry|tool\.flit)", re.MULTILINE),
     "setup.cfg": re.compile(rb"^\[metadata\]", re.MULTILINE),

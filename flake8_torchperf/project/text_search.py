@@ -21,6 +21,7 @@ from flake8_torchperf.project.answers import (
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given, values_given
+from flake8_torchperf.project.settings_files import read_settings
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
@@ -121,12 +122,17 @@ class TextSearch:
         paths = self.that_say(name)
         if paths is None:
             return NOT_GIVEN
+        if "_" in name:
+            # The command line spells it with dashes.
+            dashed = f"--{name.replace('_', '-')}".encode()
+            said = self.that_say(name.rpartition("_")[2]) or ()
+            paths += tuple(one for one in said if one not in paths and dashed in self._data[one])
         texts = (
             self._data[path].decode("utf-8", "replace")
             for path in paths
             if not os.path.basename(path).startswith("test_")
         )
-        return values_given(name, texts)
+        return values_given(name, texts, read_settings(self.folder).that_say(name))
 
     def _digest(self, path: str) -> str:
         data = self._read[path]

@@ -59,6 +59,7 @@ class Example:
         (self.line,) = [number for number, line in enumerate(lines, 1) if line.endswith(HERE)]
         self.file = folder / "model.py"
         self.file.write_text(self.source, encoding="utf-8")
+        (folder / "requirements.txt").touch()
         self.options: dict[str, Any] = {
             name: tuple(EXAMPLES[row.id][name])
             for name in ("hot", "cold", "sync_free")
@@ -104,4 +105,4 @@ def test_silent(row: Row, tmp_path: Path) -> None:
     example = Example(row, "silent", tmp_path)
     assert example.found(HOT) == []
     if row.effect != MAKES_HOT:
-        assert row.id in rows_of(example.found(ALL))
+        assert row.id in rows_of(example.found(replace(ALL, review=True)))

@@ -16,19 +16,14 @@ TRUTH = json.loads((PROJECT / "truth.json").read_text())["mistakes"]
 # A file, a line, a code.
 Place = tuple[str, int, str]
 
-# A loop over batches of evaluation counts as one over steps.
-WRONG = {("evaluate.py", 21)}
-
 
 def places(mistake: dict[str, Any]) -> set[Place]:
     return {(mistake["file"], mistake["line"], code) for code in mistake["codes"]}
 
 
 def known(mistake: dict[str, Any]) -> Any:
-    """A parameter for one place of the truth, with the mark that its open difference gives it."""
-    differs = (mistake["file"], mistake["line"]) in WRONG
-    marks = [pytest.mark.xfail(strict=True, reason="still wrong")] if differs else []
-    return pytest.param(mistake, marks=marks, id=f"{mistake['file']}:{mistake['line']}")
+    """A parameter for one place of the truth."""
+    return pytest.param(mistake, id=f"{mistake['file']}:{mistake['line']}")
 
 
 @pytest.fixture(scope="module")

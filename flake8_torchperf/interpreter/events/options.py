@@ -6,7 +6,7 @@ import ast
 import operator
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.interpreter.inference.parameters import literal_default
+from flake8_torchperf.interpreter.inference.parameters import parameters_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +76,7 @@ def option_of(asked: ast.expr, function: FunctionNode | None, owner: ClassInfo |
     """
     match asked:
         case ast.Name(id=name):
-            return name if function is not None and literal_default(name, function) else ""
+            return name if function is not None and _has_literal(name, function) else ""
         case ast.Attribute(value=ast.Name(id="self"), attr=name):
             return _stored(name, owner)
         case ast.Attribute(attr=name):
@@ -95,10 +95,19 @@ def _stored(attribute: str, owner: ClassInfo | None) -> str:
             ):
                 continue
             match node.value:
-                case ast.Name(id=name) if literal_default(name, method.node):
+                case ast.Name(id=name) if _has_literal(name, method.node):
                     found.add(name)
                 case ast.Attribute(attr=name):
                     found.add(name)
                 case _:
                     return ""
     return found.pop() if len(found) == 1 else ""
+
+
+def _has_literal(name: str, function: FunctionNode) -> bool:
+    """True if a parameter has a default that is a literal, a negative number included."""
+    for parameter, default in parameters_of(function.args):
+        if parameter.arg == name and default is not None:
+            literal = default.operand if isinstance(default, ast.UnaryOp) else default
+            return isinstance(literal, ast.Constant)
+    return False

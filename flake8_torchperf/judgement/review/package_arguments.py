@@ -66,10 +66,12 @@ class PackageArguments:
     def _tell(self, info: FunctionInfo, names: list[str]) -> None:
         sites = [site for site in self._callers.around(info) if site.caller is not None]
         sites.sort(key=lambda site: not site.loops)
-        for site in sites[:MAX_CALLERS]:
-            given = self._seen.given_at(info, site)
-            for name in names:
-                if self._note(info, name, given.get(name, UNKNOWN), site.caller):
+        seen = [(site, self._seen.given_at(info, site)) for site in sites[:MAX_CALLERS]]
+        for name in names:
+            told = [self._note(info, name, given.get(name, UNKNOWN), s.caller) for s, given in seen]
+            for (site, given), shown in zip(seen, told, strict=True):
+                # A call whose argument is not known gives what the others give.
+                if shown or (any(told) and given.get(name, UNKNOWN) is UNKNOWN):
                     self._warm(info, site)
         if not sites:
             self._tell_handed(info, names)

@@ -1,0 +1,49 @@
+"""The files of settings (YAML) below a project's folder, which give options their values."""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple
+
+from flake8_torchperf.digest import digest, digest_of_files
+from flake8_torchperf.project.file_index import files_below
+from flake8_torchperf.project.files import read_bytes
+
+# Ends the path of a folder in a query for all files of settings below it.
+SETTINGS = "*settings"
+ENDINGS = (".yaml", ".yml")
+# If the files of settings hold more bytes than this, they are data.
+MAX_SETTINGS = 4_000_000
+# Seconds for which a folder is assumed not to change.
+TRUSTED = 2.0
+
+
+class Settings(NamedTuple):
+    """The texts of the files of settings below a folder, and a digest of them all."""
+
+    folder: str
+    texts: tuple[str, ...]
+    content: str
+    asked: float
+
+    def that_say(self, word: str) -> list[str]:
+        """Return the texts that hold a word, even as part of a longer one."""
+        return [text for text in self.texts if word in text]
+
+
+_LAST: list[Settings] = []
+
+
+def read_settings(folder: str) -> Settings:
+    """Return the files of settings below a folder; none if they are too large."""
+    now = time.monotonic()
+    last = _LAST[0] if _LAST and _LAST[0].folder == folder else None
+    if last is not None and now - last.asked < TRUSTED:
+        return last
+    held = {path: read_bytes(path) for path in files_below(folder, ENDINGS, MAX_SETTINGS)}
+    content = digest_of_files(
+        held, lambda path: digest(d) if isinstance(d := held[path], bytes) else d
+    )
+    texts = tuple(d.decode("utf-8", "replace") for d in held.values() if isinstance(d, bytes))
+    _LAST[:] = [Settings(folder, texts, content, time.monotonic())]
+    return _LAST[0]
