@@ -301,8 +301,8 @@ ROWS = (
         FREQUENCY,
         COLD,
         "option off by default",
-        "A branch on an option runs only where the option is switched on, and no default or setting "
-        "does that.",
+        "A branch on an option runs only where the option is switched on, and no default or "
+        "setting does that.",
     ),
     Row(
         Cause.NEVER_LEFT_OUT,

@@ -36,7 +36,7 @@ from flake8_torchperf.project.roots import (
     project_folder,
     start_of,
 )
-from flake8_torchperf.project.settings_files import SETTINGS, read_settings
+from flake8_torchperf.project.settings_files import ALL_SETTINGS, read_settings
 from flake8_torchperf.project.text_search import (
     EVERYWHERE,
     Range,
@@ -194,7 +194,7 @@ class Project:
             self._options[name] = texts.option_values(name)
             answer = answer_of_values(self._options[name])
             self._note(f"{texts.folder}{PART}{OPTION}{name}", answer)
-            self._note(f"{texts.folder}{SETTINGS}", read_settings(texts.folder).content)
+            self._note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
         return self._options[name]
 
     @cached_property

@@ -10,7 +10,7 @@ from flake8_torchperf.project.file_index import files_below
 from flake8_torchperf.project.files import read_bytes
 
 # Ends the path of a folder in a query for all files of settings below it.
-SETTINGS = "*settings"
+ALL_SETTINGS = "*settings"
 ENDINGS = (".yaml", ".yml")
 # If the files of settings hold more bytes than this, they are data.
 MAX_SETTINGS = 4_000_000

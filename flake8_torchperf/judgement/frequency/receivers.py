@@ -21,8 +21,8 @@ MAX_STEPS = 6
 # The most calls of a function whose arguments are looked at.
 MAX_CALLS = 4
 # Containers made of the class of their values, or that hold what they are given.
-FACTORIES = ("defaultdict",)
-HOLDING = ("dict", "list", "tuple", "OrderedDict")
+MADE_OF_ONE_CLASS = ("defaultdict",)
+HOLDING_CLASSES = ("dict", "list", "tuple", "OrderedDict")
 # Annotations of one object; the last argument of others is the class of the values.
 OPTIONAL = ("Optional", "Final", "ClassVar", "Annotated", "Union")
 
@@ -250,7 +250,7 @@ def _held(node: ast.expr) -> Iterator[ast.expr]:
         case ast.ListComp(elt=value) | ast.GeneratorExp(elt=value):
             yield value
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[made, *_]):
-            if name in FACTORIES:
+            if name in MADE_OF_ONE_CLASS:
                 yield made.body if isinstance(made, ast.Lambda) else ast.Call(made, [], [])
-            elif name in HOLDING:
+            elif name in HOLDING_CLASSES:
                 yield from _held(made)

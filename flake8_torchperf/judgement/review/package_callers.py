@@ -46,7 +46,7 @@ MOST_NAMING = 3
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
 # Methods that store a function for later calls.
-HANDING_OVER = frozenset(("register", "append", "add", "setdefault", "route"))
+STORING_CALLS = frozenset(("register", "append", "add", "setdefault", "route"))
 CONTAINER_METHODS = frozenset(
     name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
 )
@@ -140,12 +140,12 @@ class PackageCallers:
         """
         if isinstance(decorator, ast.Call):
             last = dotted_name(decorator.func).rpartition(".")[2]
-            return bool(decorator.args or decorator.keywords) or last in HANDING_OVER
+            return bool(decorator.args or decorator.keywords) or last in STORING_CALLS
         match self._analysis.external(module.qualify(decorator)):
             case Function(info=found):
                 return any(
                     isinstance(node.ctx, ast.Store) for node in found.nodes.of(ast.Subscript)
-                ) or not found.nodes.words().isdisjoint(HANDING_OVER)
+                ) or not found.nodes.words().isdisjoint(STORING_CALLS)
         return False
 
     def _naming(self, info: FunctionInfo, name: str) -> tuple[str, ...]:
