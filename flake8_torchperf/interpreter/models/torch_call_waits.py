@@ -121,6 +121,19 @@ def _note(
             return
 
 
+# Methods that set the default of a parameter for all later calls, by the parameter.
+# `torch/distributions/distribution.py`: Distribution.set_default_validate_args
+SETTERS = {"validate_args": "set_default_validate_args"}
+
+
+def _is_set_elsewhere(parameter: str, ctx: Context) -> bool:
+    """True if the module or its project calls the method that sets a parameter's default."""
+    setter = SETTERS.get(parameter)
+    if setter is None:
+        return False
+    return ctx.module.says(setter) or bool(ctx.analysis.project.modules_that_say(setter))
+
+
 def _place(way: Way, arguments: Arguments, owner: Instance | None, ctx: Context) -> Context | None:
     """Return the place if the conditions of a way may all be met, else None."""
     for asked in way.asked:
@@ -129,7 +142,7 @@ def _place(way: Way, arguments: Arguments, owner: Instance | None, ctx: Context)
             if not _told_so(asked, owner):
                 return None
         elif given is None:
-            if not asked.absent:
+            if not asked.absent or _is_set_elsewhere(asked.parameter.name, ctx):
                 return None
         elif not _meets(asked, given.value):
             return None

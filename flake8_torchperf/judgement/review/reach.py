@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 # The most functions on the way to a function that are looked at; a step may lead to it if there
 # are more.
 MAX_CALLERS = 40
+
+
+def _loops(info: FunctionInfo) -> list[ast.AST]:
+    return list(info.nodes.of_any(ast.For, ast.AsyncFor, ast.While))
 
 
 class Reach:
@@ -75,6 +80,8 @@ class Reach:
         answer = heats.in_steps(info, site)
         if answer is not None:
             return answer
+        if any(self._heats.is_around_steps(loop, caller.module) for loop in _loops(caller)):
+            return False  # it runs once for many steps
         heat = self._heats.called(caller)
         if heat.cause in (Cause.CALLED, Cause.CALLED_IN_LOOP) and heat.around is Level.STEP:
             return True
