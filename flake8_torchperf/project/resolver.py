@@ -202,7 +202,8 @@ class Project:
         """True if the linted module belongs to a program that takes training steps.
 
         In a distribution, the package is a program for itself, because its functions are called
-        from elsewhere, and so is each script. False for a package that is installed.
+        from elsewhere, and so is a script that imports nothing of the project. False for a package
+        that is installed.
         """
         if self._root is not None and os.path.basename(self._root) in SITE_FOLDERS:
             return False
@@ -213,9 +214,10 @@ class Project:
             return False
         inside = ""
         if self._folder and is_distribution(self._folder, self._note):
-            if not self.top_folder:
+            if self.top_folder:
+                inside = os.path.relpath(self.top_folder, texts.folder) + os.sep
+            elif not any(map(self._is_ours, self.linted.imports.values())):
                 return False
-            inside = os.path.relpath(self.top_folder, texts.folder) + os.sep
         found = texts.trains("" if inside.startswith(".") else inside)
         self._note(f"{texts.folder}{PART}{TRAINS}{inside}", "yes" if found else "")
         return found
@@ -320,6 +322,14 @@ class Project:
         if not self._folder or is_elsewhere(head):
             return "" if self.top else root
         return self._start_from(root, head)
+
+    def _is_ours(self, name: str) -> bool:
+        """True if a dotted name that is imported starts in the project."""
+        head = name.partition(".")[0]
+        found = (
+            "" if is_elsewhere(head) or self._root is None else self._start_from(self._root, head)
+        )
+        return found != ""
 
     def _start_from(self, root: str, head: str) -> str:
         found = self._starts.get((root, head))
