@@ -116,8 +116,28 @@ def moved_later(nodes: Nodes) -> dict[str, int]:
     return found
 
 
+def other_place(call: ast.Call) -> ast.expr | None:
+    """Return ``x`` for a call that puts its result where ``x`` lies; None for other calls.
+
+    Such calls are ``torch.tensor(v, device=x.device)``, ``t.to(x.device)``, ``t.type_as(x)`` and
+    ``x.new_tensor(v)``.
+    """
+    match call:
+        case ast.Call(func=ast.Attribute(value=owner, attr="new_tensor" | "new")):
+            return owner
+        case ast.Call(func=ast.Attribute(attr="type_as"), args=[other]):
+            return other
+    for given in (*call.args, *(one.value for one in call.keywords if one.arg == "device")):
+        match given:
+            case ast.Attribute(value=other, attr="device") if root(other) not in ("self", "cls"):
+                return other
+    return None
+
+
 def _is_device(given: ast.expr) -> bool:
     """True if an argument of ``to`` is a device by its name: ``device``, ``self.device``, "cuda".
+
+    ``inputs["device"]`` is one as well.
 
     ``x.device`` does not count: another tensor's device may be where this one already lies.
     """
@@ -126,6 +146,8 @@ def _is_device(given: ast.expr) -> bool:
             return "device" in name.lower()
         case ast.Constant(value=str(text)):
             return text.partition(":")[0] == "cuda"
+        case ast.Subscript(slice=ast.Constant(value=str(key))):
+            return "device" in key.lower()
     return False
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.host_names import given_to_host, moved_later, names_on_way, root
+from flake8_torchperf.idioms.host_names import (
+    given_to_host,
+    moved_later,
+    names_on_way,
+    other_place,
+    root,
+)
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.guards import HOST_ONLY
 from flake8_torchperf.judgement.fate import FROM_DEVICE
@@ -29,10 +35,13 @@ def is_beside_host(e: Evidence) -> bool:
 def lies_on_host(e: Evidence) -> bool:
     """True if the value lies on the host, by its name or because the function passes it to numpy.
 
-    A name that the function moves to a device later lies on the host before.
+    A name that the function moves to a device later lies on the host before, and so does what is
+    made where that name lies.
     """
+    if "to-device" in e.traits:
+        return goes_where_host_is(e)
     placed = isinstance(e.operand, Tensor) and e.operand.device == "device"
-    if placed or "to-device" in e.traits or e.kind not in FROM_DEVICE:
+    if placed or e.kind not in FROM_DEVICE:
         return False
     read: list[ast.AST] = [e.read]
     if isinstance(e.node, ast.Subscript):
@@ -50,6 +59,16 @@ def lies_on_host(e: Evidence) -> bool:
     return bool(moved) and any(
         isinstance(part, ast.expr) and part.lineno < moved.get(root(part), 0) for part in read
     )
+
+
+def goes_where_host_is(e: Evidence) -> bool:
+    """True for a copy to ``x.device`` if the function moves ``x`` to a device only later."""
+    ctx = e.place
+    if ctx.node is None or not isinstance(e.node, ast.Call):
+        return False
+    beside = other_place(e.node)
+    moved = {} if beside is None else _moved_later(ctx.node, ctx)
+    return beside is not None and beside.lineno < moved.get(root(beside), 0)
 
 
 def takes_host_tensors(e: Evidence) -> bool:
