@@ -109,7 +109,7 @@ def moved_later(nodes: Nodes) -> dict[str, int]:
         match call:
             case ast.Call(func=ast.Attribute(value=owner, attr="to" | "cuda" as name)):
                 given = [*call.args, *(keyword.value for keyword in call.keywords)]
-                if name == "cuda" or any(map(_is_device, given)):
+                if name == "cuda" or any(map(is_device, given)):
                     moved = root(owner)
                     if moved not in ("", "self", "cls"):
                         found[moved] = min(call.lineno, found.get(moved, call.lineno))
@@ -134,7 +134,7 @@ def other_place(call: ast.Call) -> ast.expr | None:
     return None
 
 
-def _is_device(given: ast.expr) -> bool:
+def is_device(given: ast.expr) -> bool:
     """True if an argument of ``to`` is a device by its name: ``device``, ``self.device``, "cuda".
 
     ``inputs["device"]`` is one as well.
