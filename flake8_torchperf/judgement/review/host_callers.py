@@ -72,7 +72,8 @@ class HostCallers:
         if not info.name.startswith("_") and not self._analysis.project.trains:
             return result  # the programs that use a library may give other values
         if self._is_driven(info):
-            return _freed(result, {(id(site.node), site.kind) for site in result.sites})
+            reads = (site for site in result.sites if "to-device" not in site.traits)
+            return _freed(result, {(id(site.node), site.kind) for site in reads})
         given = self._given(info, MAX_ABOVE)
         if not given:
             return result
@@ -190,6 +191,9 @@ def _freed(result: Judged, sites: set[tuple[int, SiteKind]]) -> Judged:
 
 
 def _on_host(site: JudgedSite) -> bool:
+    """True for a read of a host tensor; a copy to a device is made of one."""
+    if "to-device" in site.traits:
+        return False
     return isinstance(site.operand, Tensor) and site.operand.device in ("host", BESIDE_HOST)
 
 
