@@ -144,6 +144,8 @@ class HostCallers:
         if self._is_on_host(caller):
             declared = declared_parameters(info, self._analysis)
             return {name: on_host(value) for name, value in declared.items()}
+        if not self._is_reached(caller):
+            return {}
         self._interpret(caller, above)
         seen = {} if self._probe is None else self._probe.observed
         given = seen.get(called_at(info, caller.module, site.line), {})
@@ -152,6 +154,12 @@ class HostCallers:
             for name, value in given.items()
             if _holds_host_data(value) or _is_no_tensor(value)
         }
+
+    def _is_reached(self, caller: FunctionInfo) -> bool:
+        """True if something runs a caller; what only examples pass shows nothing."""
+        if caller.name in UNNAMED or self._heats.called(caller).cause in CALLED_UNSEEN:
+            return True
+        return self._callers.is_used(caller)
 
     def _interpret(self, caller: FunctionInfo, above: int) -> None:
         if caller.key in self._looked_at or len(self._looked_at) >= MAX_INTERPRETED:

@@ -133,6 +133,20 @@ class PackageCallers:
             found += self._outward(info, module, calls, by_name=True)
         return found
 
+    def is_used(self, info: FunctionInfo) -> bool:
+        """True if the project may run a function: it calls it, hands it on or registers it."""
+        name = info.name
+        registers = partial(self._registers, module=info.module)
+        if name.startswith("__") or any(map(registers, info.node.decorator_list)):
+            return True
+        return any(
+            _hands_on(info, module, calls)
+            or bool(_of_name(info, module, calls) if info.owner else calls.of(info))
+            or any(True for _ in self._outward(info, module, calls, by_name=True))
+            for module, calls in self._with_linted(self._naming(info, name))
+            if not is_test_file(module)
+        )
+
     def _registers(self, decorator: ast.expr, module: ModuleMap) -> bool:
         """True if a decorator may register the function.
 
