@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.host_names import is_device
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
 # Libraries that leave each tensor where the program puts it.
@@ -17,6 +19,8 @@ PLAIN = frozenset(("torch", "numpy", *sys.stdlib_module_names))
 DEVICES = ("cuda", "device", ".to(", "mps", "xpu", "npu", "hpu", "xla", "accelerator")
 # The library of actors: functions and objects in other processes, called as `x.method.remote()`.
 ACTORS = "ray"
+# The keywords of loaders, and of trainers that make loaders.
+COLLATORS = ("collate_fn", "data_collator")
 # Members of a process group compute on their devices.
 GROUPS = "torch.distributed"
 
@@ -40,6 +44,25 @@ def drives_actors(module: ModuleMap) -> bool:
         return False
     nodes = list(ast.walk(module.tree))
     return any(map(_calls_actor, nodes)) and not any(map(_has_device, nodes))
+
+
+def collates(name: str, module: ModuleMap) -> bool:
+    """True if a module gives a loader the function or class of this name to make batches.
+
+    A loader calls it in its workers, with what the data set made there.
+    """
+    return any(
+        keyword.arg in COLLATORS and name in set(_names(keyword.value))
+        for keyword in ast.walk(module.tree)
+        if isinstance(keyword, ast.keyword)
+    )
+
+
+def _names(node: ast.expr) -> Iterator[str]:
+    for inner in ast.walk(node):
+        match inner:
+            case ast.Name(id=name) | ast.Attribute(attr=name):
+                yield name
 
 
 def is_actor(owner: ClassInfo | None, function: FunctionNode | None) -> bool:

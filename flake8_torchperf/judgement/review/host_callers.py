@@ -60,6 +60,7 @@ class HostCallers:
         self._callers = callers
         self._known: dict[str, dict[str, Value]] = {}
         self._driven: dict[str, bool] = {}
+        self._collates: dict[str, bool] = {}
         self._probe: Analysis | None = None
         self._looked_at: set[str] = set()
 
@@ -67,13 +68,13 @@ class HostCallers:
         """Return the sites of a function; those that read host values of all callers are free."""
         if Cause.HOST_CALLERS in self._analysis.ignored or not any(map(_asks, result.sites)):
             return result
-        if self._heats.called(info).cause in CALLED_UNSEEN or info.name in UNNAMED:
+        if self._heats.called(info).cause in CALLED_UNSEEN:
             return result
-        if not info.name.startswith("_") and not self._analysis.project.trains:
-            return result  # the programs that use a library may give other values
-        if self._is_driven(info):
+        if self._is_on_host(info) or (self._is_counted(info) and self._is_driven(info)):
             reads = (site for site in result.sites if "to-device" not in site.traits)
             return _freed(result, {(id(site.node), site.kind) for site in reads})
+        if not self._is_counted(info):
+            return result
         given = self._given(info, MAX_ABOVE)
         if not given:
             return result
@@ -83,6 +84,15 @@ class HostCallers:
         kept = {(id(site.node), site.kind) for site in there.sites if not _on_host(site)}
         gone = {(id(site.node), site.kind) for site in result.sites} - kept
         return _freed(result, gone) if gone else result
+
+    def _is_counted(self, info: FunctionInfo) -> bool:
+        """True if all calls of a function can be found, by its name.
+
+        The programs that use a library may call its public functions with other values.
+        """
+        if info.name in UNNAMED:
+            return False
+        return info.name.startswith("_") or self._analysis.project.trains
 
     def _calls(self, info: FunctionInfo) -> list[CallSite]:
         """Return all calls of a function, none if there may be others or if there are too many."""
@@ -109,10 +119,14 @@ class HostCallers:
         return found
 
     def _is_on_host(self, caller: FunctionInfo) -> bool:
-        """True for a driver of actors, and for a method of a data set."""
+        """True for a driver of actors, a method of a data set, and what makes batches."""
         if self._heats.called(caller).cause is Cause.DATA_WORKER:
             return True
-        return drives(caller.module, caller.owner, caller.node, self._analysis)
+        if drives(caller.module, caller.owner, caller.node, self._analysis):
+            return True
+        if caller.key not in self._collates:
+            self._collates[caller.key] = self._callers.are_collated(caller)
+        return self._collates[caller.key]
 
     def _given(self, info: FunctionInfo, above: int) -> dict[str, Value]:
         """Return the parameters that every call gives a host value, with these."""

@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.host_modules import collates
 from flake8_torchperf.idioms.module_roles import is_test_file, is_test_name
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     PLAIN_BASES,
@@ -45,6 +46,8 @@ MOST_NAMING = 3
 # How many parsed modules, with their calls, stay cached from one linted file to the next.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
+# A part of the keywords by which a loader is given a function that makes batches.
+COLLATING = "collat"
 # Methods that store a function for later calls.
 REGISTERING = frozenset(("register", "append", "add", "setdefault", "route"))
 CONTAINER_METHODS = frozenset(
@@ -132,6 +135,16 @@ class PackageCallers:
             found += [site for one in module.defined if one.name == name for site in calls.of(one)]
             found += self._outward(info, module, calls, by_name=True)
         return found
+
+    def are_collated(self, info: FunctionInfo) -> bool:
+        """True if a function, or an object of its class, makes batches for a data loader."""
+        names = [] if info.name.startswith("__") else [info.name]
+        names += [] if info.owner is None else [info.owner.name]
+        return any(
+            module.says(COLLATING) and collates(name, module)
+            for name in names
+            for module, _ in self._with_linted(self._naming(info, name))
+        )
 
     def is_used(self, info: FunctionInfo) -> bool:
         """True if the project may run a function: it calls it, hands it on or registers it."""
