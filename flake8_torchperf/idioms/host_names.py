@@ -116,6 +116,37 @@ def moved_later(nodes: Nodes) -> dict[str, int]:
     return found
 
 
+def computed_before_move(
+    nodes: Nodes,
+    moved: dict[str, int],
+    qualify: Callable[[ast.expr], str],
+    methods: Collection[str],
+) -> frozenset[str]:
+    """Return the names, bound once, of what torch computes from moved names before their moves.
+
+    ``rms`` is one in ``rms = wav.square().mean()`` above ``wav = wav.to(device)``, and so is a list
+    to which only such values are appended.
+    """
+    bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
+    found: set[str] = set()
+    lists: dict[str, bool] = {}
+
+    def is_before(node: ast.expr) -> bool:
+        while isinstance(node, ast.Call) and qualify(node.func).startswith("torch.") and node.args:
+            node = node.args[0]
+        names = _source(node, methods)
+        return any(name in found or node.lineno < moved.get(name, 0) for name in names)
+
+    for node in sorted(nodes.of_any(ast.Assign, ast.Call), key=lambda one: one.lineno):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if bound[name] == 1:
+                if name not in moved and is_before(value):
+                    found.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[item]):
+                lists[name] = lists.get(name, True) and bound[name] == 1 and is_before(item)
+    return frozenset(found.union(name for name, before in lists.items() if before))
+
+
 def other_place(call: ast.Call) -> ast.expr | None:
     """Return ``x`` for a call that puts its result where ``x`` lies; None for other calls.
 

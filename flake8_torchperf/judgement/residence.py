@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.host_modules import drives_actors, is_actor, uses_no_device
 from flake8_torchperf.idioms.host_names import (
+    computed_before_move,
     given_to_host,
     moved_later,
     names_on_way,
@@ -29,6 +30,7 @@ MOVED_LATER: Cache[int, dict[str, int]] = Cache("names moved later")
 GIVEN_TO_HOST: Cache[int, frozenset[str]] = Cache("names given to the host's code")
 
 
+BEFORE_MOVE: Cache[int, frozenset[str]] = Cache("names computed before a move")
 DRIVERS: Cache[int, bool] = Cache("modules that call actors")
 HOST_PROGRAMS: Cache[int, bool] = Cache("programs without a device")
 
@@ -41,8 +43,8 @@ def is_beside_host(e: Evidence) -> bool:
 def lies_on_host(e: Evidence) -> bool:
     """True if the value lies on the host, by its name or because the function passes it to numpy.
 
-    A name that the function moves to a device later lies on the host before, and so does what is
-    made where that name lies.
+    A name that the function moves to a device later lies on the host before, and so does what
+    is computed from it before, or made where it lies.
     """
     if "to-device" in e.traits:
         return goes_where_host_is(e)
@@ -62,7 +64,10 @@ def lies_on_host(e: Evidence) -> bool:
     if given and any(root(part) in given for part in read):
         return True
     moved = _moved_later(ctx.node, ctx)
-    return bool(moved) and any(
+    if not moved:
+        return False
+    before = _computed_before(ctx.node, moved, ctx)
+    return any(root(part) in before for part in read) or any(
         isinstance(part, ast.expr) and part.lineno < moved.get(root(part), 0) for part in read
     )
 
@@ -116,6 +121,20 @@ def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:
     """Return the names that a function moves to a device, with the lines; cached."""
     return MOVED_LATER.kept(
         ctx.analysis, id(function), lambda: moved_later(ctx.module.nodes(function))
+    )
+
+
+def _computed_before(function: FunctionNode, moved: dict[str, int], ctx: Context) -> frozenset[str]:
+    """Return the names of what is computed from moved names before; cached."""
+    return BEFORE_MOVE.kept(
+        ctx.analysis,
+        id(function),
+        lambda: computed_before_move(
+            ctx.module.nodes(function),
+            moved,
+            ctx.module.qualify,
+            ctx.analysis.table.method_names(),
+        ),
     )
 
 

@@ -260,12 +260,13 @@ def _same(values: list[Value]) -> Value:
 def _cooled(result: Judged, cold: Heat) -> Judged:
     """Return the sites of a function that runs seldom, with the heat ``cold``.
 
-    Compiled sites are unchanged, and so are sites in loops whose own text shows what they go over,
-    and those in nested functions that are named like steps: set-up code may return these.
+    Compiled sites and those that cost nothing are unchanged, and so are sites in loops whose own
+    text shows what they go over, and those in nested functions that are named like steps: set-up
+    code may return these.
     """
     sites = [
         site
-        if site.compiled or site.heat.own_text or _is_nested_step(site)
+        if site.compiled or site.heat.own_text or site.heat.costs_nothing or _is_nested_step(site)
         else replace(site, heat=cold)
         for site in result.sites
     ]

@@ -204,12 +204,18 @@ def _freed(result: Judged, sites: set[tuple[int, SiteKind]]) -> Judged:
     return replace(
         result,
         sites=tuple(
-            site.cooled(Cause.HOST_CALLERS)
-            if _asks(site) and (id(site.node), site.kind) in sites
-            else site
+            _as_free(site) if _asks(site) and (id(site.node), site.kind) in sites else site
             for site in result.sites
         ),
     )
+
+
+def _as_free(site: JudgedSite) -> JudgedSite:
+    """Return a site that reads a host value."""
+    operand = site.operand
+    if isinstance(operand, Tensor):
+        operand = replace(operand, device="host")
+    return replace(site.cooled(Cause.HOST_CALLERS), operand=operand)
 
 
 def _on_host(site: JudgedSite) -> bool:
