@@ -140,10 +140,13 @@ class PackageCallers:
         """True if a function, or an object of its class, makes batches for a data loader."""
         names = [] if info.name.startswith("__") else [info.name]
         names += [] if info.owner is None else [info.owner.name]
+        making = set(self._analysis.project.modules_that_say(COLLATING) or ())
         return any(
             module.says(COLLATING) and collates(name, module)
             for name in names
-            for module, _ in self._with_linted(self._naming(info, name))
+            for module, _ in self._with_linted(
+                tuple(path for path in self._naming(info, name) if path in making)
+            )
         )
 
     def is_used(self, info: FunctionInfo) -> bool:
