@@ -46,15 +46,16 @@ def drives_actors(module: ModuleMap) -> bool:
     return any(map(_calls_actor, nodes)) and not any(map(_has_device, nodes))
 
 
-def collates(name: str, module: ModuleMap) -> bool:
-    """True if a module gives a loader the function or class of this name to make batches.
+def collators(module: ModuleMap) -> frozenset[str]:
+    """Return the names of the functions and classes that a module gives loaders to make batches.
 
-    A loader calls it in its workers, with what the data set made there.
+    A loader calls them in its workers, with what the data set made there.
     """
-    return any(
-        keyword.arg in COLLATORS and name in set(_names(keyword.value))
+    return frozenset(
+        name
         for keyword in ast.walk(module.tree)
-        if isinstance(keyword, ast.keyword)
+        if isinstance(keyword, ast.keyword) and keyword.arg in COLLATORS
+        for name in _names(keyword.value)
     )
 
 
