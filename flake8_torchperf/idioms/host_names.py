@@ -109,15 +109,66 @@ def moved_later(nodes: Nodes) -> dict[str, int]:
         match call:
             case ast.Call(func=ast.Attribute(value=owner, attr="to" | "cuda" as name)):
                 given = [*call.args, *(keyword.value for keyword in call.keywords)]
-                if name == "cuda" or any(map(_is_device, given)):
+                if name == "cuda" or any(map(is_device, given)):
                     moved = root(owner)
                     if moved not in ("", "self", "cls"):
                         found[moved] = min(call.lineno, found.get(moved, call.lineno))
     return found
 
 
-def _is_device(given: ast.expr) -> bool:
+def computed_before_move(
+    nodes: Nodes,
+    moved: dict[str, int],
+    qualify: Callable[[ast.expr], str],
+    methods: Collection[str],
+) -> frozenset[str]:
+    """Return the names, bound once, of what torch computes from moved names before their moves.
+
+    ``rms`` is one in ``rms = wav.square().mean()`` above ``wav = wav.to(device)``, and so is a list
+    to which only such values are appended.
+    """
+    bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
+    found: set[str] = set()
+    lists: dict[str, bool] = {}
+
+    def is_before(node: ast.expr) -> bool:
+        while isinstance(node, ast.Call) and qualify(node.func).startswith("torch.") and node.args:
+            node = node.args[0]
+        names = _source(node, methods)
+        return any(name in found or node.lineno < moved.get(name, 0) for name in names)
+
+    for node in sorted(nodes.of_any(ast.Assign, ast.Call), key=lambda one: one.lineno):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if bound[name] == 1:
+                if name not in moved and is_before(value):
+                    found.add(name)
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[item]):
+                lists[name] = lists.get(name, True) and bound[name] == 1 and is_before(item)
+    return frozenset(found.union(name for name, before in lists.items() if before))
+
+
+def other_place(call: ast.Call) -> ast.expr | None:
+    """Return ``x`` for a call that puts its result where ``x`` lies; None for other calls.
+
+    Such calls are ``torch.tensor(v, device=x.device)``, ``t.to(x.device)``, ``t.type_as(x)`` and
+    ``x.new_tensor(v)``.
+    """
+    match call:
+        case ast.Call(func=ast.Attribute(value=owner, attr="new_tensor" | "new")):
+            return owner
+        case ast.Call(func=ast.Attribute(attr="type_as"), args=[other]):
+            return other
+    for given in (*call.args, *(one.value for one in call.keywords if one.arg == "device")):
+        match given:
+            case ast.Attribute(value=other, attr="device") if root(other) not in ("self", "cls"):
+                return other
+    return None
+
+
+def is_device(given: ast.expr) -> bool:
     """True if an argument of ``to`` is a device by its name: ``device``, ``self.device``, "cuda".
+
+    ``inputs["device"]`` is one as well.
 
     ``x.device`` does not count: another tensor's device may be where this one already lies.
     """
@@ -126,6 +177,8 @@ def _is_device(given: ast.expr) -> bool:
             return "device" in name.lower()
         case ast.Constant(value=str(text)):
             return text.partition(":")[0] == "cuda"
+        case ast.Subscript(slice=ast.Constant(value=str(key))):
+            return "device" in key.lower()
     return False
 
 

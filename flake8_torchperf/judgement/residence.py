@@ -5,20 +5,34 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.host_names import given_to_host, moved_later, names_on_way, root
+from flake8_torchperf.idioms.host_modules import drives_actors, is_actor, uses_no_device
+from flake8_torchperf.idioms.host_names import (
+    computed_before_move,
+    given_to_host,
+    moved_later,
+    names_on_way,
+    other_place,
+    root,
+)
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.guards import HOST_ONLY
 from flake8_torchperf.judgement.fate import FROM_DEVICE
-from flake8_torchperf.values.values import BESIDE_HOST, Tensor
+from flake8_torchperf.values.values import BESIDE_HOST, Tensor, tensor_of
 
 if TYPE_CHECKING:
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.judgement.evidence import Evidence
-    from flake8_torchperf.project.module_index import FunctionNode
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
 # Each by the identity of the function around a site.
 MOVED_LATER: Cache[int, dict[str, int]] = Cache("names moved later")
 GIVEN_TO_HOST: Cache[int, frozenset[str]] = Cache("names given to the host's code")
+
+
+BEFORE_MOVE: Cache[int, frozenset[str]] = Cache("names computed before a move")
+DRIVERS: Cache[int, bool] = Cache("modules that call actors")
+HOST_PROGRAMS: Cache[int, bool] = Cache("programs without a device")
 
 
 def is_beside_host(e: Evidence) -> bool:
@@ -29,10 +43,13 @@ def is_beside_host(e: Evidence) -> bool:
 def lies_on_host(e: Evidence) -> bool:
     """True if the value lies on the host, by its name or because the function passes it to numpy.
 
-    A name that the function moves to a device later lies on the host before.
+    A name that the function moves to a device later lies on the host before, and so does what
+    is computed from it before, or made where it lies.
     """
+    if "to-device" in e.traits:
+        return goes_where_host_is(e)
     placed = isinstance(e.operand, Tensor) and e.operand.device == "device"
-    if placed or "to-device" in e.traits or e.kind not in FROM_DEVICE:
+    if placed or e.kind not in FROM_DEVICE:
         return False
     read: list[ast.AST] = [e.read]
     if isinstance(e.node, ast.Subscript):
@@ -47,9 +64,22 @@ def lies_on_host(e: Evidence) -> bool:
     if given and any(root(part) in given for part in read):
         return True
     moved = _moved_later(ctx.node, ctx)
-    return bool(moved) and any(
+    if not moved:
+        return False
+    before = _computed_before(ctx.node, moved, ctx)
+    return any(root(part) in before for part in read) or any(
         isinstance(part, ast.expr) and part.lineno < moved.get(root(part), 0) for part in read
     )
+
+
+def goes_where_host_is(e: Evidence) -> bool:
+    """True for a copy to ``x.device`` if the function moves ``x`` to a device only later."""
+    ctx = e.place
+    if ctx.node is None or not isinstance(e.node, ast.Call):
+        return False
+    beside = other_place(e.node)
+    moved = {} if beside is None else _moved_later(ctx.node, ctx)
+    return beside is not None and beside.lineno < moved.get(root(beside), 0)
 
 
 def takes_host_tensors(e: Evidence) -> bool:
@@ -57,10 +87,54 @@ def takes_host_tensors(e: Evidence) -> bool:
     return HOST_ONLY in e.traits
 
 
+def reads_tensor(e: Evidence) -> bool:
+    """True if the site reads a tensor that nothing shows to be on a device."""
+    tensor = None if e.operand is None else tensor_of(e.operand)
+    if tensor is None or tensor.device == "device" or "to-device" in e.traits:
+        return False
+    return e.kind in FROM_DEVICE
+
+
+def in_driver(e: Evidence) -> bool:
+    """True in a module that calls actors and puts nothing on a device, outside its own actors."""
+    ctx = e.place
+    return reads_tensor(e) and drives(ctx.module, ctx.owner, ctx.node, ctx.analysis)
+
+
+def in_host_program(e: Evidence) -> bool:
+    """True in a script that uses no device."""
+    ctx = e.place
+    return reads_tensor(e) and HOST_PROGRAMS.kept(
+        ctx.analysis, id(ctx.module), lambda: uses_no_device(ctx.module)
+    )
+
+
+def drives(
+    module: ModuleMap, owner: ClassInfo | None, node: FunctionNode | None, analysis: Analysis
+) -> bool:
+    """True for code of a module that drives actors, unless it is an actor itself."""
+    driver = DRIVERS.kept(analysis, id(module), lambda: drives_actors(module))
+    return driver and not is_actor(owner, node)
+
+
 def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:
     """Return the names that a function moves to a device, with the lines; cached."""
     return MOVED_LATER.kept(
         ctx.analysis, id(function), lambda: moved_later(ctx.module.nodes(function))
+    )
+
+
+def _computed_before(function: FunctionNode, moved: dict[str, int], ctx: Context) -> frozenset[str]:
+    """Return the names of what is computed from moved names before; cached."""
+    return BEFORE_MOVE.kept(
+        ctx.analysis,
+        id(function),
+        lambda: computed_before_move(
+            ctx.module.nodes(function),
+            moved,
+            ctx.module.qualify,
+            ctx.analysis.table.method_names(),
+        ),
     )
 
 

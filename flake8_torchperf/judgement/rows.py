@@ -376,6 +376,14 @@ ROWS = (
         "A function that is declared to return nothing but named numbers is asked for them.",
     ),
     Row(
+        Cause.DRIVER,
+        RESIDENCE,
+        FREE,
+        "in a driver of other processes",
+        "A module that calls actors and puts nothing on a device works on results that other "
+        "processes sent, which lie on the host.",
+    ),
+    Row(
         Cause.EITHER,
         FATE,
         FREE,
@@ -404,6 +412,13 @@ ROWS = (
         "A copy that is passed to another library is for code that works on the host.",
     ),
     Row(
+        Cause.HOST_CALLERS,
+        RESIDENCE,
+        FREE,
+        "given host values by every caller",
+        "Every call of the function in the project passes values that lie on the host.",
+    ),
+    Row(
         Cause.HOST_NAME,
         RESIDENCE,
         FREE,
@@ -417,6 +432,14 @@ ROWS = (
         FREE,
         "where the host is required",
         "The operation fails with a tensor on a device, so the tensor is on the host.",
+    ),
+    Row(
+        Cause.HOST_PROGRAM,
+        RESIDENCE,
+        FREE,
+        "in a program without a device",
+        "A script that names no device and imports torch and the standard library alone runs on "
+        "the host.",
     ),
     Row(
         Cause.LIST_MADE,

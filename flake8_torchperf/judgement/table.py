@@ -37,6 +37,8 @@ WANTED = (
     (Cause.EITHER, fate.may_be_a_number),
     (Cause.ANSWER, fate.answers),
     (Cause.HOST_ONLY, residence.takes_host_tensors),
+    (Cause.DRIVER, residence.in_driver),
+    (Cause.HOST_PROGRAM, residence.in_host_program),
     (Cause.MEASURING, fate.measures),
 )
 

@@ -16,6 +16,17 @@ def either_names_a_device(a: object, b: object) -> bool:
     return a != b and names_device(a) and names_device(b)
 
 
+# The residence of a tensor that only its combination with a host tensor shows to be on the host.
+BESIDE_HOST = "beside the host's"
+
+
+def joined_device(a: str, b: str) -> str:
+    """Return where one of two tensors lies; a host tensor joins one that is only shown to be."""
+    if a != b and {a, b} == {"host", BESIDE_HOST}:
+        return BESIDE_HOST
+    return a if a == b else "unknown"
+
+
 # The origins of a host tensor: the numbers of a factory, or data. See `Tensor`.
 MADE = ("factory", "python", "numpy")
 # The origin of a tensor that only one of several paths made on the host.

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 
 # How many operation names a tensor stores: enough for `isinf -> any -> item`.
 CHAIN_LENGTH = 4
-# The residence of a tensor that only its combination with a host tensor shows to be on the host.
-BESIDE_HOST = "beside the host's"
+BESIDE_HOST = devices.BESIDE_HOST
 
 
 @record
@@ -361,7 +360,7 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
     return Tensor(
         weak.reason,
         _joined_dtype(a, b),
-        a.device if a.device == b.device else "unknown",
+        devices.joined_device(a.device, b.device),
         a.scalar if a.scalar == b.scalar else None,
         a.chain if len(a.chain) >= len(b.chain) else b.chain,
         a.role if a.role == b.role else "",

@@ -27,7 +27,7 @@ from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION, MAX_CAL
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import run_block
 from flake8_torchperf.interpreter.engine.place import Context
-from flake8_torchperf.interpreter.inference.parameters import declared_parameters
+from flake8_torchperf.interpreter.inference.parameters import declared_parameters, on_host
 from flake8_torchperf.interpreter.stated_types.annotations import record
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.values.devices import SOMETIMES
@@ -389,6 +389,8 @@ def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
         own = env.get(name, UNKNOWN)
         if isinstance(value, Tensor) and value.device == BESIDE_HOST and isinstance(own, Tensor):
             env[name] = replace(own, device=BESIDE_HOST)
+        if own != value and on_host(own) == on_host(value) == value:
+            env[name] = value  # every call gives the host's tensors
         if value is UNKNOWN or tensor_of(value) is not None:
             continue
         literal = value is NONE or (isinstance(value, Scalar) and value.known)

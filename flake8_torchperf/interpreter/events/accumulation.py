@@ -88,6 +88,8 @@ def runs_up(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> boo
     if any(isinstance(part, ast.Call) for part in parts):
         return True
     paths = {path_of(part) for part in parts} - {path, None}
+    if not paths.isdisjoint(_bounds_within(ctx.loops[-1].node)):
+        return False  # the host needs the added numbers in each round, too
     for place in reversed(ctx.loops):
         if place is not ctx.loops[-1] and _updates(place.node).made_anew(path, but=node):
             return False  # each round of this loop starts another total

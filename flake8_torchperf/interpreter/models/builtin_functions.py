@@ -11,7 +11,12 @@ from flake8_torchperf.interpreter.events.guards import HOST_ONLY
 from flake8_torchperf.interpreter.events.recording import emit_read, looked_at
 from flake8_torchperf.interpreter.models import builtin_reductions, containers, einops, wrappers
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
-from flake8_torchperf.interpreter.transfer.iteration import BESIDE_LIST, added_up, unpack_reads
+from flake8_torchperf.interpreter.transfer.iteration import (
+    BESIDE_LIST,
+    added_up,
+    unpack_reads,
+    unpacked_calls,
+)
 from flake8_torchperf.interpreter.transfer.operators import binary, formatted
 from flake8_torchperf.knowledge.logging_calls import LOG_LEVELS
 from flake8_torchperf.values.cause import Cause
@@ -146,8 +151,8 @@ def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
             iterated = iterated if added else []
             traits = (BESIDE_LIST,)
         for argument in iterated[:1]:  # report one loop once, whatever the number of tensors
-            put_away = ctx.node is not None and id(arguments.node) in listed_calls(ctx.node)
-            place = ctx.demote(Cause.AT_ONCE) if name == "zip" and put_away else ctx
+            apart = _taken_apart(name, arguments.node, ctx)
+            place = ctx.demote(Cause.AT_ONCE) if apart else ctx
             unpack_reads(argument.value, name, argument.node, place, traits)
         elements = [element_of(a.value) for a in sources]
         match name:
@@ -164,6 +169,15 @@ def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
         return Sequence("iterator", elements[0] if elements else UNKNOWN)
 
     return handler
+
+
+def _taken_apart(name: str, call: ast.Call, ctx: Context) -> bool:
+    """True if the rows are put away, or if the code has a name for each of them."""
+    if ctx.node is None:
+        return False
+    if name == "map":
+        return id(call) in unpacked_calls(ctx.node)
+    return name == "zip" and id(call) in listed_calls(ctx.node)
 
 
 def _sets_no_pace(value: Value) -> bool:

@@ -10,11 +10,11 @@ from flake8_torchperf.idioms.row_storage import moves_each, only_keeps
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.engine.place import LoopPlace
 from flake8_torchperf.interpreter.transfer import assignment, expressions, index_loops
-from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
+from flake8_torchperf.interpreter.transfer.iteration import unpack_reads, yields_keys
 from flake8_torchperf.interpreter.transfer.narrowing import narrow
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.elements import element_of
-from flake8_torchperf.values.values import Mapping_, Sequence, Value, tensor_of
+from flake8_torchperf.values.values import UNKNOWN, Mapping_, Sequence, Tensor, Value, tensor_of
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
@@ -99,6 +99,8 @@ def _enter(
     """Bind the targets of a comprehension; return the innermost environment and place."""
     for clause in clauses:
         iterated = evaluate(clause.iter, env, ctx)
+        if isinstance(iterated, Tensor) and yields_keys(clause.target, clause.iter, node, ctx):
+            iterated = UNKNOWN
         index, measured = index_loops.index_of(clause, iterated, env, ctx)
         place = LoopPlace(node, "comprehension", clause.iter, iterated, index, measured)
         ctx = ctx.within(place)

@@ -9,10 +9,12 @@ from flake8_torchperf.interpreter.events.element_loops import AT_ONCE
 from flake8_torchperf.interpreter.events.recording import emit_read
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
+from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.store import path_of
 from flake8_torchperf.values.values import (
     NoneValue,
     Tensor,
@@ -113,6 +115,29 @@ def added_up(function: ast.AST) -> frozenset[int]:
                 if all(map(_adds, body)):
                     found.add(id(rows))
     return frozenset(found)
+
+
+@once
+def unpacked_calls(function: ast.AST) -> frozenset[int]:
+    """Return the calls, by identity, whose result is unpacked into names: ``a, b = map(f, t)``."""
+    return frozenset(
+        id(statement.value)
+        for statement in walk([function])
+        if isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Call)
+        and any(isinstance(target, (ast.Tuple, ast.List)) for target in statement.targets)
+    )
+
+
+def yields_keys(target: ast.expr, source: ast.expr, loop: ast.AST, ctx: Context) -> bool:
+    """True for a dict: what iterating it yields is its own key, as in ``d[k] for k in d``."""
+    if not isinstance(target, ast.Name):
+        return False
+    path = path_of(source)
+    return path is not None and any(
+        is_name(item.slice, target.id) and path_of(item.value) == path
+        for item in ctx.module.nodes(loop).of(ast.Subscript)
+    )
 
 
 def _adds(statement: ast.stmt) -> bool:

@@ -13,7 +13,7 @@ from flake8_torchperf.interpreter.events import input_pipeline
 from flake8_torchperf.interpreter.events.guards import offers_foreach, sides
 from flake8_torchperf.interpreter.events.recording import emit, emit_read
 from flake8_torchperf.interpreter.transfer import assignment, expressions, index_loops
-from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
+from flake8_torchperf.interpreter.transfer.iteration import unpack_reads, yields_keys
 from flake8_torchperf.interpreter.transfer.narrowing import narrow
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.suspects.nominate import PER_PARAMETER
@@ -52,7 +52,9 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     ahead: list[Site] = []
     quiet = ctx.sink is None
     iterated = evaluate(node.iter, env, ctx if quiet else ctx.but(sink=ahead))
-    if isinstance(iterated, Tensor):
+    if isinstance(iterated, Tensor) and yields_keys(node.target, node.iter, node, ctx):
+        iterated = UNKNOWN
+    elif isinstance(iterated, Tensor):
         iterated = _items_or_rows(iterated, node, ctx)
     input_pipeline.loader_iterated(_enumerated(node.iter, iterated, env, ctx), node.iter, ctx)
     index, measured = index_loops.index_of(node, iterated, env, ctx)

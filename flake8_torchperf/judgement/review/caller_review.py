@@ -18,6 +18,7 @@ from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_heat
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.judge import judge
+from flake8_torchperf.judgement.review.host_callers import HostCallers
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
 from flake8_torchperf.judgement.review.package_callers import CONSTRUCTOR, PackageCallers
 from flake8_torchperf.judgement.review.reach import Reach
@@ -57,11 +58,15 @@ class CallerReview:
         self._heats = heats
         self._package_callers = PackageCallers(analysis, heats)
         self.arguments = PackageArguments(analysis, heats, self._package_callers)
+        self._hosts = HostCallers(analysis, heats, self._package_callers)
         self._reach = Reach(analysis, heats, self._package_callers)
         self._known: dict[CallSite, bool | None] = {}
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that remain once a function's callers are known, with their heat."""
+        return self._hosts.reviewed(self._by_calls(result, info), info)
+
+    def _by_calls(self, result: Judged, info: FunctionInfo) -> Judged:
         heat = self._heats.called(info)
         if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause not in CALLS):
             return result
@@ -255,12 +260,13 @@ def _same(values: list[Value]) -> Value:
 def _cooled(result: Judged, cold: Heat) -> Judged:
     """Return the sites of a function that runs seldom, with the heat ``cold``.
 
-    Compiled sites are unchanged, and so are sites in loops whose own text shows what they go over,
-    and those in nested functions that are named like steps: set-up code may return these.
+    Compiled sites and those that cost nothing are unchanged, and so are sites in loops whose own
+    text shows what they go over, and those in nested functions that are named like steps: set-up
+    code may return these.
     """
     sites = [
         site
-        if site.compiled or site.heat.own_text or _is_nested_step(site)
+        if site.compiled or site.heat.own_text or site.heat.costs_nothing or _is_nested_step(site)
         else replace(site, heat=cold)
         for site in result.sites
     ]

@@ -13,6 +13,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.host_modules import collators
 from flake8_torchperf.idioms.module_roles import is_test_file, is_test_name
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     PLAIN_BASES,
@@ -45,6 +46,8 @@ MOST_NAMING = 3
 # How many parsed modules, with their calls, stay cached from one linted file to the next.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
+# A part of the keywords by which a loader is given a function that makes batches.
+COLLATING = "collat"
 # Methods that store a function for later calls.
 STORING_CALLS = frozenset(("register", "append", "add", "setdefault", "route"))
 CONTAINER_METHODS = frozenset(
@@ -63,6 +66,9 @@ class PackageCallers:
         self._here: str | None = None
         self._modules: dict[str, tuple[ModuleMap, Calls]] = {}
         self._known: dict[str, list[CallSite]] = {}
+        # The collators of each module, and its functions by their names; by the module's identity.
+        self._collators: dict[int, frozenset[str]] = {}
+        self._defined: dict[int, dict[str, list[FunctionInfo]]] = {}
         self._leading: dict[str, list[CallSite]] = {}
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
@@ -129,9 +135,53 @@ class PackageCallers:
                 continue
             if name in (calls.attributes if method else calls.values):
                 return None
-            found += [site for one in module.defined if one.name == name for site in calls.of(one)]
+            found += [site for one in self._named(name, module) for site in calls.of(one)]
             found += self._outward(info, module, calls, by_name=True)
         return found
+
+    def _named(self, name: str, module: ModuleMap) -> list[FunctionInfo]:
+        """Return the functions and methods of a name that a module defines."""
+        known = self._defined.get(id(module))
+        if known is None:
+            known = self._defined[id(module)] = {}
+            for one in module.defined:
+                known.setdefault(one.name, []).append(one)
+        return known.get(name, [])
+
+    def are_collated(self, info: FunctionInfo) -> bool:
+        """True if a function, or an object of its class, makes batches for a data loader."""
+        names = [] if info.name.startswith("__") else [info.name]
+        names += [] if info.owner is None else [info.owner.name]
+        making = set(self._analysis.project.modules_that_say(COLLATING) or ())
+        return any(
+            name in self._collators_of(module)
+            for name in names
+            for module, _ in self._with_linted(
+                tuple(path for path in self._naming(info, name) if path in making)
+            )
+        )
+
+    def _collators_of(self, module: ModuleMap) -> frozenset[str]:
+        """Return the names that a module gives to loaders to make batches; cached."""
+        known = self._collators.get(id(module))
+        if known is None:
+            known = collators(module) if module.says(COLLATING) else frozenset()
+            self._collators[id(module)] = known
+        return known
+
+    def is_used(self, info: FunctionInfo) -> bool:
+        """True if the project may run a function: it calls it, hands it on or registers it."""
+        name = info.name
+        registers = partial(self._registers, module=info.module)
+        if name.startswith("__") or any(map(registers, info.node.decorator_list)):
+            return True
+        return any(
+            _hands_on(info, module, calls)
+            or bool(_of_name(info, module, calls) if info.owner else calls.of(info))
+            or any(True for _ in self._outward(info, module, calls, by_name=True))
+            for module, calls in self._with_linted(self._naming(info, name))
+            if not is_test_file(module)
+        )
 
     def _registers(self, decorator: ast.expr, module: ModuleMap) -> bool:
         """True if a decorator may register the function.

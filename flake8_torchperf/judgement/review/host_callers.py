@@ -1,0 +1,266 @@
+"""Functions that are given host values by every call in the project.
+
+The callers are interpreted, with the host values that their own callers give them. A call from a
+driver of actors, or from a method of a data set, passes host values whatever they are made of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpreter.calls.summaries import called_at
+from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
+from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION
+from flake8_torchperf.interpreter.inference.parameters import declared_parameters, on_host
+from flake8_torchperf.judgement.fate import FROM_DEVICE
+from flake8_torchperf.judgement.frequency.own_heat import SET_UP
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.judge import judge
+from flake8_torchperf.judgement.residence import drives
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.values import (
+    BESIDE_HOST,
+    LOADED,
+    UNKNOWN,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    join_all,
+    tensor_of,
+)
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.judgement.frequency.call_graph import CallSite
+    from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.review.package_callers import PackageCallers
+    from flake8_torchperf.judgement.site import Judged, JudgedSite
+    from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.values.site import SiteKind
+    from flake8_torchperf.values.values import Value
+
+# The most calls of a function that are followed, the most levels of callers, and the most callers
+# that are interpreted for all functions of a linted file.
+MAX_CALLS = 12
+MAX_ABOVE = 3
+MAX_INTERPRETED = 24
+
+
+class HostCallers:
+    """Finds the host values that all callers give, for the functions of one module."""
+
+    def __init__(self, analysis: Analysis, heats: FunctionHeats, callers: PackageCallers) -> None:
+        self._analysis = analysis
+        self._heats = heats
+        self._callers = callers
+        self._known: dict[str, dict[str, Value]] = {}
+        self._driven: dict[str, bool] = {}
+        self._collates: dict[str, bool] = {}
+        self._probe: Analysis | None = None
+        self._looked_at: set[str] = set()
+
+    def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
+        """Return the sites of a function; those that read host values of all callers are free."""
+        if Cause.HOST_CALLERS in self._analysis.ignored or not any(map(_asks, result.sites)):
+            return result
+        if self._heats.called(info).cause in CALLED_UNSEEN:
+            return result
+        if self._is_on_host(info) or (self._is_counted(info) and self._is_driven(info)):
+            reads = (site for site in result.sites if "to-device" not in site.traits)
+            return _freed(result, {(id(site.node), site.kind) for site in reads})
+        if not self._is_counted(info):
+            return result
+        given = self._given(info, MAX_ABOVE)
+        if not given:
+            return result
+        probe = self._analysis.watching(info.key)
+        probe.agreed[info.key] = given
+        there = judge(interpret_function(info, probe), self._heats)
+        kept = {(id(site.node), site.kind) for site in there.sites if not _on_host(site)}
+        gone = {(id(site.node), site.kind) for site in result.sites} - kept
+        return _freed(result, gone) if gone else result
+
+    def _is_counted(self, info: FunctionInfo) -> bool:
+        """True if all calls of a function can be found, by its name.
+
+        The programs that use a library may call its public functions with other values.
+        """
+        if info.name in UNNAMED:
+            return False
+        return info.name.startswith("_") or self._analysis.project.trains
+
+    def _calls(self, info: FunctionInfo) -> list[CallSite]:
+        """Return all calls of a function, none if there may be others or if there are too many."""
+        found = self._callers.possible(info) or []
+        calls = [site for site in found if site.caller is None or site.caller.key != info.key]
+        return calls if len(calls) <= MAX_CALLS else []
+
+    def _is_driven(self, info: FunctionInfo, above: int = MAX_ABOVE) -> bool:
+        """True if every call of a function is in a process without a device."""
+        known = self._driven.get(info.key)
+        if known is not None:
+            return known
+        self._driven[info.key] = False  # for functions that call each other
+        calls = self._calls(info)
+        found = bool(calls) and all(
+            site.caller is not None
+            and (
+                self._is_on_host(site.caller)
+                or (above > 0 and self._is_driven(site.caller, above - 1))
+            )
+            for site in calls
+        )
+        self._driven[info.key] = found
+        return found
+
+    def _is_on_host(self, caller: FunctionInfo) -> bool:
+        """True for a driver of actors, a method of a data set, and what makes batches."""
+        if self._heats.called(caller).cause is Cause.DATA_WORKER:
+            return True
+        if drives(caller.module, caller.owner, caller.node, self._analysis):
+            return True
+        if caller.key not in self._collates:
+            self._collates[caller.key] = self._callers.are_collated(caller)
+        return self._collates[caller.key]
+
+    def _given(self, info: FunctionInfo, above: int) -> dict[str, Value]:
+        """Return the parameters that every call gives a host value, with these."""
+        known = self._known.get(info.key)
+        if known is not None:
+            return known
+        self._known[info.key] = {}  # for functions that call each other
+        names = _may_be_tensors(info, self._analysis)
+        calls = self._calls(info) if names else []
+        given: list[dict[str, Value]] = []
+        for site in calls:
+            given.append(self._given_at(info, site, above))
+            names = {name: value for name, value in names.items() if name in given[-1]}
+            if not names:
+                return {}
+        found = {
+            name: as_every_call_gives(declared, [one[name] for one in given])
+            for name, declared in names.items()
+            if any(_holds_host_data(one[name]) for one in given)
+        }
+        self._known[info.key] = found
+        return found
+
+    def _given_at(self, info: FunctionInfo, site: CallSite, above: int) -> dict[str, Value]:
+        """Return the arguments of one call that lie on the host."""
+        caller = site.caller
+        if caller is None:
+            return {}
+        if self._is_on_host(caller):
+            declared = declared_parameters(info, self._analysis)
+            return {name: on_host(value) for name, value in declared.items()}
+        if not self._is_reached(caller):
+            return {}
+        self._interpret(caller, above)
+        seen = {} if self._probe is None else self._probe.observed
+        given = seen.get(called_at(info, caller.module, site.line), {})
+        return {
+            name: value
+            for name, value in given.items()
+            if _holds_host_data(value) or _is_no_tensor(value)
+        }
+
+    def _is_reached(self, caller: FunctionInfo) -> bool:
+        """True if something runs a caller; what only examples pass shows nothing."""
+        if caller.name in UNNAMED or self._heats.called(caller).cause in CALLED_UNSEEN:
+            return True
+        return self._callers.is_used(caller)
+
+    def _interpret(self, caller: FunctionInfo, above: int) -> None:
+        if caller.key in self._looked_at or len(self._looked_at) >= MAX_INTERPRETED:
+            return
+        self._looked_at.add(caller.key)
+        agreed = self._given(caller, above - 1) if above > 0 else {}
+        if self._probe is None:
+            self._probe = self._analysis.watching(EVERY_FUNCTION)
+        if agreed:
+            self._probe.agreed[caller.key] = agreed
+        interpret_function(caller, self._probe)
+
+
+# Functions that torch or a framework calls, or that Python calls without their name.
+CALLED_UNSEEN = frozenset((*SET_UP, Cause.STEP_ROOT)) - {Cause.CONVENTION}
+UNNAMED = frozenset(("forward", "__call__"))
+
+
+def _asks(site: JudgedSite) -> bool:
+    """True if a site may be reported, and reads a tensor that nothing shows to be on a device."""
+    tensor = None if site.operand is None else tensor_of(site.operand)
+    placed = tensor is None or tensor.device == "device"
+    return site.heat.level > Level.COLD and site.kind in FROM_DEVICE and not placed
+
+
+def _freed(result: Judged, sites: set[tuple[int, SiteKind]]) -> Judged:
+    """Return the sites of a function, those given made free."""
+    return replace(
+        result,
+        sites=tuple(
+            _as_free(site) if _asks(site) and (id(site.node), site.kind) in sites else site
+            for site in result.sites
+        ),
+    )
+
+
+def _as_free(site: JudgedSite) -> JudgedSite:
+    """Return a site that reads a host value."""
+    operand = site.operand
+    if isinstance(operand, Tensor):
+        operand = replace(operand, device="host")
+    return replace(site.cooled(Cause.HOST_CALLERS), operand=operand)
+
+
+def _on_host(site: JudgedSite) -> bool:
+    """True for a read of a host tensor; a copy to a device is made of one."""
+    if "to-device" in site.traits:
+        return False
+    return isinstance(site.operand, Tensor) and site.operand.device in ("host", BESIDE_HOST)
+
+
+def _may_be_tensors(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
+    """Return the parameters that are tensors, or of which nothing is known."""
+    declared = declared_parameters(info, analysis)
+    return {
+        name: value
+        for name, value in declared.items()
+        if value is UNKNOWN or on_host(value) != value
+    }
+
+
+def as_every_call_gives(declared: Value, given: list[Value]) -> Value:
+    """Return a parameter as the host values that all calls give it."""
+    if declared is UNKNOWN:
+        return join_all(given)
+    match declared:
+        case Union(options=options):
+            return replace(declared, options=tuple(map(on_host, options)))
+    shaped = all(isinstance(one, Tensor) and one.scalar is False for one in given)
+    host = on_host(declared)
+    return replace(host, scalar=False) if shaped and isinstance(host, Tensor) else host
+
+
+def _holds_host_data(value: Value) -> bool:
+    """True for a host tensor, an array, or a list of them."""
+    match value:
+        case NDArray():
+            return True
+        case Tensor(device=device):
+            return device == "host"
+        case Sequence(items=items, element=element):
+            return all(map(_holds_host_data, (element,) if items is None else items or (element,)))
+        case Mapping_(items=items) if items:
+            return all(_holds_host_data(one) for _, one in items) and value.element is UNKNOWN
+    return value is LOADED
+
+
+def _is_no_tensor(value: Value) -> bool:
+    """True for None and for numbers, which lie on the host where other calls give a tensor."""
+    return isinstance(value, (NoneValue, Scalar))

@@ -1,0 +1,147 @@
+"""Where a value lies, by the calls of a whole project and by what its function does with it."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from linting import HOT, expected
+
+from flake8_torchperf.linter import lint
+
+HELPERS = """
+    import torch
+
+    def longest(lengths: torch.Tensor) -> list[int]:
+        return [int(lengths.max().item()) for _ in range(3)]
+    """
+TRAIN = """
+    import numpy as np
+    import torch
+    from .helpers import longest
+
+    def lengths_of(batch):
+        return torch.from_numpy(np.array([len(row) for row in batch]))
+
+    def train(model: torch.nn.Module, loader, opt):
+        for batch in loader:
+            {calls}
+            model(batch.cuda()).sum().backward()
+            opt.step()
+
+    train(*made())
+    """
+
+
+def found_in_helpers(folder: Path, train: str, name: str = "longest") -> list[str]:
+    """Return the codes found in the helpers of a project whose program is ``train``."""
+    (folder / ".git").mkdir()
+    package = folder / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "train.py").write_text(textwrap.dedent(train), encoding="utf-8")
+    helpers = package / "helpers.py"
+    helpers.write_text(textwrap.dedent(HELPERS).replace("longest", name), encoding="utf-8")
+    return [one.code for one in lint(helpers.read_text(encoding="utf-8"), str(helpers), HOT)]
+
+
+@pytest.mark.parametrize(
+    ("calls", "told"),
+    [
+        ("longest(lengths_of(batch))", False),
+        ("longest(torch.zeros(3))", False),
+        ("longest(torch.zeros(3, device='cuda').cpu())", False),
+        ("longest(torch.stack([torch.arange(3), torch.arange(3)]))", False),
+        ("longest(lengths_of(batch).cuda())", True),
+        ("longest(lengths_of(batch)); longest(model(batch))", True),
+        ("longest(batch)", True),
+    ],
+)
+def test_host_values_of_all_callers_do_not_wait(calls: str, told: bool, tmp_path: Path) -> None:
+    found = found_in_helpers(tmp_path, TRAIN.format(calls=calls))
+    assert found == (["TPF101"] if told else [])
+
+
+SHOWN = """
+    import torch
+    from .helpers import longest
+
+    def example():
+        return longest(torch.zeros(3))
+
+    def other():
+        return longest(torch.ones(2))
+    """
+
+
+@pytest.mark.parametrize(("run", "told"), [("", True), ("\n    example()\n    other()\n", False)])
+def test_what_only_an_example_passes_shows_nothing(run: str, told: bool, tmp_path: Path) -> None:
+    found = found_in_helpers(tmp_path, (SHOWN + run).replace("longest", "_longest"), "_longest")
+    assert found == (["TPF101"] if told else [])
+
+
+WORKERS = """
+    import torch
+    from torch.utils.data import DataLoader, Dataset
+
+    def packed(rows: list[torch.Tensor]):
+        return [row.sum().item() for row in rows]
+
+    class Data(Dataset):
+        def __getitem__(self, i: int):
+            return self.row(self.rows[i])
+
+        def row(self, x: torch.Tensor):
+            return [x.sum().item() for _ in range(3)]
+
+    def train(model, opt):
+        for batch in DataLoader(Data(), {given}num_workers=2, pin_memory=True):
+            {call}
+            model(batch.cuda()).sum().backward()
+            opt.step()
+
+    train(*made())
+    """
+
+
+@pytest.mark.parametrize(("given", "told"), [("collate_fn=packed, ", False), ("", True)])
+def test_what_makes_batches_works_on_the_host(given: str, told: bool, tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    text = textwrap.dedent(
+        WORKERS.format(given=given, call="packed(model(batch.cuda()))" if told else "print()")
+    )
+    file = tmp_path / "program.py"
+    file.write_text(text, encoding="utf-8")
+    found = lint(text, str(file), HOT)
+    reads = [one.code for one in found if one.code == "TPF101"]
+    assert reads == (["TPF101"] if told else [])
+
+
+PLACES = """
+    import torch
+
+    def train_step(points, labels, model, device):
+        points = torch.as_tensor(points)
+        for _ in range(3):
+            ids = torch.tensor([2, 3], device=points.device)
+            other = torch.tensor([2, 3], device=labels.device)  # TPF502
+            rms = torch.sqrt(points.square().mean())
+            points = points.to(device)
+        return model(points, ids, other), rms
+
+    def summary(scores: dict[str, torch.Tensor]):
+        return {key: {one: scores[key][one].sum() for one in scores[key]} for key in scores}
+
+    def halves(pair: torch.nn.Parameter):
+        first, second = map(torch.neg, pair)
+        return first * second
+    """
+
+
+def test_a_value_is_on_the_host_until_it_is_moved(tmp_path: Path) -> None:
+    text = textwrap.dedent(PLACES)
+    file = tmp_path / "places.py"
+    file.write_text(text, encoding="utf-8")
+    found = lint(text, str(file), HOT)
+    assert sorted((one.line, one.code) for one in found) == expected(text)
