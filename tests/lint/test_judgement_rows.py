@@ -57,8 +57,6 @@ class Example:
         self.source = PRELUDE + EXAMPLES[row.id][side].lstrip("\n")
         lines = self.source.splitlines()
         (self.line,) = [number for number, line in enumerate(lines, 1) if line.endswith(HERE)]
-        if EXAMPLES[row.id].get("project"):
-            (folder / ".git").mkdir()  # other modules are looked for in projects
         self.file = folder / "model.py"
         self.file.write_text(self.source, encoding="utf-8")
         (folder / "requirements.txt").touch()
