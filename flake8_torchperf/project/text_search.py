@@ -122,10 +122,11 @@ class TextSearch:
         paths = self.that_say(name)
         if paths is None:
             return NOT_GIVEN
-        if "_" in name:
+        last = name.rpartition("_")[2]
+        if last and last != name:
             # The command line spells it with dashes.
             dashed = f"--{name.replace('_', '-')}".encode()
-            said = self.that_say(name.rpartition("_")[2]) or ()
+            said = self.that_say(last) or ()
             paths += tuple(one for one in said if one not in paths and dashed in self._data[one])
         texts = (
             self._data[path].decode("utf-8", "replace")

@@ -174,3 +174,16 @@ def test_the_values_of_an_option_are_read_from_text(text: str, given: Given) -> 
 def test_the_values_of_settings_are_those_of_yaml() -> None:
     text = "a:\n  size: 3  # small\n  - size: on top\nsizes: 4\nsize: ~\n"
     assert values_given("size", [], [text]).values == {3, "on top", None}
+
+
+@pytest.mark.parametrize("name", ["_", "careful_", "_careful", "__"])
+def test_names_with_underscores_at_their_ends_are_options(name: str, tmp_path: Path) -> None:
+    text = f"def f(x, {name}=False):\n    if {name}:\n        print(x.sum().item())\n"
+    assert not told_of(tmp_path, "import torch\n\n\n" + text.replace("x,", "x: torch.Tensor,"))
+
+
+def told_of(folder: Path, text: str) -> list[int]:
+    (folder / "requirements.txt").touch()
+    file = folder / "net.py"
+    file.write_text(text)
+    return [one.line for one in lint(text, str(file), HOT)]
