@@ -10,6 +10,8 @@ from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import bound_in, walk
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # Contexts and decorators that record no gradients.
@@ -22,13 +24,29 @@ GRADIENTS_OFF = frozenset((
 def runs_without_gradients(info: FunctionInfo) -> bool:
     """True if a function takes no step, and runs a model in a loop with gradients switched off.
 
-    ``model.eval()`` counts as switching them off. A loop that computes with what its last round
-    made is no evaluation: a sampler makes its next token of it.
+    ``model.eval()`` counts as switching them off, and so does a method that the loop calls. A loop
+    that computes with what its last round made is no evaluation: a sampler makes its next token of
+    it.
     """
     loops = info.nodes.of_any(*STATEMENTS)
     if not loops or may_step(info) or any(map(feeds_back, loops)):
         return False
-    return _calls_eval(info) or (_switches_off(info) and _calls_values(info))
+    if _calls_eval(info) or (_switches_off(info) and _calls_values(info)):
+        return True
+    return any(_calls_eval(one) or _switches_off(one) for one in _methods_called(info, loops))
+
+
+def _methods_called(info: FunctionInfo, loops: Sequence[ast.AST]) -> list[FunctionInfo]:
+    """Return the methods of the same class that loops of a method call."""
+    if info.owner is None:
+        return []
+    found = []
+    for node in walk([inner for loop in loops for inner in getattr(loop, "body", ())]):
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name)):
+                if name in info.owner.methods:
+                    found.append(info.owner.methods[name])
+    return found
 
 
 def _calls_values(info: FunctionInfo) -> bool:
@@ -67,3 +85,8 @@ def _calls_eval(info: FunctionInfo) -> bool:
         and not is_name(call.func.value, "self")
         for call in info.nodes.of(ast.Call)
     )
+
+
+def samples(info: FunctionInfo, loops: Sequence[ast.AST]) -> bool:
+    """True if one of a function's loops samples: gradients are off, and a round feeds the next."""
+    return any(map(feeds_back, loops)) and not may_step(info) and _switches_off(info)

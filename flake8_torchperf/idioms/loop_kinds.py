@@ -11,6 +11,7 @@ from flake8_torchperf.syntax.traversal import (
     ATTRIBUTE,
     CALL,
     COMPREHENSIONS,
+    FUNCTIONS,
     SCOPES,
     bound_in,
     children,
@@ -249,6 +250,15 @@ def _in_loops(function: ast.AST) -> frozenset[int]:
     return frozenset(id(inner) for loop in loops for inner in walk(list(loop.body)))
 
 
+@once
+def _in_nested(function: ast.AST) -> frozenset[int]:
+    """Return the nodes, by identity, of the functions that a function defines."""
+    nested = [node for node in walk([function]) if isinstance(node, FUNCTIONS)]
+    return frozenset(
+        id(inner) for node in nested if node is not function for inner in walk(list(node.body))
+    )
+
+
 def takes_training_step(info: FunctionInfo) -> bool:
     """True if a function takes one training step: it calls backward outside any loop.
 
@@ -258,7 +268,7 @@ def takes_training_step(info: FunctionInfo) -> bool:
     if not may_step(info):
         return False
     calls = info.nodes.of(ast.Call)
-    inside = _in_loops(info.node)
+    inside = _in_loops(info.node) | _in_nested(info.node)
     outside = _methods_called([call for call in calls if id(call) not in inside])
     if not outside.isdisjoint(_BACKWARD):
         return not ("eval" in outside and outside.isdisjoint(("step", "zero_grad", "train")))

@@ -415,7 +415,7 @@ ROWS = (
         Cause.HOST_CALLERS,
         RESIDENCE,
         FREE,
-        "given host values by every caller",
+        "on the host in every caller",
         "Every call of the function in the project passes values that lie on the host.",
     ),
     Row(

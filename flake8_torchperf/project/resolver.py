@@ -198,6 +198,16 @@ class Project:
         return self._options[name]
 
     @cached_property
+    def in_distribution(self) -> bool:
+        """True if the project says how its package is installed."""
+        return self._folder != "" and is_distribution(self._folder, self._note)
+
+    @property
+    def is_distributed(self) -> bool:
+        """True if the linted module is in a package that is installed elsewhere."""
+        return self.top != "" and self.in_distribution
+
+    @cached_property
     def trains(self) -> bool:
         """True if the linted module belongs to a program that takes training steps.
 
@@ -213,7 +223,7 @@ class Project:
         if texts is None:
             return False
         inside = ""
-        if self._folder and is_distribution(self._folder, self._note):
+        if self.in_distribution:
             if self.top_folder:
                 inside = os.path.relpath(self.top_folder, texts.folder) + os.sep
             elif not any(map(self._is_ours, self.linted.imports.values())):

@@ -163,14 +163,14 @@ NOT_ASKED = {
                 end += counts[i]
             for y in xs:
                 total += y.sum().item()  # TPF206
-                n = int(y.max())
-                rows = rows + n  # TPF206
+                n = int(y.max())  # TPF101
+                rows = rows + n
                 for k in sizes(y):
                     rows += k
                 start = 0
                 for k in sizes(y):
                     start += k
-                kept = kept + n  # TPF206
+                kept = kept + n
                 if n > 9:
                     kept = 0
             return end, total, rows

@@ -132,6 +132,11 @@ def test_a_distribution_has_callers_elsewhere(tmp_path: Path) -> None:
     assert lint(HELPER, str(helper), HOT)
     (tmp_path / "lib" / "train.py").write_text(TRAIN.format(step="pass", after="pass"))
     text_search.forget()
+    assert lint(HELPER, str(helper), HOT)  # it is public, and nothing here calls it
+    (tmp_path / "lib" / "show.py").write_text(
+        SHOW.replace("helper", ".helper").replace("show", "_show")
+    )
+    text_search.forget()
     assert not lint(HELPER, str(helper), HOT)
 
 

@@ -76,6 +76,8 @@ def runs_up(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> boo
     """
     if value.read is not None and id(value.read) not in _nodes_within(ctx.loops[0].node):
         return False  # the callee waited
+    if value.read is not None and id(value.read) not in _nodes_within(node):
+        return False  # the read is reported in its own statement
     if isinstance(total, ast.Subscript) and changes_in(total.slice, ctx.loops[-1].node):
         return False
     if not isinstance(node, (ast.Assign, ast.AugAssign)):

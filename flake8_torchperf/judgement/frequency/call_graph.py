@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.idioms.first_call import made_by_call, made_once, turned_on
-from flake8_torchperf.idioms.loop_kinds import is_written_out, takes_step
+from flake8_torchperf.idioms.loop_kinds import goes_backward, is_written_out, takes_step
 from flake8_torchperf.judgement.frequency.receivers import Receivers
 from flake8_torchperf.syntax.traversal import (
     ATTRIBUTE,
@@ -46,7 +46,7 @@ class CallSite:
     ``loops`` holds the loops of the caller around the call, outermost first. ``seldom`` is True if
     the call runs only once in several rounds or on the way to an error. ``tests`` holds the tests
     of the branches around the call, each with the outcome that leads to it. ``arguments`` counts
-    the arguments that the call gives.
+    the arguments that the call gives; None if it unpacks some.
     """
 
     caller: FunctionInfo | None
@@ -54,7 +54,7 @@ class CallSite:
     loops: tuple[ast.AST, ...] = ()
     seldom: bool = False
     tests: tuple[tuple[ast.expr, bool], ...] = ()
-    arguments: int = 0
+    arguments: int | None = None
 
     @property
     def steps(self) -> bool:
@@ -195,7 +195,9 @@ def calls_in(module: ModuleMap) -> Calls:
                 waiting.append(called)
         elif isinstance(node, FUNCTIONS):
             info = known.get(id(node))
-            inside = _Place(place.info if info is None else info)
+            # A function in a function may be the step that a loop of the outer one calls.
+            nested = (node,) if info is None and goes_backward(node) else ()
+            inside = _Place(place.info if info is None else info, nested)
             waiting += [*node.decorator_list, node.args, place, *node.body, inside]
         else:
             _put_parts(node, place, classes, waiting)
@@ -309,7 +311,10 @@ def _record(
     classes: _Classes,
     calls: Calls,
 ) -> None:
-    given = len(node.args) + len(node.keywords)
+    unpacked = any(isinstance(one, ast.Starred) for one in node.args) or any(
+        keyword.arg is None for keyword in node.keywords
+    )
+    given = None if unpacked else len(node.args) + len(node.keywords)
     site = CallSite(place.info, node.lineno, place.loops, place.seldom, place.tests, given)
     func = node.func
     if isinstance(func, NAME):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 import re
+import sys
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -129,14 +130,19 @@ class PackageCallers:
             return None
         if not self._analysis.project.is_searched_whole:
             return None
+        paths = self._naming(info, name)
+        if paths is None:
+            return None
         found: list[CallSite] = []
-        for module, calls in self._with_linted(self._naming(info, name)):
+        for module, calls in self._with_linted(paths):
             if is_test_file(module):
                 continue
             if name in (calls.attributes if method else calls.values):
                 return None
             found += [site for one in self._named(name, module) for site in calls.of(one)]
             found += self._outward(info, module, calls, by_name=True)
+        if not found and info.owner is not None and self._has_foreign_base(info.owner):
+            return None
         return found
 
     def _named(self, name: str, module: ModuleMap) -> list[FunctionInfo]:
@@ -157,7 +163,7 @@ class PackageCallers:
             name in self._collators_of(module)
             for name in names
             for module, _ in self._with_linted(
-                tuple(path for path in self._naming(info, name) if path in making)
+                tuple(path for path in self._naming(info, name) or () if path in making)
             )
         )
 
@@ -175,11 +181,12 @@ class PackageCallers:
         registers = partial(self._registers, module=info.module)
         if name.startswith("__") or any(map(registers, info.node.decorator_list)):
             return True
-        return any(
+        paths = self._naming(info, name)
+        return paths is None or any(
             _hands_on(info, module, calls)
             or bool(_of_name(info, module, calls) if info.owner else calls.of(info))
             or any(True for _ in self._outward(info, module, calls, by_name=True))
-            for module, calls in self._with_linted(self._naming(info, name))
+            for module, calls in self._with_linted(paths)
             if not is_test_file(module)
         )
 
@@ -198,16 +205,27 @@ class PackageCallers:
                 ) or not found.nodes.words().isdisjoint(STORING_CALLS)
         return False
 
-    def _naming(self, info: FunctionInfo, name: str) -> tuple[str, ...]:
-        """Return the modules that may call a function by its name."""
+    def _naming(self, info: FunctionInfo, name: str) -> tuple[str, ...] | None:
+        """Return the modules that may call a function by its name; None if that may be any.
+
+        A name in too many modules is looked for where the class of the method, or a class above it,
+        stands or is named, and for the entry of a program in its own module.
+        """
         project = self._analysis.project
         found = project.modules_that_say(name)
         if found is not None:
             return found
-        around = info.module.name.rpartition(".")[2] if info.owner is None else info.owner.name
-        path = info.module.path
-        own = () if path is None else (str(path.resolve()),)
-        return tuple(dict.fromkeys((*own, *(project.modules_that_say(around) or ()))))
+        if info.owner is None:
+            entry = any(site.caller is None for site in self._heats.calls(info.module).of(info))
+            return _files(info.module) if entry else None
+        if self._has_foreign_base(info.owner):
+            return None
+        said = project.modules_that_say(info.owner.name)
+        if said is None:
+            return None
+        above = [one for one in lineage(info.owner, self._analysis) if not isinstance(one, str)]
+        own = [path for one in above for path in _files(one.module)]
+        return tuple(dict.fromkeys((*own, *said)))
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
         """Return calls that lead to a function; there may be others.
@@ -323,7 +341,11 @@ class PackageCallers:
 
     def _has_foreign_base(self, owner: ClassInfo) -> bool:
         bases = [base for base in lineage(owner, self._analysis) if isinstance(base, str)]
-        return any(base.rpartition(".")[2] not in CALLING_NOTHING for base in bases)
+        return any(
+            base.rpartition(".")[2] not in CALLING_NOTHING
+            and base.partition(".")[0] not in sys.stdlib_module_names
+            for base in bases
+        )
 
     def _with_linted(self, paths: tuple[str, ...]) -> Iterator[tuple[ModuleMap, Calls]]:
         """Yield the linted module, whose text may differ from its file, and those of ``paths``."""
@@ -366,7 +388,10 @@ class PackageCallers:
                 continue
             made = [] if info.owner is None or constructs else calls.made_by(called, site)
             if any(self._has(klass, info) for klass in made) or (
-                by_name and not made and not _fits_container(name, site)
+                by_name
+                and not made
+                and not _fits_container(name, site)
+                and (info.owner is None or constructs or _fits(info, site))
             ):
                 yield site
 
@@ -406,7 +431,25 @@ class PackageCallers:
 
 def _fits_container(name: str, site: CallSite) -> bool:
     """True if a list, a dict or a set may be called as ``x.name(...)`` with these arguments."""
-    return name in CONTAINER_METHODS and site.arguments <= (2 if name == "insert" else 1)
+    most = 2 if name == "insert" else 1
+    return name in CONTAINER_METHODS and (site.arguments is None or site.arguments <= most)
+
+
+def _fits(info: FunctionInfo, site: CallSite) -> bool:
+    """True if a method may be called on an object with as many arguments as a call gives."""
+    if site.arguments is None:
+        return True
+    args = info.node.args
+    named = [*args.posonlyargs, *args.args][0 if "staticmethod" in info.decorators else 1 :]
+    needed = len(named) - len(args.defaults) + sum(one is None for one in args.kw_defaults)
+    most = len(named) + len(args.kwonlyargs)
+    open_ended = args.vararg is not None or args.kwarg is not None
+    return needed <= site.arguments and (open_ended or site.arguments <= most)
+
+
+def _files(module: ModuleMap) -> tuple[str, ...]:
+    """Return the file of a module, if it has one."""
+    return () if module.path is None else (str(module.path.resolve()),)
 
 
 def _says(module: ModuleMap, name: str) -> bool:

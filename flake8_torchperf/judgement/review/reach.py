@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.evaluations import samples
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.values.cause import Cause
@@ -61,6 +62,8 @@ class Reach:
             sites = self._callers.possible(info)
             if sites is None or len(seen) > MAX_CALLERS:
                 return True
+            if not sites and self._is_offered(info):
+                return True
             for site in sites:
                 answer = self._in_step(info, site)
                 if answer:
@@ -71,6 +74,11 @@ class Reach:
                     waiting.append(caller)
         return False
 
+    def _is_offered(self, info: FunctionInfo) -> bool:
+        """True for a public function of a distribution, which programs elsewhere may call."""
+        private = info.name.startswith("_") or "._" in f".{info.module.name}"
+        return not private and self._analysis.project.is_distributed
+
     def _in_step(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if a call stands in a step; None if the callers of its caller decide."""
         caller = site.caller
@@ -80,6 +88,8 @@ class Reach:
         answer = heats.in_steps(info, site)
         if answer is not None:
             return answer
+        if samples(caller, site.loops):
+            return True
         if any(self._heats.is_around_steps(loop, caller.module) for loop in _loops(caller)):
             return False  # it runs once for many steps
         heat = self._heats.called(caller)
