@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
 # Libraries that leave each tensor where the program puts it.
-PLAIN = frozenset(("torch", "numpy", *sys.stdlib_module_names))
+PLAIN_LIBRARIES = frozenset(("torch", "numpy", *sys.stdlib_module_names))
 # Words without which a program with torch alone uses no device.
 DEVICES = ("cuda", "device", ".to(", "mps", "xpu", "npu", "hpu", "xla", "accelerator")
 # The library of actors: functions and objects in other processes, called as `x.method.remote()`.
@@ -29,7 +29,7 @@ def uses_no_device(module: ModuleMap) -> bool:
     """True for a script that names no device and imports torch and the standard library alone."""
     if not module.says("__main__") or any(map(module.says, DEVICES)):
         return False
-    return all(name.partition(".")[0] in PLAIN for name in module.imports.values())
+    return all(name.partition(".")[0] in PLAIN_LIBRARIES for name in module.imports.values())
 
 
 def drives_actors(module: ModuleMap) -> bool:

@@ -379,7 +379,7 @@ ROWS = (
         Cause.DRIVER,
         RESIDENCE,
         FREE,
-        "in a driver of other processes",
+        "in a driver of processes",
         "A module that calls actors and puts nothing on a device works on results that other "
         "processes sent, which lie on the host.",
     ),
@@ -437,7 +437,7 @@ ROWS = (
         Cause.HOST_PROGRAM,
         RESIDENCE,
         FREE,
-        "in a program without a device",
+        "where no device is used",
         "A script that names no device and imports torch and the standard library alone runs on "
         "the host.",
     ),

@@ -90,7 +90,7 @@ class HostCallers:
 
         The programs that use a library may call its public functions with other values.
         """
-        if info.name in UNNAMED:
+        if info.name in CALLED_UNNAMED:
             return False
         return info.name.startswith("_") or self._analysis.project.trains
 
@@ -171,7 +171,7 @@ class HostCallers:
 
     def _is_reached(self, caller: FunctionInfo) -> bool:
         """True if something runs a caller; what only examples pass shows nothing."""
-        if caller.name in UNNAMED or self._heats.called(caller).cause in CALLED_UNSEEN:
+        if caller.name in CALLED_UNNAMED or self._heats.called(caller).cause in CALLED_UNSEEN:
             return True
         return self._callers.is_used(caller)
 
@@ -189,7 +189,7 @@ class HostCallers:
 
 # Functions that torch or a framework calls, or that Python calls without their name.
 CALLED_UNSEEN = frozenset((*SET_UP, Cause.STEP_ROOT)) - {Cause.CONVENTION}
-UNNAMED = frozenset(("forward", "__call__"))
+CALLED_UNNAMED = frozenset(("forward", "__call__"))
 
 
 def _asks(site: JudgedSite) -> bool:
