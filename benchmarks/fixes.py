@@ -86,6 +86,19 @@ def extract(repository: Path, revision: str, top: str, target: Path) -> None:
         at = end + 2 + size
 
 
+# The files by which the linter sees that a package is installed elsewhere.
+PACKAGING = ("pyproject.toml", "setup.py", "setup.cfg")
+
+
+def extract_with_packaging(repository: Path, revision: str, path: str, target: Path) -> None:
+    """Write the Python files below the top folder of a path, and the packaging of the revision."""
+    extract(repository, revision, path.partition("/")[0], target)
+    listed = git(repository, "ls-tree", "--name-only", revision).decode().splitlines()
+    for name in PACKAGING:
+        if name in listed:
+            (target / name).write_bytes(git(repository, "show", f"{revision}:{name}"))
+
+
 HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
@@ -111,7 +124,7 @@ def noisy_after(repository: Path, fix: Fix) -> set[int]:
         return set()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        extract(repository, fix.commit, fix.path.partition("/")[0], folder)
+        extract_with_packaging(repository, fix.commit, fix.path, folder)
         if not (folder / fix.path).is_file():  # the fix removed it
             return set()
         return found_lines(folder, fix.path, "hot") & wanted
@@ -155,7 +168,7 @@ def answers(repository: Path, fix: Fix) -> dict[str, set[int]]:
     """Return the lines of a fix that each way of looking finds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        extract(repository, f"{fix.commit}~1", fix.path.partition("/")[0], folder)
+        extract_with_packaging(repository, f"{fix.commit}~1", fix.path, folder)
         source = (folder / fix.path).read_text(encoding="utf-8").splitlines()
         rows = found_rows(folder, fix.path, "hot")
         alone = found_lines(folder, fix.path, "all")  # scope all reports each read by itself

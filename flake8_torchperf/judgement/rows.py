@@ -415,7 +415,7 @@ ROWS = (
         Cause.HOST_CALLERS,
         RESIDENCE,
         FREE,
-        "on the host in every caller",
+        "host data in every call",
         "Every call of the function in the project passes values that lie on the host.",
     ),
     Row(
