@@ -5,7 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import STATEMENTS, feeds_back, may_step
+from flake8_torchperf.idioms.loop_kinds import (
+    STATEMENTS,
+    feeds_back,
+    head_of,
+    may_step,
+    names_in,
+)
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import bound_in, walk
 
@@ -88,5 +94,15 @@ def _calls_eval(info: FunctionInfo) -> bool:
 
 
 def samples(info: FunctionInfo, loops: Sequence[ast.AST]) -> bool:
-    """True if one of a function's loops samples: gradients are off, and a round feeds the next."""
-    return any(map(feeds_back, loops)) and not may_step(info) and _switches_off(info)
+    """True if one of a function's loops samples: gradients are off, and a round feeds the next.
+
+    Such a loop counts its rounds or runs until something holds; one over data is no sampler.
+    """
+    counting = [loop for loop in loops if isinstance(loop, ast.While) or _counts(loop)]
+    return any(map(feeds_back, counting)) and not may_step(info) and _switches_off(info)
+
+
+def _counts(loop: ast.AST) -> bool:
+    """True for ``for i in range(n)``, with or without a bar that shows the progress."""
+    head = head_of(loop)
+    return head is not None and "range" in names_in(head.iter)

@@ -50,6 +50,8 @@ from flake8_torchperf.project.text_search import (
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
 
+# The name of the module that is run, which programs ask for.
+ENTRY = "__main__"
 # The most modules that are read for one linted file.
 MAX_MODULES = 400
 
@@ -204,8 +206,13 @@ class Project:
 
     @property
     def is_distributed(self) -> bool:
-        """True if the linted module is in a package that is installed elsewhere."""
-        return self.top != "" and self.in_distribution
+        """True if the linted module is in a package that programs elsewhere install.
+
+        It is a distribution, and none of its modules is run as a program.
+        """
+        if self.top == "" or not self.in_distribution:
+            return False
+        return self.package_modules_that_say(ENTRY, self.linted) == ()
 
     @cached_property
     def trains(self) -> bool:
