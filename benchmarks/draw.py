@@ -54,7 +54,8 @@ def sample(rows: list[Row], number: int, chance: random.Random) -> list[Row]:
     """Return some rows at random, at most ``MOST_OF_A_FILE`` of a file if there are enough."""
     order = chance.sample(rows, len(rows))
     taken: Counter[str] = Counter()
-    first, rest = [], []
+    first: list[Row] = []
+    rest: list[Row] = []
     for row in order:
         taken[row["path"]] += 1
         (first if taken[row["path"]] <= MOST_OF_A_FILE else rest).append(row)
