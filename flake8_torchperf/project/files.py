@@ -20,6 +20,9 @@ MAX_BYTES = 2_000_000
 # The digests of a file that is missing or can't be read, and of a file that is too long.
 NO_FILE, TOO_LONG = "", "too long"
 
+# Seconds for which a folder that was read is assumed not to change.
+TRUSTED = 2.0
+
 # How many digits of a pending change's digest form its time.
 _STAMP = 16
 

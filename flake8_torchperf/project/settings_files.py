@@ -5,17 +5,15 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from flake8_torchperf.digest import digest, digest_of_files
+from flake8_torchperf.digest import digest_of_files
 from flake8_torchperf.project.file_index import files_below
-from flake8_torchperf.project.files import read_bytes
+from flake8_torchperf.project.files import TRUSTED, read_file
 
 # Ends the path of a folder in a query for all files of settings below it.
 ALL_SETTINGS = "*settings"
 ENDINGS = (".yaml", ".yml")
 # If the files of settings hold more bytes than this, they are data.
 MAX_SETTINGS = 4_000_000
-# Seconds for which a folder is assumed not to change.
-TRUSTED = 2.0
 
 
 class Settings(NamedTuple):
@@ -40,10 +38,8 @@ def read_settings(folder: str) -> Settings:
     last = _LAST[0] if _LAST and _LAST[0].folder == folder else None
     if last is not None and now - last.asked < TRUSTED:
         return last
-    held = {path: read_bytes(path) for path in files_below(folder, ENDINGS, MAX_SETTINGS)}
-    content = digest_of_files(
-        held, lambda path: digest(d) if isinstance(d := held[path], bytes) else d
-    )
-    texts = tuple(d.decode("utf-8", "replace") for d in held.values() if isinstance(d, bytes))
+    held = {path: read_file(path) for path in files_below(folder, ENDINGS, MAX_SETTINGS)}
+    content = digest_of_files(held, lambda path: held[path][1])
+    texts = tuple(d.decode("utf-8", "replace") for d, _ in held.values() if d is not None)
     _LAST[:] = [Settings(folder, texts, content, time.monotonic())]
     return _LAST[0]

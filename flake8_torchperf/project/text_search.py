@@ -19,7 +19,7 @@ from flake8_torchperf.project.answers import (
     answer_of_values,
 )
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
-from flake8_torchperf.project.files import read_bytes, stamp
+from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given, values_given
 from flake8_torchperf.project.settings_files import read_settings
 from flake8_torchperf.syntax.contract_comments import promises
@@ -75,6 +75,8 @@ class TextSearch:
         self._known: dict[tuple[str, Range], tuple[str, ...] | None] = {}
         self._ranges: dict[Range, frozenset[str]] = {}
         self._trains: dict[str, bool] = {}
+        # The values of an option, by its name and the digest of the files of settings.
+        self._values: dict[tuple[str, str], Given] = {}
         # The modules that hold each word, once enough words have been searched.
         self._by_word: dict[bytes, list[str]] | None = None
 
@@ -119,6 +121,14 @@ class TextSearch:
         return given
 
     def _values_of(self, name: str) -> Given:
+        """Return the values given to an option of this name, read once for all files linted."""
+        settings = read_settings(self.folder)
+        asked = (name, settings.content)
+        if asked not in self._values:
+            self._values[asked] = self._read_values(name, settings.that_say(name))
+        return self._values[asked]
+
+    def _read_values(self, name: str, settings: list[str]) -> Given:
         paths = self.that_say(name)
         if paths is None:
             return NOT_GIVEN
@@ -133,7 +143,7 @@ class TextSearch:
             for path in paths
             if not os.path.basename(path).startswith("test_")
         )
-        return values_given(name, texts, read_settings(self.folder).that_say(name))
+        return values_given(name, texts, settings)
 
     def _digest(self, path: str) -> str:
         data = self._read[path]
@@ -239,10 +249,6 @@ def _holds(data: bytes, text: bytes) -> bool:
 def is_too_large(folder: str) -> bool:
     """True if the modules below a folder are too large to be searched, or if there are none."""
     return not modules_below(folder)
-
-
-# Seconds for which a package is assumed not to change.
-TRUSTED = 2.0
 
 
 class _Last(NamedTuple):
