@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 import sys
 from functools import lru_cache, partial
 from pathlib import Path
@@ -22,7 +21,16 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     lineage,
 )
 from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, calls_in
-from flake8_torchperf.judgement.frequency.roots import hands_to_tracer
+from flake8_torchperf.judgement.review.call_forms import (
+    CONTAINER_METHODS,
+    calls_of_name,
+    files_of,
+    fits,
+    fits_container,
+    hands_on,
+    is_plain,
+    mentions,
+)
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
@@ -51,9 +59,6 @@ CONSTRUCTOR = "__init__"
 COLLATING = "collat"
 # Methods that store a function for later calls.
 STORING_CALLS = frozenset(("register", "append", "add", "setdefault", "route"))
-CONTAINER_METHODS = frozenset(
-    name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
-)
 # Bases that call none of the private methods that a derived class adds.
 CALLING_NOTHING = PLAIN_BASES | {"Module"}
 
@@ -105,11 +110,11 @@ class PackageCallers:
             if is_test_file(module) and not is_test_file(info.module):
                 continue
             known = len(found)
-            found += _of_name(info, module, calls) if method else calls.of(info)
+            found += calls_of_name(info, module, calls) if method else calls.of(info)
             found += self._outward(info, module, calls, by_name=True)
             elsewhere = elsewhere or (module is not info.module and len(found) > known)
             read.append(module)
-            if not constructs and _hands_on(info, module, calls):
+            if not constructs and hands_on(info, module, calls):
                 return []
         if not info.module.package and not elsewhere:
             return [] if public else found  # programs outside the project may use a script
@@ -183,8 +188,8 @@ class PackageCallers:
             return True
         paths = self._naming(info, name)
         return paths is None or any(
-            _hands_on(info, module, calls)
-            or bool(_of_name(info, module, calls) if info.owner else calls.of(info))
+            hands_on(info, module, calls)
+            or bool(calls_of_name(info, module, calls) if info.owner else calls.of(info))
             or any(True for _ in self._outward(info, module, calls, by_name=True))
             for module, calls in self._with_linted(paths)
             if not is_test_file(module)
@@ -217,14 +222,14 @@ class PackageCallers:
             return found
         if info.owner is None:
             entry = any(site.caller is None for site in self._heats.calls(info.module).of(info))
-            return _files(info.module) if entry else None
+            return files_of(info.module) if entry else None
         if self._has_foreign_base(info.owner):
             return None
         said = project.modules_that_say(info.owner.name)
         if said is None:
             return None
         above = [one for one in lineage(info.owner, self._analysis) if not isinstance(one, str)]
-        own = [path for one in above for path in _files(one.module)]
+        own = [path for one in above for path in files_of(one.module)]
         return tuple(dict.fromkeys((*own, *said)))
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
@@ -329,9 +334,9 @@ class PackageCallers:
 
         Return no call if a base class from another package may call the function.
         """
-        if not info.name.startswith("_") or not all(map(_is_plain, info.decorators)):
+        if not info.name.startswith("_") or not all(map(is_plain, info.decorators)):
             return []
-        if any(_says(module, name) for module in read):
+        if any(mentions(module, name) for module in read):
             return []
         if info.owner is not None and self._has_foreign_base(info.owner):
             return []
@@ -390,8 +395,8 @@ class PackageCallers:
             if any(self._has(klass, info) for klass in made) or (
                 by_name
                 and not made
-                and not _fits_container(name, site)
-                and (info.owner is None or constructs or _fits(info, site))
+                and not fits_container(name, site)
+                and (info.owner is None or constructs or fits(info, site))
             ):
                 yield site
 
@@ -427,76 +432,6 @@ class PackageCallers:
             case External(name=name):
                 return name.partition(".")[0] == self._analysis.project.top
         return False
-
-
-def _fits_container(name: str, site: CallSite) -> bool:
-    """True if a list, a dict or a set may be called as ``x.name(...)`` with these arguments."""
-    most = 2 if name == "insert" else 1
-    return name in CONTAINER_METHODS and (site.arguments is None or site.arguments <= most)
-
-
-def _fits(info: FunctionInfo, site: CallSite) -> bool:
-    """True if a method may be called on an object with as many arguments as a call gives."""
-    if site.arguments is None:
-        return True
-    args = info.node.args
-    named = [*args.posonlyargs, *args.args][0 if "staticmethod" in info.decorators else 1 :]
-    needed = len(named) - len(args.defaults) + sum(one is None for one in args.kw_defaults)
-    most = len(named) + len(args.kwonlyargs)
-    open_ended = args.vararg is not None or args.kwarg is not None
-    return needed <= site.arguments and (open_ended or site.arguments <= most)
-
-
-def _files(module: ModuleMap) -> tuple[str, ...]:
-    """Return the file of a module, if it has one."""
-    return () if module.path is None else (str(module.path.resolve()),)
-
-
-def _says(module: ModuleMap, name: str) -> bool:
-    """True if a module's text, comments included, contains a name other than in its definition."""
-    return (
-        re.search(rf"(?<!def )(?<!class )\b{re.escape(name)}\b", "".join(module.lines)) is not None
-    )
-
-
-def _of_name(info: FunctionInfo, module: ModuleMap, calls: Calls) -> list[CallSite]:
-    """Return the calls of all methods of a name, since one class may override another's."""
-    methods = [
-        one.methods[info.name] for one in module.classes.values() if info.name in one.methods
-    ]
-    return [site for method in methods for site in calls.of(method)]
-
-
-def _is_plain(decorator: str) -> bool:
-    """True if a decorator registers the function nowhere, as ``@torch.no_grad()``."""
-    if decorator in ("staticmethod", "classmethod"):
-        return True
-    return decorator.startswith("torch.") and not hands_to_tracer(decorator)
-
-
-def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
-    """True if the function, or something of its name, is passed on or renamed."""
-    if info.owner is not None or module.name == info.module.name:
-        return info.name in calls.values
-    if info.name in module.functions or info.name in module.classes:
-        return False  # the module defines the name itself
-    if not module.stars and not _may_import(info.name, module):
-        return False  # it is a name of the module's own
-    names = [n for n, to in module.imports.items() if to.rpartition(".")[2] == info.name]
-    package = module.path is not None and module.path.stem == "__init__"
-    if package and any(name != info.name for name in names):
-        return True  # modules that import it from the package use another name
-    return any(name in calls.values for name in (*names, info.name))
-
-
-def _may_import(name: str, module: ModuleMap) -> bool:
-    """True if a module imports a name, anywhere, or may read it as an attribute of a module."""
-    whole = module.nodes(module.tree)
-    if any(
-        isinstance(node.ctx, ast.Load) and node.attr == name for node in whole.of(ast.Attribute)
-    ):
-        return True
-    return any(alias.name == name for node in whole.of(ast.ImportFrom) for alias in node.names)
 
 
 @lru_cache(maxsize=KEPT_MODULES)
