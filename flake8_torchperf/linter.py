@@ -310,15 +310,16 @@ def _findings(
     looked_at = options.scope if profiled is None else Level.COLD
     selection = Selection(module, analysis, heats, catalogue.kinds_when_cold())
     review = CallerReview(analysis, heats)
+    follows = options.scope is Level.HOT or options.review
     try:
-        if options.scope is Level.HOT or options.review:
+        if follows:
             for info in selection.unheard(suspects.functions):
                 review.warm(info)
         review.arguments.tell(suspects.functions)
         for info in callers_first(selection.chosen(suspects.functions, looked_at)):
             met = driver.interpret_function(info, analysis)
             result = judge(met, heats)
-            if options.scope is Level.HOT or options.review:
+            if follows:
                 result = review.rewarmed(result, met, info)
             said = profiled is not None and heats.own(info).cause in SAID
             measured = None if said else profiled

@@ -16,9 +16,9 @@ from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import bound_in, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-    from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 # Contexts and decorators that record no gradients.
 GRADIENTS_OFF = frozenset((
@@ -70,16 +70,24 @@ def _calls_values(info: FunctionInfo) -> bool:
     return False
 
 
+def opens(context: ast.expr, module: ModuleMap, names: Collection[str]) -> bool:
+    """True if a ``with`` item or a decorator is one of some names, or a call of one."""
+    called = context.func if isinstance(context, ast.Call) else context
+    return module.qualify(called) in names
+
+
 def _switches_off(info: FunctionInfo) -> bool:
     if not GRADIENTS_OFF.isdisjoint(info.decorators):
         return True
-    for node in info.nodes.of_any(ast.With, ast.AsyncWith):
-        for item in node.items if isinstance(node, (ast.With, ast.AsyncWith)) else ():
-            context = item.context_expr
-            called = context.func if isinstance(context, ast.Call) else context
-            if info.module.qualify(called) in GRADIENTS_OFF:
-                return True
-    return False
+    blocks: list[ast.With | ast.AsyncWith] = [
+        *info.nodes.of(ast.With),
+        *info.nodes.of(ast.AsyncWith),
+    ]
+    return any(
+        opens(item.context_expr, info.module, GRADIENTS_OFF)
+        for block in blocks
+        for item in block.items
+    )
 
 
 def _calls_eval(info: FunctionInfo) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF
+from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF, opens
 from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
 from flake8_torchperf.interpreter.events.options import outcome_by_settings
@@ -77,8 +77,7 @@ def offers_foreach(ctx: Context) -> bool:
 
 def gradients_off(context: ast.expr, module: ModuleMap) -> bool:
     """True if a ``with`` item or decorator switches autograd off, or may do so."""
-    called = context.func if isinstance(context, ast.Call) else context
-    return module.qualify(called) in _GRADIENTS_OFF
+    return opens(context, module, _GRADIENTS_OFF)
 
 
 def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:

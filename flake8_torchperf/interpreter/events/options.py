@@ -6,7 +6,7 @@ import ast
 import operator
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.interpreter.inference.parameters import parameters_of
+from flake8_torchperf.interpreter.inference.parameters import default_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -106,8 +106,6 @@ def _stored(attribute: str, owner: ClassInfo | None) -> str:
 
 def _has_literal(name: str, function: FunctionNode) -> bool:
     """True if a parameter has a default that is a literal, a negative number included."""
-    for parameter, default in parameters_of(function.args):
-        if parameter.arg == name and default is not None:
-            literal = default.operand if isinstance(default, ast.UnaryOp) else default
-            return isinstance(literal, ast.Constant)
-    return False
+    default = default_of(name, function)
+    literal = default.operand if isinstance(default, ast.UnaryOp) else default
+    return isinstance(literal, ast.Constant)

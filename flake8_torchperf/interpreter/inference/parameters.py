@@ -47,12 +47,17 @@ def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
     return list(zip([*ordinary, *args.kwonlyargs], defaults, strict=True))
 
 
+def default_of(name: str, function: FunctionNode) -> ast.expr | None:
+    """Return the default of a parameter; None if there is no such default."""
+    return next(
+        (value for parameter, value in parameters_of(function.args) if parameter.arg == name), None
+    )
+
+
 def literal_default(name: str, function: FunctionNode) -> ast.Constant | None:
     """Return the literal default of a parameter; None if the default is no literal."""
-    for parameter, default in parameters_of(function.args):
-        if parameter.arg == name and isinstance(default, ast.Constant):
-            return default
-    return None
+    default = default_of(name, function)
+    return default if isinstance(default, ast.Constant) else None
 
 
 DECLARED: Cache[str, dict[str, Value]] = Cache("declared parameters")

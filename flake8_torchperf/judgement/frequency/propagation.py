@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 SETTLED_CAUSES = frozenset((
     Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT,
 ))  # fmt: skip
+# Causes that rest on a call.
+CALLS = (Cause.CALLED, Cause.CALLED_IN_LOOP)
 # With these causes, a caller is no evidence for the functions that it calls.
 SILENT = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT))
 

@@ -15,7 +15,7 @@ from flake8_torchperf.interpreter.driver.function_analysis import interpret_func
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
-from flake8_torchperf.judgement.frequency.propagation import called_heat
+from flake8_torchperf.judgement.frequency.propagation import CALLS, called_heat
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.review.host_callers import HostCallers
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 # Causes that no call in the package changes.
 DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
-# Causes that rest on a call.
-CALLS = (Cause.CALLED, Cause.CALLED_IN_LOOP)
 # Causes of cold functions that a call seen elsewhere in the package outweighs.
 WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
 # How many levels of callers are searched above the direct callers of a function.

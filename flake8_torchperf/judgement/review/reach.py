@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.evaluations import samples
+from flake8_torchperf.idioms.loop_kinds import STATEMENTS
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
+from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.values.cause import Cause
 
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
 # The most functions on the way to a function that are looked at; a step may lead to it if there
 # are more.
 MAX_CALLERS = 40
-
-
-def _loops(info: FunctionInfo) -> list[ast.AST]:
-    return list(info.nodes.of_any(ast.For, ast.AsyncFor, ast.While))
 
 
 class Reach:
@@ -48,7 +45,7 @@ class Reach:
 
     def _is_open(self, heat: Heat) -> bool:
         """True if a function's heat does not show that a step leads to it."""
-        if heat.cause in (Cause.CALLED, Cause.CALLED_IN_LOOP):
+        if heat.cause in CALLS:
             return heat.around is Level.COLD
         if heat.cause is Cause.CONVENTION:
             return heat.loops and heat.level is Level.COLD
@@ -90,10 +87,13 @@ class Reach:
             return answer
         if samples(caller, site.loops):
             return True
-        if any(self._heats.is_around_steps(loop, caller.module) for loop in _loops(caller)):
+        if any(
+            self._heats.is_around_steps(loop, caller.module)
+            for loop in caller.nodes.of_any(*STATEMENTS)
+        ):
             return False  # it runs once for many steps
         heat = self._heats.called(caller)
-        if heat.cause in (Cause.CALLED, Cause.CALLED_IN_LOOP) and heat.around is Level.STEP:
+        if heat.cause in CALLS and heat.around is Level.STEP:
             return True
         if heat.cause in SET_UP and heat.cause not in (Cause.CONVENTION, Cause.EVALUATION):
             return False
