@@ -34,6 +34,17 @@ SCALER = (
     "import torch\n{padding}\ndef unscale(grads: list[torch.Tensor], inv_scale: torch.Tensor):\n"
     "    for grad in grads:\n        grad.mul_(inv_scale.item())\n"
 )
+# The step that calls it: in a project that trains, a helper counts if a step leads to it.
+STEP = """\
+from scaler import unscale
+
+
+def train(model, optimizer, loader, inv_scale):
+    for batch in loader:
+        model(batch).sum().backward()
+        unscale([p.grad for p in model.parameters()], inv_scale)
+        optimizer.step()
+"""
 # And the one with an object by hand, about line 12 of src/model.py.
 MODEL = """\
 import numpy as np
@@ -120,6 +131,7 @@ def project(wheel: Path, clients: Path, tmp_path_factory: pytest.TempPathFactory
     files = {
         "path/to/your/code/model.py": READS_IN_A_LOOP,
         "src/scaler.py": SCALER.format(padding="\n" * 36),
+        "src/step.py": STEP,
         "src/model.py": MODEL,
         "perf_inputs.py": "import torch\n\n\ndef inputs(n):\n"
         "    return {'grads': [torch.randn(n)], 'inv_scale': torch.tensor([0.5])}\n",
