@@ -49,9 +49,12 @@ def place(site: JudgedSite, *, brief: int = 0) -> Place:
         return Place(_measured(heat.measured, brief=bool(brief)))
     loop = next((one for one in site.loops if one.node is heat.node), None)
     if heat.cause is Cause.LOOP and loop is not None:
-        return Place(f"loop at line {loop.line}")
-    words = BRIEF.get(heat.cause) if brief else None
-    return _named(heat.cause, heat, words)
+        found = Place(f"loop at line {loop.line}")
+    else:
+        found = _named(heat.cause, heat, BRIEF.get(heat.cause) if brief else None)
+    if brief or not heat.calls or "{name}" in found.words:
+        return found
+    return Place(f"{found.words}, for `{{name}}` at line {heat.line}", heat.caller)
 
 
 def _way(heat: Heat, line: int, room: int) -> str:

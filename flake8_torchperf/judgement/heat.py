@@ -79,7 +79,8 @@ class Heat:
 
     ``name`` is the function's name, or the id of the row if the cause is a convention. ``calls``
     begins with the call that makes a function hot and leads to the loop or the step behind it, as
-    far as its module shows. For a contract, ``name`` is the
+    far as its module shows; or it is the call for which a site waits, if other calls of the
+    function pass host values. For a contract, ``name`` is the
     path from the code that must not wait. ``node`` is the loop that repeats
     the place. ``loops`` is False for a function whose loops make nothing in it hotter, except loops
     that its own text shows to run over elements or steps. ``around`` is the level of the function

@@ -416,7 +416,8 @@ ROWS = (
         RESIDENCE,
         FREE,
         "host data in every call",
-        "Every call of the function in the project passes values that lie on the host.",
+        "Every call of the function in the project, except in set-up code, passes values that lie "
+        "on the host.",
     ),
     Row(
         Cause.HOST_NAME,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from linting import HOT, expected
 
+from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.linter import lint
 
 HELPERS = """
@@ -36,6 +37,16 @@ TRAIN = """
 
 def found_in_helpers(folder: Path, train: str, name: str = "longest") -> list[str]:
     """Return the codes found in the helpers of a project whose program is ``train``."""
+    return [one.code for one in linted_helpers(folder, train, name)]
+
+
+def messages_in_helpers(folder: Path, train: str) -> list[str]:
+    """Return the messages of what is found in the helpers of such a project."""
+    return [one.message for one in linted_helpers(folder, train, "longest")]
+
+
+def linted_helpers(folder: Path, train: str, name: str) -> list[Finding]:
+    """Return the findings in the helpers of such a project."""
     (folder / ".git").mkdir()
     package = folder / "package"
     package.mkdir()
@@ -43,7 +54,7 @@ def found_in_helpers(folder: Path, train: str, name: str = "longest") -> list[st
     (package / "train.py").write_text(textwrap.dedent(train), encoding="utf-8")
     helpers = package / "helpers.py"
     helpers.write_text(textwrap.dedent(HELPERS).replace("longest", name), encoding="utf-8")
-    return [one.code for one in lint(helpers.read_text(encoding="utf-8"), str(helpers), HOT)]
+    return lint(helpers.read_text(encoding="utf-8"), str(helpers), HOT)
 
 
 @pytest.mark.parametrize(
@@ -61,6 +72,48 @@ def found_in_helpers(folder: Path, train: str, name: str = "longest") -> list[st
 def test_host_values_of_all_callers_do_not_wait(calls: str, told: bool, tmp_path: Path) -> None:
     found = found_in_helpers(tmp_path, TRAIN.format(calls=calls))
     assert found == (["TPF101"] if told else [])
+
+
+BOTH = """
+    import torch
+    from .helpers import longest
+
+    def prepare():
+        {prepare}
+
+    def train(model: torch.nn.Module, loader, opt):
+        for batch in loader:
+            longest(torch.zeros(3))
+            {step}
+            model(batch.cuda()).sum().backward()
+            opt.step()
+
+    def run(model: torch.nn.Module, opt):
+        prepare()
+        train(model, made(), opt)
+
+    run(*made())
+    """
+
+
+@pytest.mark.parametrize(
+    ("prepare", "step", "told"),
+    [
+        ("print()", "longest(model(batch))", "for `train` at line 11"),
+        ("return longest(torch.zeros(3, device='cuda'))", "print()", ""),
+        (
+            "return longest(torch.zeros(3, device='cuda'))",
+            "longest(batch)",
+            "for `train` at line 11",
+        ),
+        ("return longest(torch.zeros(3))", "print()", ""),
+    ],
+)
+def test_a_finding_names_the_caller_for_which_it_waits(
+    prepare: str, step: str, told: str, tmp_path: Path
+) -> None:
+    found = messages_in_helpers(tmp_path, BOTH.format(prepare=prepare, step=step))
+    assert [told in one for one in found] == [True] * bool(told)
 
 
 SHOWN = """

@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.idioms.host_names import root
 from flake8_torchperf.interpreter.calls import closures, instances, summaries
 from flake8_torchperf.interpreter.calls.call_log import note_outward
 from flake8_torchperf.interpreter.engine.dispatch import apply, evaluate
@@ -19,6 +20,7 @@ from flake8_torchperf.interpreter.events import (
 )
 from flake8_torchperf.interpreter.events.guards import LATER
 from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.tensor_api import (
     MODULE_METHODS,
     knows_arrays,
@@ -309,6 +311,9 @@ def unknown_method(
         reason = Reason(told, node, None, Strength.INFERRED)
         dtype = "bool" if owner is COMPARED or name in ("any", "all") else "unknown"
         tensor = Tensor(reason, dtype)
+        if ctx.node is not None:
+            placed = placed_in(ctx.node, ctx.module, ctx.owner, ctx.analysis)
+            tensor = as_placed(tensor, root(func.value), placed)
         path = path_of(func.value)
         if path is not None and _told_here(func.value, ctx):
             env[path] = tensor

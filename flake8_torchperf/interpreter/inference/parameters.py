@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.inference.from_callees import told_by_callees
+from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.usage_inference import Evidence, evidence_of
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
@@ -92,6 +93,9 @@ def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
             value = used if used is not UNKNOWN else value
             if value is UNKNOWN and name == "closure" and _of_optimizer(info, analysis):
                 value = _closure(parameter, optional=optional)
+        if isinstance(value, Tensor):
+            placed = placed_in(info.node, info.module, info.owner, analysis)
+            value = as_placed(value, name, placed)
         found[name] = value
     if spec.vararg is not None:
         name = spec.vararg.arg

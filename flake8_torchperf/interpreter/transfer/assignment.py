@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.events import transfers
 from flake8_torchperf.interpreter.inference.parameters import on_host
+from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
 from flake8_torchperf.interpreter.transfer import subscripts
@@ -42,6 +43,9 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
         if ctx.node is not None and _is_doubtful(value):
             used = evidence_of(ctx.node, ctx.module, ctx.analysis).value_at(target)
             value = _believed(value, used)
+            if isinstance(value, Tensor):
+                placed = placed_in(ctx.node, ctx.module, ctx.owner, ctx.analysis)
+                value = as_placed(value, target.id, placed)
         held = isinstance(value, Sequence) and isinstance(value.element, Tensor)
         if held and ctx.analysis.conventions.says("variable", target.id, "host-tensors"):
             value = on_host(value)

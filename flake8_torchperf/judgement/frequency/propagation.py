@@ -197,10 +197,11 @@ def called_heat(info: FunctionInfo, path: Sequence[CallSite], around: Level) -> 
     ``path`` leads from the function's own call to the one that runs often.
     """
     cause = Cause.CALLED_IN_LOOP if path[0].caller is None else Cause.CALLED
-    return Heat(Level.STEP, cause, info.name, around=around, calls=tuple(map(_call, path)))
+    return Heat(Level.STEP, cause, info.name, around=around, calls=tuple(map(called_from, path)))
 
 
-def _call(site: CallSite) -> Call:
+def called_from(site: CallSite) -> Call:
+    """Return a call as heat names it."""
     if site.caller is None:
         return Call("", "", site.line)
     file = site.caller.module.path

@@ -62,7 +62,7 @@ class CallerReview:
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that remain once a function's callers are known, with their heat."""
-        return self._hosts.reviewed(self._by_calls(result, info), info)
+        return self._hosts.reviewed(self._by_calls(result, info), info, self._is_set_up)
 
     def _by_calls(self, result: Judged, info: FunctionInfo) -> Judged:
         heat = self._heats.called(info)
@@ -150,6 +150,13 @@ class CallerReview:
                     seen.add(caller.key)
                     waiting.append(caller)
         return found
+
+    def _is_set_up(self, site: CallSite) -> bool:
+        """True if a call is in set-up code, or in a function that only set-up code calls."""
+        [(_, answer)] = self._judged([site])
+        if answer is None and site.caller is not None:
+            return self._only_set_up(site.caller)
+        return answer is True
 
     def _judged(self, calls: list[CallSite]) -> list[_Judged]:
         """Return each call with True if it is set-up, False if not, None if its caller decides."""

@@ -1,13 +1,14 @@
-"""Functions that are given host values by every call in the project.
+"""Functions that are given host values by every call in the project, or by some of them.
 
 The callers are interpreted, with the host values that their own callers give them. A call from a
 driver of actors, or from a method of a data set, passes host values whatever they are made of.
+Where only some calls pass host values, a site names a call for which it waits.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpreter.calls.summaries import called_at
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
@@ -15,6 +16,7 @@ from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, on_host
 from flake8_torchperf.judgement.fate import FROM_DEVICE
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
+from flake8_torchperf.judgement.frequency.propagation import called_from
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.residence import drives
@@ -35,9 +37,12 @@ from flake8_torchperf.values.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Collection
+
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.heat import Call
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.judgement.site import Judged, JudgedSite
     from flake8_torchperf.project.module_index import FunctionInfo
@@ -64,8 +69,11 @@ class HostCallers:
         self._probe: Analysis | None = None
         self._looked_at: set[str] = set()
 
-    def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
-        """Return the sites of a function; those that read host values of all callers are free."""
+    def reviewed(self, result: Judged, info: FunctionInfo, sets_up: SetsUp) -> Judged:
+        """Return the sites of a function; those that read host values of all callers are free.
+
+        ``sets_up`` returns True for a call in set-up code, which makes no site wait often.
+        """
         if Cause.HOST_CALLERS in self._analysis.ignored or not any(map(_asks, result.sites)):
             return result
         if self._heats.called(info).cause in CALLED_UNSEEN:
@@ -76,14 +84,48 @@ class HostCallers:
         if not self._is_counted(info):
             return result
         given = self._given(info, MAX_ABOVE)
-        if not given:
-            return result
+        if given:
+            return _freed(result, self._host_reads(result, info, given))
+        return self._for_some(result, info, sets_up)
+
+    def _host_reads(self, result: Judged, info: FunctionInfo, given: dict[str, Value]) -> _Sites:
+        """Return the sites of a function that read host values where these are its arguments."""
         probe = self._analysis.watching(info.key)
         probe.agreed[info.key] = given
         there = judge(interpret_function(info, probe), self._heats)
         kept = {(id(site.node), site.kind) for site in there.sites if not _on_host(site)}
-        gone = {(id(site.node), site.kind) for site in result.sites} - kept
-        return _freed(result, gone) if gone else result
+        return {(id(site.node), site.kind) for site in result.sites} - kept
+
+    def _for_some(self, result: Judged, info: FunctionInfo, sets_up: SetsUp) -> Judged:
+        """Return the sites of a function that some calls give host values.
+
+        A site that reads them names a call for which it waits; it is free if these are all set-up.
+        """
+        names = _may_be_tensors(info, self._analysis)
+        given = {site: self._given_at(info, site, MAX_ABOVE) for site in self._calls(info)}
+        found: dict[str, Value] = {}
+        for name, declared in names.items():
+            here = [one[name] for one in given.values() if name in one]
+            if any(map(_holds_host_data, here)):
+                found[name] = as_every_call_gives(declared, here)
+        waiting = [site for site, one in given.items() if not one.keys() >= found.keys()]
+        if not found or not all(map(self._is_seen, waiting)):
+            return result
+        reads = self._host_reads(result, info, found)
+        often = [site for site in waiting if not sets_up(site)]
+        if not often:
+            return _freed(result, reads)
+        chosen = max(often, key=lambda site: self._certainty(info, site, found.keys()))
+        return _naming(result, reads, called_from(chosen))
+
+    def _is_seen(self, site: CallSite) -> bool:
+        """True if the caller is known, and something runs it."""
+        return site.caller is not None and self._is_reached(site.caller)
+
+    def _certainty(self, info: FunctionInfo, site: CallSite, names: Collection[str]) -> int:
+        """Return 2 if a call passes a tensor on a device under one of the names, 1 for a tensor."""
+        found = [tensor_of(self._seen_at(info, site).get(name, UNKNOWN)) for name in names]
+        return max(0 if one is None else 1 + (one.device == "device") for one in found)
 
     def _is_counted(self, info: FunctionInfo) -> bool:
         """True if all calls of a function can be found, by its name.
@@ -161,13 +203,17 @@ class HostCallers:
         if not self._is_reached(caller):
             return {}
         self._interpret(caller, above)
-        seen = {} if self._probe is None else self._probe.observed
-        given = seen.get(called_at(info, caller.module, site.line), {})
         return {
             name: value
-            for name, value in given.items()
+            for name, value in self._seen_at(info, site).items()
             if _holds_host_data(value) or _is_no_tensor(value)
         }
+
+    def _seen_at(self, info: FunctionInfo, site: CallSite) -> dict[str, Value]:
+        """Return the arguments that a call was seen to pass."""
+        if self._probe is None or site.caller is None:
+            return {}
+        return self._probe.observed.get(called_at(info, site.caller.module, site.line), {})
 
     def _is_reached(self, caller: FunctionInfo) -> bool:
         """True if something runs a caller; what only examples pass shows nothing."""
@@ -187,6 +233,10 @@ class HostCallers:
         interpret_function(caller, self._probe)
 
 
+# Returns True for a call in set-up code.
+SetsUp: TypeAlias = "Callable[[CallSite], bool]"
+# Sites by the identity of their node and their kind.
+_Sites: TypeAlias = "set[tuple[int, SiteKind]]"
 # Functions that torch or a framework calls, or that Python calls without their name.
 CALLED_UNSEEN = frozenset((*SET_UP, Cause.STEP_ROOT)) - {Cause.CONVENTION}
 CALLED_UNNAMED = frozenset(("forward", "__call__"))
@@ -199,12 +249,25 @@ def _asks(site: JudgedSite) -> bool:
     return site.heat.level > Level.COLD and site.kind in FROM_DEVICE and not placed
 
 
-def _freed(result: Judged, sites: set[tuple[int, SiteKind]]) -> Judged:
+def _freed(result: Judged, sites: _Sites) -> Judged:
     """Return the sites of a function, those given made free."""
     return replace(
         result,
         sites=tuple(
             _as_free(site) if _asks(site) and (id(site.node), site.kind) in sites else site
+            for site in result.sites
+        ),
+    )
+
+
+def _naming(result: Judged, sites: _Sites, call: Call) -> Judged:
+    """Return the sites of a function, those given with the call for which they wait."""
+    return replace(
+        result,
+        sites=tuple(
+            site.heated(replace(site.heat, calls=(call,)))
+            if _asks(site) and (id(site.node), site.kind) in sites
+            else site
             for site in result.sites
         ),
     )

@@ -61,10 +61,13 @@ class Builder:
         generator = torch.Generator().manual_seed(SEED + self.made)
         if dtype == "int":
             count = math.prod(shape)
-            flat = torch.arange(count) % max(1, min(WIDTH, self.n)) if count != 1 else torch.ones(1)
-            return flat.to(torch.int64).reshape(shape).to(self.device)
+            if count == 1:
+                return torch.ones(shape, dtype=torch.int64, device=self.device)
+            flat = torch.arange(count, device=self.device) % max(1, min(WIDTH, self.n))
+            return flat.reshape(shape)
         if dtype == "bool":
-            return (torch.arange(math.prod(shape)) % 2 == 0).reshape(shape).to(self.device)
+            flat = torch.arange(math.prod(shape), device=self.device)
+            return (flat % 2 == 0).reshape(shape)
         made = torch.rand(shape, generator=generator) * 0.8 + 0.1
         if data == "normal":
             sign = torch.randint(0, 2, shape, generator=generator) * 2 - 1

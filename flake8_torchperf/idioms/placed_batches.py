@@ -1,0 +1,115 @@
+"""Names that hold parts of a batch which a framework has moved to its device.
+
+``accelerator.prepare(loader)`` and ``fabric.setup_dataloaders(loader)`` return a loader that moves
+each batch (accelerate/data_loader.py, `DataLoaderShard.__iter__`; lightning/fabric/wrappers.py,
+`_FabricDataLoader.__iter__`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.syntax.names import dotted_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.syntax.traversal import Nodes
+
+# The libraries, each with the methods that return loaders which move their batches.
+MOVING = {
+    "accelerate": frozenset(("prepare", "prepare_data_loader")),
+    "lightning": frozenset(("setup_dataloaders",)),
+    "lightning_fabric": frozenset(("setup_dataloaders",)),
+}
+# Methods after which a tensor is the host's, or none.
+LEAVING = frozenset(("cpu", "numpy", "tolist", "item"))
+
+
+def moving_methods(module: ModuleMap) -> frozenset[str]:
+    """Return the names of the methods that make a module's loaders move their batches."""
+    imported = {name.partition(".")[0] for name in module.imports.values()}
+    return frozenset().union(*(MOVING[name] for name in imported & MOVING.keys()))
+
+
+def moving_loaders(nodes: Nodes, methods: frozenset[str], known: Iterable[str] = ()) -> set[str]:
+    """Return the names, ``self.loader`` among them, of loaders that move their batches.
+
+    ``known`` holds those of other functions.
+    """
+    found = set(known)
+    for made in sorted(nodes.of(ast.Assign), key=lambda node: node.lineno):
+        match made.value:
+            case ast.Call(func=ast.Attribute(attr=name)) if name in methods:
+                found.update(_targets(made))
+            case ast.Call(func=ast.Name(), args=[one, *_]) if dotted_name(one) in found:
+                found.update(_targets(made))  # self.batches = cycle(loader)
+    return found
+
+
+def placed_names(nodes: Nodes, loaders: set[str], batches: Iterable[str] = ()) -> frozenset[str]:
+    """Return the names that hold nothing but batches of these loaders, and parts of them.
+
+    ``batches`` holds the parameters under which a framework passes moved batches.
+    """
+    found = set(batches)
+    if not (found or loaders):
+        return frozenset()
+    bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
+    placed: Counter[str] = Counter()
+    bindings = nodes.of_any(ast.Assign, ast.For, ast.AsyncFor)
+    for node in sorted(bindings, key=lambda one: one.lineno):
+        value = node.value if isinstance(node, ast.Assign) else node.iter
+        names = [*_names(node.targets if isinstance(node, ast.Assign) else [node.target])]
+        moved = isinstance(node, ast.Assign) and _again(value) in names
+        if moved or _is_part(value, found) or _gives_batches(node, value, loaders):
+            placed.update(names)
+            found.update(names)
+    return frozenset(name for name in found if placed[name] == bound[name])
+
+
+def _targets(made: ast.Assign) -> Iterator[str]:
+    for target in made.targets:
+        parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
+        yield from filter(None, map(dotted_name, parts))
+
+
+def _names(targets: list[ast.expr]) -> Iterator[str]:
+    for target in targets:
+        for node in ast.walk(target):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                yield node.id
+
+
+def _again(value: ast.expr) -> str:
+    """Return ``x`` for ``x.to(device)``; "" for a method after which it lies on the host."""
+    match value:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
+            return "" if method in LEAVING else name
+    return ""
+
+
+def _is_part(node: ast.expr, placed: set[str]) -> bool:
+    """True for ``batch``, ``batch["x"]``, ``batch.x`` and ``batch.items()``."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="items" | "values"), args=[]):
+            node = owner
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in placed
+
+
+def _gives_batches(node: ast.AST, value: ast.expr, loaders: set[str]) -> bool:
+    """True for a loop over a loader, however it is wrapped, and for ``next(loader)``."""
+    if isinstance(node, ast.Assign):
+        match value:
+            case ast.Call(func=ast.Name(id="next"), args=[one, *_]):
+                value = one
+            case _:
+                return False
+    while isinstance(value, ast.Call) and value.args:
+        value = value.args[0]  # enumerate(tqdm(loader))
+    return dotted_name(value) in loaders
