@@ -1,4 +1,4 @@
-"""Generates parts of README.md and of the pages in docs/: the rule table, examples, conventions.
+"""Generates parts of README.md and of the pages in docs/: tables of rules, examples, conventions.
 
     python tools/update_readme.py            rewrites them
     python tools/update_readme.py --check    exits with 1 if one of them is out of date
@@ -59,10 +59,23 @@ CHANGING = re.compile(r"[\d.,]+ (?:s|ms|µs|ns)(?= in operations\])|(?<= in )[\d
 def rules_table() -> str:
     """Return each of our rules: its code, linked to its page, its name, and the problem."""
     rows = [
-        f"| [{rule.code}](rules/{rule.path.name}) | {rule.name} | {_first_sentence(rule)} |"
+        f"| [{rule.code}]({rule.path.name}) | {rule.name} | {_first_sentence(rule)} |"
         for rule in load_catalogue().rules
     ]
     return "\n".join(["| code | name | reports |", "|---|---|---|", *rows])
+
+
+def families_table() -> str:
+    """Return each family of our rules: the codes of the first and the last, and all names."""
+    families: dict[str, list[Rule]] = {}
+    for rule in load_catalogue().rules:
+        families.setdefault(rule.family, []).append(rule)
+    rows = [
+        f"| {rules[0].code} to {rules[-1].code[3:]} | {family} "
+        f"| {', '.join(f'[{rule.name}](rules/{rule.path.name})' for rule in rules)} |"
+        for family, rules in families.items()
+    ]
+    return "\n".join(["| codes | family | rules |", "|---|---|---|", *rows])
 
 
 def table_of_causes() -> str:
@@ -166,7 +179,8 @@ def _torchperf(words: list[str], folder: Path) -> subprocess.CompletedProcess[st
 
 # The generated parts, by the document that holds them.
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
-    "README.md": {"example": lambda: flake8_output(EXAMPLE), "rules": rules_table},
+    "README.md": {"example": lambda: flake8_output(EXAMPLE), "rules": families_table},
+    "rules/README.md": {"rules": rules_table},
     "docs/hotness.md": {"rows": table_of_causes},
     "docs/own-rules.md": {
         "team": lambda: flake8_output("--torchperf-rules", TEAM_RULES, TEAM_FILE)

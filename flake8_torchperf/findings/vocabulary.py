@@ -16,16 +16,17 @@ if TYPE_CHECKING:
 
 # Every trait that the interpreter gives a site; tests/lint/test_pages_errors.py checks the list.
 _OF_COPIES = ("to-device", "to-host", "non-blocking", "pinned", "pageable", "kept", "scalar",
-              "varying", "from-factory", "from-numpy", "from-python", "host-only",
-              "as-another", "by-stated", "device-object")  # fmt: skip
+              "varying", "strided", "from-factory", "from-numpy", "from-python", "host-only",
+              "as-another", "by-stated", "device-object", "host-table")  # fmt: skip
 _OF_CODE = ("compiled", "compiler-only", "fullgraph", "vmap", *SWITCHES)
 _OF_COMPILING = ("compiled-inside", "over-compiled", "row-by-row", "loop", "step", "number",
                  "append", "counter", "global", "leak")  # fmt: skip
 _OF_TRAINING = ("no-pin", "no-workers", "option")
 # Traits of the place of a site, and of the evidence for its tensor.
 _OF_PLACES = ("as-array", "as-declared", "base", "beside-list", "bounded",
-              "compiling-guard", "counted", "default-device", "error-message", "except-block",
-              "fallback", "given-away", "in-helper", "keyed", "lambda", "made-text", "message",
+              "compiling-guard", "counted", "default-accelerator", "default-device",
+              "error-message", "except-block", "fallback", "given-away", "in-helper", "keyed",
+              "lambda", "made-text", "message",
               "no-gradients", "of-bools", "of-numbers", "opaque-body", "recorded", "syncs",
               "traced", "waited-for", "whole", "where waiting is asked for")  # fmt: skip
 TRAITS = frozenset((*_OF_COPIES, *_OF_CODE, *_OF_COMPILING, *_OF_TRAINING, *_OF_PLACES))

@@ -7,6 +7,11 @@ LightningModule.log; the trackers' own documentation, named next to each.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 # Python's logging, absl's, loguru's.
 LOG_LEVELS = frozenset((
     "debug", "info", "warning", "warn", "error", "critical", "exception", "log",
@@ -25,10 +30,30 @@ LOGGING_FUNCTIONS = frozenset((
     "print", "builtins.print", "pprint.pprint", "rich.print", "tqdm.write", "tqdm.tqdm.write",
     "tqdm.auto.tqdm.write", "wandb.log", "mlflow.log_metric", "mlflow.log_metrics",
 ))  # fmt: skip
+# Of these, those that read a tensor among their arguments at once: tensorboard
+# (torch/utils/tensorboard/_convert_np.py, make_np), wandb (wandb/sdk/data_types/utils.py,
+# val_to_json), tqdm (tqdm/std.py, set_postfix: it makes text of it). Lightning's ``log`` reads what
+# the progress bar shows (lightning/pytorch/trainer/connectors/logger_connector/logger_connector.py,
+# progress_bar_metrics).
+READING_METHODS = frozenset((
+    "add_histogram", "add_scalar", "add_scalars", "log_metric", "log_metrics", "logkv",
+    "logkv_mean", "record_mean", "report_scalar", "set_postfix",
+))  # fmt: skip
+READING_FUNCTIONS = frozenset(("wandb.log", "mlflow.log_metric", "mlflow.log_metrics"))
+IN_PROGRESS_BAR = "prog_bar"
 # Libraries with a ``log`` that computes a logarithm.
 NUMERIC = frozenset((
     "cmath", "jax", "math", "numpy", "scipy", "sympy", "tensorflow", "torch",
 ))  # fmt: skip
+
+
+def reads(qualified: str, method: str, keywords: Collection[str]) -> bool:
+    """True if a logging call reads the tensors that it is given; ``method`` as for `logs`."""
+    if qualified in READING_FUNCTIONS:
+        return True
+    return method in READING_METHODS or (
+        method in ("log", "log_dict") and IN_PROGRESS_BAR in keywords
+    )
 
 
 def logs(qualified: str, method: str) -> bool:

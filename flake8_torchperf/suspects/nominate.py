@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.knowledge import call_waits
+from flake8_torchperf.knowledge.logging_calls import IN_PROGRESS_BAR, READING_METHODS
 from flake8_torchperf.syntax.host_expressions import GOING_THROUGH, HostNames, holder, surely_host
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, DEFINITIONS, Nodes
 from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
@@ -36,7 +37,9 @@ WAITING_CALLS = {
     "pack_padded_sequence", "gaussian_nll_loss", "lobpcg", "normal", "asarray", "array", "svd",
     "svd_lowrank", "pca_lowrank", "matrix_exp", "matrix_norm", "nuclear_norm", "tensorsolve",
     "unravel_index", "to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc",
-    "to_sparse_bsr", "to_sparse_bsc",
+    "to_sparse_bsr", "to_sparse_bsc", "all_gather_object", "gather_object", "scatter_object_list",
+    "broadcast_object_list", "send_object_list", "recv_object_list", "save", "full_tensor",
+    "set_detect_anomaly", "detect_anomaly", "set_sync_debug_mode",
 }  # fmt: skip
 # Calls that read, format or iterate a tensor if it is an argument.
 ARGUMENT_READERS = {
@@ -81,6 +84,9 @@ PER_PARAMETER = {
     "mul_", "add_", "sub_", "div_", "addcmul_", "addcdiv_", "lerp_", "zero_", "copy_", "clamp_",
     "norm", "neg_", "abs_", "sqrt_", "pow_", "clamp_min_", "clamp_max_", "vector_norm",
 }  # fmt: skip
+# Variables of the environment that make every kernel wait; the CUDA driver reads them when the
+# program starts a device: CUDA C++ Programming Guide, "CUDA Environment Variables".
+VARIABLES = ("CUDA_LAUNCH_BLOCKING",)
 LOOP_NODES = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
 JOINING_CALLS = {
     "cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack",
@@ -120,10 +126,15 @@ def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
         name for name, target in module.imports.items() if target in ("math", "cmath", "numpy")
     )
     return Names(
-        extra | WAITING_CALLS | call_waits.load().names,
+        extra | WAITING_CALLS | READING_METHODS | call_waits.load().names | _made_there(module),
         ARGUMENT_READERS | imported,
         NUMERIC_MODULES | modules,
     )
+
+
+def _made_there(module: ModuleMap) -> set[str]:
+    """Return the calls that copy data to a device if the module makes one the default."""
+    return HOST_DATA_COPIES if module.says("set_default_device") else set()
 
 
 def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode | None) -> Suspects:
@@ -175,7 +186,7 @@ def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
             if objectionable(node, hosts, names):
                 return True
     called = {called_name(node.func) for node in nodes.of(ast.Call)}
-    if steps_by_index(nodes):
+    if steps_by_index(nodes) or indexes_table(nodes):
         return True
     if nodes.of_any(*LOOP_NODES) and (
         nodes.of(ast.AugAssign)
@@ -191,6 +202,21 @@ def decides(nodes: Nodes, hosts: Container[str]) -> bool:
     """True if a branch, a loop or an assertion may test a tensor."""
     tests = nodes.of_any(ast.If, ast.While, ast.IfExp, ast.Assert)
     return any(not surely_host(one.test, hosts) for one in tests)
+
+
+def indexes_table(nodes: Nodes) -> bool:
+    """True for ``self.table[t]`` with a parameter ``t: int``, which a caller may give a tensor."""
+    numbers = {
+        one.arg
+        for one in nodes.of(ast.arg)
+        if isinstance(one.annotation, ast.Name) and one.annotation.id == "int"
+    }
+    return bool(numbers) and any(
+        isinstance(item.value, ast.Attribute)
+        and isinstance(item.slice, ast.Name)
+        and item.slice.id in numbers
+        for item in nodes.of(ast.Subscript)
+    )
 
 
 def steps_by_index(nodes: Nodes) -> bool:
@@ -288,6 +314,8 @@ def _assignment(node: ast.Assign, hosts: Container[str], names: Names) -> bool:
 def _written(target: ast.Subscript, value: ast.expr, hosts: Container[str]) -> bool:
     """True if ``v[i] = 1.0`` may write a number, or a new tensor of the host, into a tensor."""
     key, owner = target.slice, target.value
+    if isinstance(key, ast.Constant) and key.value in VARIABLES:
+        return True
     if isinstance(key, ast.Constant) and not isinstance(key.value, int):
         return False
     if isinstance(key, ast.JoinedStr) or holder(owner, hosts) or surely_host(owner, hosts):
@@ -350,6 +378,8 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
     if name == "sort":
         # The method of a list, which compares its elements. A tensor's takes at most a dimension.
         return not node.args and all(k.arg in ("key", "reverse") for k in node.keywords)
+    if name in ("log", "log_dict") and any(k.arg == IN_PROGRESS_BAR for k in node.keywords):
+        return True
     if name in HOST_DATA_COPIES and any(keyword.arg == "device" for keyword in node.keywords):
         return True
     if name in ("to", "cuda", "type_as") and _kept(node):
@@ -414,6 +444,12 @@ def for_training(node: ast.Call) -> bool:
     )
 
 
+def _default_device(node: ast.withitem, hosts: Container[str], names: Names) -> bool:
+    """True for ``with torch.device("cuda"):``, in which data is copied to the device."""
+    made = node.context_expr
+    return isinstance(made, ast.Call) and called_name(made.func) == "device"
+
+
 OBJECTIONABLE: dict[type[ast.AST], Callable[[Any, Container[str], Names], bool]] = {
     ast.Call: _call,
     ast.If: _test,
@@ -434,6 +470,7 @@ OBJECTIONABLE: dict[type[ast.AST], Callable[[Any, Container[str], Names], bool]]
     ast.YieldFrom: _yield_from,
     ast.Match: _match,
     ast.match_case: _guard,
+    ast.withitem: _default_device,
 }
 
 

@@ -60,6 +60,7 @@ TENSOR_CLASSES = {
     "torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer",
     "torch.nn.parameter.Buffer", "torch.nn.UninitializedParameter",
     "torch.nn.parameter.UninitializedParameter", "torch.nn.UninitializedBuffer",
+    "torch.distributed.tensor.DTensor", "torch.distributed._tensor.DTensor",
 }  # fmt: skip
 
 # Packages whose `Tensor` is another framework's.

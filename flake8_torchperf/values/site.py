@@ -32,6 +32,7 @@ class SiteKind(str, Enum):
     RACE = "Race"
     DATA_LOADER = "DataLoader"
     OPTIMIZER_OPTION = "OptimizerOption"
+    SWITCH = "Switch"
     GRAPH_ACCUMULATION = "GraphAccumulation"
     TORCH_CALL = "TorchCall"
     CALL = "Call"

@@ -83,7 +83,7 @@ MADE_ON_THE_HOST = {
         torch.set_default_device("cuda")
 
         def step(x: Tensor, n: int):
-            return torch.zeros(n).to(x.device), torch.tensor([1.0]).to(x.device)
+            return torch.zeros(n).to(x.device), torch.tensor([1.0]).to(x.device)  # TPF502
         """,
     "a block with another default device": """
         def step(x: Tensor, n: int, device: torch.device):

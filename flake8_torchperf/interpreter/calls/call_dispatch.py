@@ -15,6 +15,7 @@ from flake8_torchperf.interpreter.events import (
     graph_breaks,
     host_consumers,
     input_pipeline,
+    logged_tensors,
     transfers,
     waiting_wrappers,
 )
@@ -98,6 +99,8 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     note_outward(callee, arguments, ctx)
     if ctx.sink is not None and isinstance(callee, Function):
         waiting_wrappers.note_helper(callee, arguments, ctx)
+    elif ctx.sink is not None:
+        logged_tensors.note_logged(node, owner, arguments, ctx)
     told_by_use(node, arguments, env, ctx)
     opaque = isinstance(callee, OPAQUE)
     if opaque:

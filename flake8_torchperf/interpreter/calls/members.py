@@ -169,7 +169,7 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
     known = ctx.analysis.table.attribute(name)
     if known is not None:
         return value_of_return(known, tensor.reason, [tensor], tensor.device)
-    if ctx.analysis.table.method(name) is not None:
+    if ctx.analysis.table.method(name) is not None or name in methods_of("of-distributed-tensors"):
         return BoundMethod(tensor, name, node.value if node is not None else None)
     return UNKNOWN
 

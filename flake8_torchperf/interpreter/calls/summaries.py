@@ -354,7 +354,7 @@ def fill_from_calls(env: Env, given: Env) -> None:
     for name, value in given.items():
         if _on_host(value) and isinstance(env.get(name), Tensor):
             env[name] = value  # every recorded call gives host data, despite the annotation
-        elif _numbers_for_tensors(value, env.get(name, UNKNOWN)):
+        elif _is_of_another_kind(value, env.get(name, UNKNOWN)):
             env[name] = value
         elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
             if own.dtype == "unknown":
@@ -400,10 +400,32 @@ def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
 
 
 def fill_with_numbers(env: Env, given: Env) -> None:
-    """Use numbers for parameters declared as tensors if all recorded calls give numbers."""
+    """Use numbers for parameters declared as tensors if all recorded calls give numbers.
+
+    The other way round, a tensor counts for a parameter that is declared to be an integer.
+    """
     for name, value in given.items():
-        if _numbers_for_tensors(value, env.get(name, UNKNOWN)):
+        if _is_of_another_kind(value, env.get(name, UNKNOWN)):
             env[name] = value
+
+
+def _is_of_another_kind(given: Value, declared: Value) -> bool:
+    return _numbers_for_tensors(given, declared) or _tensor_for_number(given, declared)
+
+
+def _tensor_for_number(given: Value, declared: Value) -> bool:
+    """True if all calls give a tensor, one that may be no host's, where an int is declared.
+
+    ``for t in self.timesteps: self.step(x, t)`` gives one to ``def step(self, x, t: int)``.
+    """
+    if not isinstance(given, Tensor) or given.device == "host":
+        return False
+    return is_declared_int(declared)
+
+
+def is_declared_int(declared: Value) -> bool:
+    """True for a parameter that is declared to be an integer, and has no literal default."""
+    return isinstance(declared, Scalar) and declared.kind == "int" and not declared.known
 
 
 def _numbers_for_tensors(given: Value, declared: Value) -> bool:

@@ -20,6 +20,7 @@ from flake8_torchperf.syntax.positions import Snippet
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import (
+    NONE,
     UNKNOWN,
     Device,
     Mapping_,
@@ -85,7 +86,8 @@ def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Co
     analysis = place.analysis
     env = summaries.entry(info, bound, None, place)
     for name, value in analysis.told.get(info.key, {}).items():
-        if env.get(name) is UNKNOWN or isinstance(env.get(name), Mapping_):
+        own = env.get(name, NONE)
+        if own is UNKNOWN or isinstance(own, Mapping_) or summaries.is_declared_int(own):
             env[name] = value
     private = info.name.startswith("_")
     if private or UNKNOWN in env.values():

@@ -11,9 +11,10 @@ from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import early, emit
 from flake8_torchperf.interpreter.inference.argument_writes import may_fill
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.devices import MADE, SOMETIMES
+from flake8_torchperf.values.devices import MADE, SOMETIMES, names_device
 from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.store import path_of
@@ -44,8 +45,12 @@ FACTORY, PYTHON, NUMPY = NAMED = MADE  # these have traits
 EMPTY = "empty"  # no elements: there is nothing to make or to copy
 CHOSEN = "chosen"  # made on the host on purpose: by a generator of the host, or `device="cpu"`
 PINNED, PAGEABLE = "pinned", "pageable"
-# The trait of sites in a `with device:` block, where factories make their tensors there.
-ELSEWHERE = "default-device"
+# A view of pinned memory with gaps: torch gathers it into pageable memory before the copy, which
+# then waits (aten/src/ATen/native/cuda/Copy.cu, `copy_requires_temporaries`).
+STRIDED = "strided"
+# The traits of sites in a `with device:` block, where factories make their tensors there: of any
+# device, and of one that is named and no CPU.
+ELSEWHERE, ACCELERATED = "default-device", "default-accelerator"
 DEFAULTS = ("set_default_device", "set_default_tensor_type")
 
 
@@ -54,25 +59,39 @@ def factory_device(ctx: Context) -> str:
 
     That is the host, unless the program sets another default.
     """
+    if ACCELERATED in ctx.traits:
+        return "device"
     if ELSEWHERE in ctx.traits:
         return "unknown"
-    return "unknown" if _sets_default(ctx.module, ctx) else "host"
+    module = ctx.module
+    return SET_DEFAULTS.kept(ctx.analysis, id(module), lambda: _default_of(module))
 
 
-SET_DEFAULTS: Cache[int, bool] = Cache("modules that set the default device")
+SET_DEFAULTS: Cache[int, str] = Cache("default devices of modules")
 
 
-def _sets_default(module: ModuleMap, ctx: Context) -> bool:
-    return SET_DEFAULTS.kept(ctx.analysis, id(module), lambda: _finds_default(module))
-
-
-def _finds_default(module: ModuleMap) -> bool:
-    return any(module.says(name) for name in DEFAULTS) and any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, (ast.Attribute, ast.Name))
-        and (node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id) in DEFAULTS
+def _default_of(module: ModuleMap) -> str:
+    """Return the default device that a module sets: "device" if it names one, else "unknown"."""
+    if not any(module.says(name) for name in DEFAULTS):
+        return "host"
+    calls = [
+        node
         for node in ast.walk(module.tree)
-    )
+        if isinstance(node, ast.Call) and called_name(node.func) in DEFAULTS
+    ]
+    if not calls:
+        return "host"
+    return "device" if all(map(names_accelerator, calls)) else "unknown"
+
+
+def names_accelerator(node: ast.expr) -> bool:
+    """True for ``torch.device("cuda")``, and for another call with such a literal."""
+    match node:
+        case ast.Call(args=[ast.Constant(value=str(text)), *_]):
+            return names_device(text) and text != "cpu"
+        case ast.Call(args=[ast.Call() as made]):
+            return names_accelerator(made)
+    return False
 
 
 def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments) -> Tensor:
@@ -109,9 +128,9 @@ def pieces(value: Value, op: Op, tensors: list[Tensor], arguments: Arguments) ->
 def of_factory(value: Tensor, arguments: Arguments) -> Tensor:
     """Return the tensor of a factory such as ``torch.zeros(n)``, with its origin and memory.
 
-    If the call names a device or a generator, the host was chosen on purpose.
+    If the call names a device or a generator, or pins the memory, the host was chosen on purpose.
     """
-    chosen = any(
+    chosen = allocated(arguments) == PINNED or any(
         name in arguments.keywords and not isinstance(arguments.keywords[name].value, NoneValue)
         for name in ("device", "generator", "out")
     )
@@ -158,6 +177,22 @@ def cast(tensor: Tensor) -> Tensor:
     return replace(tensor, memory="" if tensor.memory == PINNED else tensor.memory)
 
 
+def part(tensor: Tensor, index: ast.expr) -> str:
+    """Return the memory of ``tensor[index]``, a view that may have gaps."""
+    if tensor.memory != PINNED:
+        return tensor.memory
+    sliced = False
+    for one in index.elts if isinstance(index, ast.Tuple) else [index]:
+        if isinstance(one, ast.Slice):
+            whole = one.lower is None and one.upper is None
+            if one.step is not None or (sliced and not whole):
+                return STRIDED
+            sliced = True
+        elif sliced:
+            return STRIDED
+    return PINNED
+
+
 def pinned(tensor: Tensor) -> Tensor:
     """Return the result of ``tensor.pin_memory()``: a host copy that the device can fetch."""
     return replace(tensor, device="host", origin="", memory=PINNED, arrives=0)
@@ -195,7 +230,7 @@ def to_device(
     queued = False if owner is None else not_waiting(arguments)
     traits = {"non-blocking"} if queued is not False else set()
     if tensor.memory and queued is not None:
-        traits.add(tensor.memory)
+        traits |= {PAGEABLE, STRIDED} if tensor.memory == STRIDED else {tensor.memory}
     other = tensor_of(arguments.value(0, "other"))
     if other is not None and other.reason.strength >= Strength.INFERRED:
         traits.add("as-another")
@@ -243,6 +278,8 @@ def _brought(
     traits.add("to-device")
     if tensor.origin in NAMED:
         traits.add(f"from-{tensor.origin}")
+    if tensor.memory == STRIDED:
+        traits.add(STRIDED)
     if tensor.origin == PYTHON and tensor.scalar:
         traits.add("scalar")
     if isinstance(owner, ast.Attribute) and _head(owner) == (ctx.self_name or None):

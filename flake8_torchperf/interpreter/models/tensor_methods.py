@@ -100,6 +100,8 @@ def call_method(
             return STR
         case "item_" | "backward":
             return NONE
+    if name in methods_of("of-distributed-tensors"):
+        return replace(tensor, chain=(), role="")
     if name in _CASTS:
         early(ctx, name, arguments.node, tensor, owner)
         return transfers.cast(replace(tensor, dtype=_CASTS[name], arrives=0))
@@ -297,7 +299,8 @@ def _copied_into(
     """
     given = arguments.get(*WRITTEN_ARGUMENT[name])
     source = None if given is None else tensor_of(given.value)
-    if source is None or transfers.not_waiting(arguments) is not False:
+    staged = source is not None and source.memory == transfers.STRIDED
+    if source is None or (transfers.not_waiting(arguments) is not False and not staged):
         return
     if source.device == "host":
         transfers.fetched(source, tensor, name, arguments.node, ctx)

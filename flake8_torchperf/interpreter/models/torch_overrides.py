@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.dispatch import apply
-from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.events import debug_switches, transfers
 from flake8_torchperf.interpreter.events.recording import early, emit, emit_read, tells
 from flake8_torchperf.interpreter.models.torch_signatures import (
     device_argument,
@@ -39,6 +39,7 @@ from flake8_torchperf.values.values import (
     UNKNOWN,
     Closure,
     Device,
+    Instance,
     NDArray,
     Reason,
     Scalar,
@@ -79,6 +80,9 @@ def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
         if made.origin:
             transfers.to_device(made, short, arguments, None, ctx)
         made = on_device(made, device)
+    elif made.origin and transfers.factory_device(ctx) == "device":
+        transfers.to_device(made, short, arguments, None, ctx)
+        made = on_device(made)
     elif not made.origin or transfers.factory_device(ctx) != "host":
         # `as_tensor` returns a tensor unchanged, so the residence of unknown data is unknown.
         made = on_device(made, "unknown")
@@ -174,6 +178,21 @@ def _synchronize(name: str, arguments: Arguments, ctx: Context) -> Value:
     return NONE
 
 
+def _exchange(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """Record the wait of a collective of Python objects, which reads the sizes of the pickles."""
+    emit(ctx, SiteKind.SYNCHRONIZE, name.rpartition(".")[2], arguments.node)
+    return NONE
+
+
+def _stream(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """Return a stream of a backend that the table of torch does not have."""
+    return Instance("torch.Stream")
+
+
+def _event(name: str, arguments: Arguments, ctx: Context) -> Value:
+    return Instance("torch.Event")
+
+
 def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
     op = ctx.analysis.table.function("torch.where")
     tensors = arguments.tensors()
@@ -215,11 +234,21 @@ def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _save(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """Record that ``torch.save`` reads a copy before it has arrived; its own copy is needed."""
+    """Record that ``torch.save`` copies tensors to the host, or reads a copy before it arrived."""
     for argument in arguments.positional[:1]:
         held = held_tensor(argument.value)
         if held is not None and held.device == "host":
             early(ctx, "save", arguments.node, held, argument.node)
+        elif held is not None and held.reason.strength >= Strength.INFERRED:
+            emit_read(
+                ctx,
+                SiteKind.TRANSFER,
+                "save",
+                arguments.node,
+                held,
+                operand_node=argument.node,
+                traits=("to-host",),
+            )
     return NONE
 
 
@@ -338,12 +367,16 @@ def _tensor_class(name: str, arguments: Arguments, ctx: Context) -> Value:
     return legacy_tensor("torch.FloatTensor", arguments, ctx)
 
 
+# Modules of torch, and of libraries that add one to it, for a kind of device each.
+BACKENDS = ("cuda", "xpu", "mps", "accelerator", "npu", "hpu", "mtia", "musa", "mlu")
+STREAMS = ("current_stream", "default_stream", "Stream")
+# torch/distributed/distributed_c10d.py: each reads the sizes of the pickled objects with item().
+EXCHANGES = (
+    "all_gather_object", "gather_object", "broadcast_object_list", "scatter_object_list",
+    "send_object_list", "recv_object_list",
+)  # fmt: skip
 SYNCHRONIZE = (
-    *(
-        f"torch.{module}.{call}"
-        for module in ("cuda", "xpu", "mps", "accelerator", "npu", "hpu", "mtia")
-        for call in ("synchronize", "empty_cache")
-    ),
+    *(f"torch.{module}.{call}" for module in BACKENDS for call in ("synchronize", "empty_cache")),
     "torch.distributed.barrier",
     "torch.distributed.monitored_barrier",
 )
@@ -358,6 +391,8 @@ def _rng_state(name: str, arguments: Arguments, ctx: Context) -> Value:
 RNG_STATES = [
     f"torch.{place}get_rng_state" for place in ("", "random.", "cuda.", "cuda.random.", "xpu.")
 ]
+# Backends whose streams the table lacks.
+OTHERS = ("npu", "hpu", "musa", "mlu")
 SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.tensor": _tensor,
     "torch.as_tensor": _tensor,
@@ -384,4 +419,8 @@ SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.vmap": _vmap,
     **dict.fromkeys(RNG_STATES, _rng_state),
     **dict.fromkeys(SYNCHRONIZE, _synchronize),
+    **{f"torch.distributed.{name}": _exchange for name in EXCHANGES},
+    **{f"torch.{one}.{name}": _stream for one in OTHERS for name in STREAMS},
+    **{f"torch.{one}.Event": _event for one in OTHERS},
+    **dict.fromkeys(debug_switches.SWITCHES, debug_switches.switch),
 }

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
-from flake8_torchperf.interpreter.events import transfers
+from flake8_torchperf.interpreter.events import debug_switches, transfers
 from flake8_torchperf.interpreter.inference.parameters import on_host
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
@@ -200,6 +200,7 @@ def _attribute(target: ast.Attribute, value: Value, env: Env, ctx: Context) -> N
 
 
 def _item(target: ast.Subscript, value: Value, env: Env, ctx: Context) -> None:
+    debug_switches.variable(target, value, ctx)
     base = evaluate(target.value, env, ctx)
     subscripts.assigned(target, base, value, env, ctx)
     path = path_of(target.value)

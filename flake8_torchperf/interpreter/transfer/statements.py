@@ -393,6 +393,8 @@ def _with(node: ast.With | ast.AsyncWith, env: Env, ctx: Context) -> Flow:
         value = evaluate(item.context_expr, env, ctx)
         if isinstance(value, Device):
             ctx = ctx.mark(transfers.ELSEWHERE)
+            if transfers.names_accelerator(item.context_expr):
+                ctx = ctx.mark(transfers.ACCELERATED)
         elif gradients_off(item.context_expr, ctx.module):
             ctx = ctx.mark(NO_GRADIENTS)
         if item.optional_vars is not None:

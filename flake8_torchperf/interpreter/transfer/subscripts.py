@@ -78,7 +78,7 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
         if any(isinstance(index.value, (Tensor, Sequence)) for index in indices):
             note_work(tensor, node, ctx)
         _tensor_reads(tensor, indices, node, ctx, "read")
-        return _tensor_item(tensor, indices)
+        return _tensor_item(tensor, indices, node)
     match base:
         case Sequence(element=element) if _of_no_sequence(indices) and not _is_text(element):
             return _masked_unknown(indices, node, ctx)
@@ -143,7 +143,7 @@ def _masked_unknown(indices: list[Index], node: ast.Subscript, ctx: Context) -> 
     if base is None:
         return UNKNOWN
     _tensor_reads(base, indices, node, ctx, "read")
-    return _tensor_item(base, indices)
+    return _tensor_item(base, indices, node)
 
 
 def _by_mask(indices: list[Index], node: ast.Subscript, ctx: Context) -> Tensor | None:
@@ -344,8 +344,14 @@ def _tensor_index(
     if index.scalar is None:
         number = index.role == "iterated" or (index.dtype == "int" and _counted(place.node, ctx))
     if number:
-        emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
+        traits = (HOST_TABLE,) if tensor.device == "host" else ()
+        read = place.node
+        emit_read(ctx, SiteKind.NUMBER_USE, "index", read, index, operand_node=read, traits=traits)
     return bool(number)
+
+
+# The trait of an index on a device into a tensor on the host.
+HOST_TABLE = "host-table"
 
 
 def _several(index: Tensor) -> bool:
@@ -361,7 +367,7 @@ def _counted(node: ast.expr, ctx: Context) -> bool:
     return any((place.index, place.measures) == over for place in ctx.loops)
 
 
-def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
+def _tensor_item(tensor: Tensor, indices: list[Index], node: ast.Subscript) -> Tensor:
     scalar: bool | None = None
     masked = any(
         i.value is COMPARED or (isinstance(i.value, Tensor) and i.value.dtype == "bool")
@@ -376,7 +382,8 @@ def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
     plain = all(isinstance(i.value, Scalar) for i in indices)
     role = "element" if plain and not masked else ""
     chain = (*tensor.chain, "getitem")[-CHAIN_LENGTH:]
-    item = replace(tensor, scalar=scalar, chain=chain, role=role, rank=None)
+    memory = transfers.part(tensor, node.slice)
+    item = replace(tensor, scalar=scalar, chain=chain, role=role, rank=None, memory=memory)
     if tensor.device == "unknown" and any(map(_copied_to_host, indices)):
         item = replace(item, device="host")  # otherwise the index would need no copy
     return ranked(item, of_item(tensor, (None if _keeps(i) else i.value for i in indices)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.calls.summaries import is_declared_int
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_heat
@@ -56,15 +57,21 @@ class PackageArguments:
 
     def tell(self, functions: Sequence[FunctionInfo]) -> None:
         """Find the arguments of read parameters; heat a function that a loop gives a tensor."""
-        for names_of in (_read_parameters, _tested_parameters):
+        for names_of in (_read_parameters, _tested_parameters, _positions):
             for info in functions:
                 names = names_of(info, self._analysis)
                 if names and self._asked < MAX_ASKED:
                     self._asked += 1
-                    self._tell(info, names)
+                    inside = names_of is _positions
+                    self._tell(info, names, self._own_calls(info) if inside else [])
 
-    def _tell(self, info: FunctionInfo, names: list[str]) -> None:
-        sites = [site for site in self._callers.around(info) if site.caller is not None]
+    def _own_calls(self, info: FunctionInfo) -> list[CallSite]:
+        """Return the calls in the function's own module, whose callers may be no suspects."""
+        return self._heats.calls(info.module).of(info)
+
+    def _tell(self, info: FunctionInfo, names: list[str], own: list[CallSite]) -> None:
+        calls = (*own, *self._callers.around(info))
+        sites = [site for site in calls if site.caller is not None]
         sites.sort(key=lambda site: not site.loops)
         seen = [(site, self._seen.given_at(info, site)) for site in sites[:MAX_CALLERS]]
         for name in names:
@@ -155,6 +162,23 @@ def _tested_parameters(info: FunctionInfo, analysis: Analysis) -> list[str]:
         if isinstance(item.slice, ast.Name) and isinstance(item.value, ast.Name):
             found[item.slice.id] = None
     return _undeclared(found, info, analysis)
+
+
+def _positions(info: FunctionInfo, analysis: Analysis) -> list[str]:
+    """Return the parameters declared to be integers that index a table of the object.
+
+    A loop over ``scheduler.timesteps`` gives ``def step(self, x, t: int)`` a tensor, which
+    ``self.alphas[t]`` reads.
+    """
+    if info.owner is None:
+        return []
+    names = {
+        item.slice.id: None
+        for item in info.nodes.of(ast.Subscript)
+        if isinstance(item.slice, ast.Name) and isinstance(item.value, ast.Attribute)
+    }
+    declared = declared_parameters(info, analysis) if names else {}
+    return [name for name in names if is_declared_int(declared.get(name, UNKNOWN))]
 
 
 # Comparisons by which a branch on a tensor waits.

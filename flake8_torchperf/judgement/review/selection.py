@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.loop_kinds import loops_may_count
+from flake8_torchperf.interpreter.events.debug_switches import SWITCHES
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.own_heat import FINAL
 from flake8_torchperf.judgement.heat import Level
@@ -43,6 +44,7 @@ KIND_WORDS: dict[SiteKind, frozenset[str]] = {
     # The calls that `for_training` recognises show this kind as well.
     SiteKind.OPTIMIZER_OPTION: frozenset(("set_to_none",)),
     SiteKind.RACE: frozenset(("non_blocking",)),
+    SiteKind.SWITCH: frozenset((*(n.rpartition(".")[2] for n in SWITCHES), "environ")),
     # These occur only in code that `CompiledCode.concerns` recognises, which is always analysed.
     SiteKind.TRANSFORM: frozenset(),
     SiteKind.RECOMPILE: frozenset(),
