@@ -38,6 +38,8 @@ WAITS = frozenset((
 EXEMPT = (FREE_CAUSES - {Cause.NEW_DATA, Cause.MEASURING, Cause.HANDED_OVER, Cause.EXCHANGED}) | {
     Cause.ERROR, Cause.ERROR_TEXT,
 }  # fmt: skip
+# The step of an optimizer, which torch refuses while it records unless it was made for that.
+REFUSED = "step"
 # The trait of sites in code that torch records as a CUDA graph.
 RECORDED = "recorded"
 
@@ -116,10 +118,13 @@ def _findings(
 
 def _broken(site: JudgedSite, reached: Reached) -> list[JudgedSite]:
     """Return the site with the path to it if it breaks a contract, else an empty list."""
-    if site.kind not in WAITS or (site.heat.level is Level.COLD and site.heat.hidden_by in EXEMPT):
+    refused = site.kind is SiteKind.OPTIMIZER_OPTION and site.operation == REFUSED
+    if not refused and site.kind not in WAITS:
+        return []
+    if site.heat.level is Level.COLD and site.heat.hidden_by in EXEMPT:
         return []
     way = reached.way_to(site.function, getattr(site.node, "lineno", 0))
-    if way is None:
+    if way is None or (refused and not way.recorded):
         return []
     traits = site.traits | {RECORDED} if way.recorded else site.traits
     return [replace(site, heat=_heat(way, site.heat.level), traits=traits)]

@@ -39,7 +39,7 @@ WAITING_CALLS = {
     "unravel_index", "to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc",
     "to_sparse_bsr", "to_sparse_bsc", "all_gather_object", "gather_object", "scatter_object_list",
     "broadcast_object_list", "send_object_list", "recv_object_list", "save", "full_tensor",
-    "set_detect_anomaly", "detect_anomaly", "set_sync_debug_mode",
+    "set_detect_anomaly", "detect_anomaly", "set_sync_debug_mode", "nested_tensor_from_jagged",
 }  # fmt: skip
 # Calls that read, format or iterate a tensor if it is an argument.
 ARGUMENT_READERS = {
@@ -84,6 +84,9 @@ PER_PARAMETER = {
     "mul_", "add_", "sub_", "div_", "addcmul_", "addcdiv_", "lerp_", "zero_", "copy_", "clamp_",
     "norm", "neg_", "abs_", "sqrt_", "pow_", "clamp_min_", "clamp_max_", "vector_norm",
 }  # fmt: skip
+# Operations that keep a triangle, and factories whose result is one number throughout.
+TRIANGLES = frozenset(("triu", "tril"))
+FILLED = frozenset(("ones", "full", "new_ones", "new_full", "zeros"))
 # Variables of the environment that make every kernel wait; the CUDA driver reads them when the
 # program starts a device: CUDA C++ Programming Guide, "CUDA Environment Variables".
 VARIABLES = ("CUDA_LAUNCH_BLOCKING",)
@@ -378,6 +381,8 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
     if name == "sort":
         # The method of a list, which compares its elements. A tensor's takes at most a dimension.
         return not node.args and all(k.arg in ("key", "reverse") for k in node.keywords)
+    if makes_triangle(node):
+        return True
     if name in ("log", "log_dict") and any(k.arg == IN_PROGRESS_BAR for k in node.keywords):
         return True
     if name in HOST_DATA_COPIES and any(keyword.arg == "device" for keyword in node.keywords):
@@ -433,9 +438,12 @@ def for_training(node: ast.Call) -> bool:
         return isinstance(func.value, ast.Attribute) and func.value.attr == "cuda"
     if not node.keywords:
         return False
+    rates = [keyword.value for keyword in node.keywords if keyword.arg == "lr"]
+    if any(isinstance(rate, (ast.Call, ast.Name)) for rate in rates):
+        return True
     match node.args:
         case [ast.List(elts=[ast.Name()])]:
-            return any(keyword.arg == "lr" for keyword in node.keywords)
+            return bool(rates)
     return any(
         keyword.arg in ("foreach", "fused")
         and isinstance(keyword.value, ast.Constant)
@@ -472,6 +480,15 @@ OBJECTIONABLE: dict[type[ast.AST], Callable[[Any, Container[str], Names], bool]]
     ast.match_case: _guard,
     ast.withitem: _default_device,
 }
+
+
+def makes_triangle(node: ast.Call) -> bool:
+    """True for ``torch.triu(torch.ones(n, n), 1)`` and ``torch.ones(n, n).tril()``."""
+    if called_name(node.func) not in TRIANGLES:
+        return False
+    owner = node.func.value if isinstance(node.func, ast.Attribute) else None
+    made = owner if isinstance(owner, ast.Call) else next(iter(node.args), None)
+    return isinstance(made, ast.Call) and called_name(made.func) in FILLED
 
 
 def _may_be_host_device(node: ast.expr) -> bool:

@@ -267,3 +267,52 @@ def test_distributed_tensors(code: str) -> None:
 )
 def test_debugging_that_is_left_on(code: str) -> None:
     check(code)
+
+
+@table(
+    {
+        # torch/optim/optimizer.py, `_cuda_graph_capture_health_check`
+        "an optimizer that is not made for a graph": """
+        def record(model: nn.Module, x: Tensor):
+            plain = torch.optim.AdamW(model.parameters())
+            made_for_it = torch.optim.AdamW(model.parameters(), capturable=True)
+            simple = torch.optim.SGD(model.parameters(), lr=0.1)
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                model(x).sum().backward()
+                plain.step()  # TPF609
+                made_for_it.step()
+                simple.step()
+            plain.step()
+        """,
+        # torch/optim/adam.py: a rate that is a tensor is read unless the optimizer is capturable
+        "a rate on the device": """
+        def made(model: nn.Module, rate: Tensor):
+            there = torch.full((), 0.1, device="cuda")
+            yield torch.optim.Adam(model.parameters(), lr=there)  # TPF506
+            yield torch.optim.SGD(model.parameters(), lr=there)  # TPF506
+            yield torch.optim.SGD(model.parameters(), lr=there, fused=True)
+            yield torch.optim.Adam(model.parameters(), lr=there, capturable=True)
+            yield torch.optim.Adam(model.parameters(), lr=torch.tensor(0.1))
+            yield torch.optim.Adam(model.parameters(), lr=rate)
+        """,
+    }
+)
+def test_optimizers(code: str) -> None:
+    check(code, only=frozenset(("TPF506", "TPF609")))
+
+
+@table(
+    {
+        # torch/nested/_internal/nested_tensor.py, `_max_seqlen`
+        "a nested tensor without its longest row": """
+        class Attention(nn.Module):
+            def forward(self, values: Tensor, offsets: Tensor, longest: int):
+                q = torch.nested.nested_tensor_from_jagged(values, offsets)  # TPF405
+                k = torch.nested.nested_tensor_from_jagged(values, offsets, max_seqlen=longest)
+                return F.scaled_dot_product_attention(q, k, k)
+        """,
+    }
+)
+def test_nested_tensors(code: str) -> None:
+    check(code)

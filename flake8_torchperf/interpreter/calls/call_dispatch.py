@@ -16,6 +16,7 @@ from flake8_torchperf.interpreter.events import (
     host_consumers,
     input_pipeline,
     logged_tensors,
+    rebuilt_masks,
     transfers,
     waiting_wrappers,
 )
@@ -114,6 +115,8 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     value = apply(callee, arguments, env, ctx)
     if opaque and ctx.sink is not None:
         _lambdas(arguments, ctx)
+    if ctx.sink is not None:
+        rebuilt_masks.note_mask(node, value, ctx)
     transfers.written_by(node, value, callee if opaque else None, env, ctx)
     if ctx.loops:
         accumulation.appended(node, ctx)

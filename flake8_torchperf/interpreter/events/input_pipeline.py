@@ -18,6 +18,7 @@ from flake8_torchperf.values.values import (
     NoneValue,
     Scalar,
     Sequence,
+    Tensor,
     Value,
     tensor_of,
 )
@@ -152,10 +153,44 @@ def _brings_to_device(node: ast.AST) -> bool:
     return False
 
 
-def optimizer(arguments: Arguments, ctx: Context) -> None:
-    """Report options that make a step slower: ``torch.optim.SGD(params, foreach=False)``."""
-    if _beside_steps(ctx):
-        return
+def optimizer(made: Value, arguments: Arguments, ctx: Context) -> Value:
+    """Return an optimizer; report options that make a step slower: ``foreach=False``."""
+    if not _beside_steps(ctx):
+        _report_options(arguments, ctx)
+    if not isinstance(made, Instance) or made.name not in CAPTURABLE:
+        return made
+    given = arguments.open or "capturable" in arguments.keywords
+    if given and _switched(arguments, "capturable") is not False:
+        return made
+    return Instance(made.name, made.info, made.facts | {NOT_CAPTURABLE})
+
+
+# Optimizers that refuse to step while a graph is captured, unless they are made for it:
+# torch/optim/optimizer.py, `_cuda_graph_capture_health_check`, with a parameter `capturable`.
+CAPTURABLE = frozenset(
+    f"torch.optim.{name}"
+    for name in (
+        "ASGD",
+        "Adadelta",
+        "Adam",
+        "AdamW",
+        "Adamax",
+        "NAdam",
+        "RAdam",
+        "RMSprop",
+        "Rprop",
+    )
+)
+NOT_CAPTURABLE = "not capturable"
+
+
+def step(owner: Instance, arguments: Arguments, ctx: Context) -> None:
+    """Record the step of an optimizer that was not made for captured graphs."""
+    if NOT_CAPTURABLE in owner.facts:
+        emit(ctx, SiteKind.OPTIMIZER_OPTION, "step", arguments.node)
+
+
+def _report_options(arguments: Arguments, ctx: Context) -> None:
     hooked = _mentions(ctx, "register_post_accumulate_grad_hook")
     chosen = {name: _switched(arguments, name) for name in ("foreach", "fused")}
     if True not in chosen.values() and not hooked:
@@ -163,6 +198,11 @@ def optimizer(arguments: Arguments, ctx: Context) -> None:
             if value is False:
                 emit(ctx, SiteKind.OPTIMIZER_OPTION, name, arguments.node, traits=("option",))
                 return
+    rate = arguments.value(1, "lr")
+    chosen["capturable"] = _switched(arguments, "capturable")
+    if isinstance(rate, Tensor) and rate.device == "device" and True not in chosen.values():
+        # torch/optim/_functional and its callers read it: optimizer.py, `_get_value`, `_to_scalar`
+        emit(ctx, SiteKind.OPTIMIZER_OPTION, "tensor-lr", arguments.node)
     if ctx.loops and not hooked and _steps_one(arguments.get(0, "params"), ctx):
         emit(ctx, SiteKind.OPTIMIZER_OPTION, "per-parameter", arguments.node)
 

@@ -91,7 +91,7 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     if found.kind == "distribution":
         return torch_containers.distribution(made, arguments)
     if found.kind == "optimizer":
-        input_pipeline.optimizer(arguments, ctx)
+        return input_pipeline.optimizer(made, arguments, ctx)
     if isinstance(made, Instance) and _is_asked(arguments, "return_indices"):
         return replace(made, facts=made.facts | {"return_indices"})
     return made
@@ -165,7 +165,7 @@ MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers
 
 
 # Methods whose results are given here and not by the table.
-KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize", "expand"}
+KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize", "expand", "step"}
 
 
 def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> Value:
@@ -179,6 +179,8 @@ def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Con
     if name == "zero_grad":
         input_pipeline.zero_grad(arguments, ctx)
         return NONE
+    if name == "step":
+        input_pipeline.step(owner, arguments, ctx)
     if name == "synchronize" and found is not None:
         _synchronized(owner, name, arguments, ctx)
         return NONE

@@ -184,6 +184,29 @@ def _exchange(name: str, arguments: Arguments, ctx: Context) -> Value:
     return NONE
 
 
+def _jagged(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """Return a nested tensor, whose longest row is read from its offsets if it is not given.
+
+    torch/nested/_internal/nested_tensor.py, `_max_seqlen`: attention and padding ask for it.
+    """
+    values, offsets = arguments.value(0, "values"), arguments.get(1, "offsets")
+    read = None if offsets is None else tensor_of(offsets.value)
+    given = arguments.open or "max_seqlen" in arguments.keywords or len(arguments.positional) > 5
+    if read is not None and offsets is not None and not given and tells(read, ctx):
+        operation = name.rpartition(".")[2]
+        emit(
+            ctx,
+            SiteKind.DYNAMIC_SHAPE,
+            operation,
+            arguments.node,
+            read,
+            operand_node=offsets.node,
+        )
+    held = tensor_of(values)
+    reason = Reason(f"`{name}` returns it", arguments.node, None if held is None else held.reason)
+    return Tensor(reason) if held is None else replace(held, reason=reason, chain=(), rank=None)
+
+
 def _stream(name: str, arguments: Arguments, ctx: Context) -> Value:
     """Return a stream of a backend that the table of torch does not have."""
     return Instance("torch.Stream")
@@ -420,6 +443,7 @@ SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     **dict.fromkeys(RNG_STATES, _rng_state),
     **dict.fromkeys(SYNCHRONIZE, _synchronize),
     **{f"torch.distributed.{name}": _exchange for name in EXCHANGES},
+    "torch.nested.nested_tensor_from_jagged": _jagged,
     **{f"torch.{one}.{name}": _stream for one in OTHERS for name in STREAMS},
     **{f"torch.{one}.Event": _event for one in OTHERS},
     **dict.fromkeys(debug_switches.SWITCHES, debug_switches.switch),
