@@ -223,7 +223,7 @@ def _prepared(
     reads: dict[str, str] | None,
 ) -> tuple[Catalogue, Analysis, Names, FunctionHeats]:
     """Return the inputs of an interpretation; ``reads`` receives the files that it opens."""
-    from flake8_torchperf.findings.catalogue import load_catalogue
+    from flake8_torchperf.findings.catalogue import told_rules
     from flake8_torchperf.interpreter.driver.function_analysis import module_constant
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
@@ -233,7 +233,7 @@ def _prepared(
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.values.cause import Cause
 
-    catalogue = load_catalogue(options.rules)
+    catalogue = told_rules(options.rules, preview=options.preview)
     ignored = frozenset(cause for cause in Cause if cause.name in options.without)
     conventions = load_conventions(options.rules)
     if options.without:

@@ -42,11 +42,11 @@ class Options:
     qualified function names; ``rules`` are existing folders with further rule pages and
     conventions, absolute.
     ``cache`` is None if it was not set. ``assume_compiled`` treats every module's ``forward`` as
-    compiled. ``logging`` is one of `LOGGING`. ``baseline`` is the file that lists old findings,
-    ``profile`` the file that a run recorded. ``without`` names causes and rows of conventions to
-    switch off, to measure what each hides. ``review`` looks at callers in scope "all" too, for
-    `torchperf why`. Users can't set these two. Every field pickles, since flake8
-    may lint in other processes.
+    compiled. ``logging`` is one of `LOGGING`. ``preview`` tells rules that are still in preview.
+    ``baseline`` is the file that lists old findings, ``profile`` the file that a run recorded.
+    ``without`` names causes and rows of conventions to switch off, to measure what each hides.
+    ``review`` looks at callers in scope "all" too, for `torchperf why`. Users can't set these two.
+    Every field pickles, since flake8 may lint in other processes.
     """
 
     scope: Level = Level.HOT
@@ -62,6 +62,7 @@ class Options:
     baseline: Path | None = None
     profile: Path | None = None
     logging: str = "report"
+    preview: bool = False
     without: tuple[str, ...] = ()
     review: bool = False
 
@@ -278,6 +279,12 @@ SETTINGS = (
         "assume_compiled",
         _switch,
         "treat every module's forward as compiled, as where torch.compile is called elsewhere",
+    ),
+    Setting(
+        "preview",
+        "preview",
+        _switch,
+        "report what rules in preview find, too; torchperf rules lists them",
     ),
     Setting(
         "rules",

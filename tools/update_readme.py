@@ -19,7 +19,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks")]
+
+from rule_life import first_sight, table  # noqa: E402
 
 from flake8_torchperf.findings.catalogue import load_catalogue  # noqa: E402
 from flake8_torchperf.findings.documentation import read_documentation  # noqa: E402
@@ -181,6 +183,7 @@ def _torchperf(words: list[str], folder: Path) -> subprocess.CompletedProcess[st
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
     "README.md": {"example": lambda: flake8_output(EXAMPLE), "rules": families_table},
     "rules/README.md": {"rules": rules_table},
+    "docs/rule-life.md": {"life": lambda: table(first_sight())},
     "docs/hotness.md": {"rows": table_of_causes},
     "docs/own-rules.md": {
         "team": lambda: flake8_output("--torchperf-rules", TEAM_RULES, TEAM_FILE)

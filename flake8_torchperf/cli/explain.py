@@ -124,13 +124,20 @@ def list_rules(
     """Show one line per rule and return the exit status. Raises `CatalogueError`."""
     out = out or sys.stdout
     table = [
-        {"code": rule.code, "name": rule.name, "family": rule.family, "scope": rule.scope}
+        {
+            "code": rule.code,
+            "name": rule.name,
+            "family": rule.family,
+            "scope": rule.scope,
+            "status": rule.status,
+            "since": rule.since,
+        }
         for rule in load_catalogue(tuple(rules)).rules
     ]
     if format == "json":
         print(json.dumps(table, indent=2), file=out)
         return 0
-    header = {key: key for key in ("code", "name", "family", "scope")}
+    header = {key: key for key in ("code", "name", "family", "scope", "status", "since")}
     widths = {key: max(len(row[key]) for row in [header, *table]) for key in header}
     for row in [header, *table]:
         print("  ".join(row[key].ljust(widths[key]) for key in header).rstrip(), file=out)

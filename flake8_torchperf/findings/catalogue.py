@@ -19,7 +19,7 @@ from flake8_torchperf.findings.page import (
     read_rule,
     read_text,
 )
-from flake8_torchperf.findings.rule import Match, Rule
+from flake8_torchperf.findings.rule import PREVIEW, STABLE, Match, Rule
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.knowledge.conventions import FILE as CONVENTIONS
 from flake8_torchperf.values.site import OWN_TRAITS, SiteKind
@@ -79,6 +79,16 @@ def load_catalogue(extra_dirs: tuple[Path, ...] = ()) -> Catalogue:
     rules.sort(key=lambda rule: rule.code)
     _check_unique(rules)
     return index(rules)
+
+
+@cache
+def told_rules(extra_dirs: tuple[Path, ...], *, preview: bool) -> Catalogue:
+    """Return the rules that are told: the stable ones, and with ``preview`` those in preview.
+
+    Raises `CatalogueError`.
+    """
+    told = {STABLE, PREVIEW} if preview else {STABLE}
+    return index(rule for rule in load_catalogue(extra_dirs).rules if rule.status in told)
 
 
 def _repository_rules(folder: Path) -> list[Rule]:

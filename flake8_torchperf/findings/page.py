@@ -13,7 +13,16 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from flake8_torchperf.findings.rule import SAFETIES, ChainStep, Match, Rule
+from flake8_torchperf.findings.rule import (
+    RETIRED,
+    SAFETIES,
+    SEVERITIES,
+    STABLE,
+    STATUSES,
+    ChainStep,
+    Match,
+    Rule,
+)
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.reserved import RESERVED
 from flake8_torchperf.values.site import SiteKind
@@ -45,6 +54,9 @@ HEAD_KEYS = (
     "match",
     "hot",
     "fixes",
+    "since",
+    "status",
+    "severity",
 )
 REQUIRED_KEYS = ("code", "name", "family", "scope", "priority", "message", "instead")
 MATCH_KEYS = (
@@ -183,12 +195,17 @@ def read_rule(text: PageText, own: bool) -> Rule:
         path=text.path,
         own=own,
         fixes=_fixes(text, data),
+        since=string(text, data, "since") if "since" in data else "",
+        status=choice(text, data, "status", STATUSES) if "status" in data else STABLE,
+        severity=choice(text, data, "severity", SEVERITIES) if "severity" in data else "",
     )
     if not _NAME_LETTERS.issuperset(rule.name) or "" in rule.name.split("-"):
         raise text.error(f"{rule.name!r} is no name; write lower-case-words-with-hyphens", "name")
     if text.path.name != f"{rule.code}-{rule.name}.md":
         raise PageError(text.path, 1, f"rename the file to {rule.code}-{rule.name}.md")
     _check_placeholders(text, rule.message, "message", "", PLACEHOLDERS)
+    if rule.status == RETIRED:
+        return rule
     if not rule.matches and not rule.hot:
         raise PageError(text.path, 1, "no [[match]]; add one before [evidence]")
     return rule

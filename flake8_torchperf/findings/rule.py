@@ -13,6 +13,10 @@ from flake8_torchperf.values.site import SiteKind
 # The degrees of safety of fixes, the safest first; docs/fixes.md says what each promises.
 SAFE, UNSAFE, SUGGESTED = SAFETIES = ("safe", "unsafe", "suggested")
 
+# A rule's life: told with --torchperf-preview only, told, no longer told (docs/rule-life.md).
+PREVIEW, STABLE, RETIRED = STATUSES = ("preview", "stable", "retired")
+# How severe a finding is, the worst first.
+SEVERITIES = ("error", "warning", "note")
 # The address of the published documentation; setup.cfg and README.md name it too.
 SITE = "https://flake8-torchperf.readthedocs.io/en/latest/"
 
@@ -49,6 +53,8 @@ class Match:
 class Rule:
     """The part of a page that linting needs.
 
+    ``since`` is the version that brought it, "" for a page of a user's own; ``status`` is one of
+    `STATUSES`, ``severity`` one of `SEVERITIES`, or "" if the cost of a finding decides.
     ``instead`` maps an operation with a trait ("max+bounded"), an operation, a trait, a glob of
     operations or "default" to the advice. ``fixes`` are the safety and name of the fixes for its
     findings, the safest first.
@@ -66,6 +72,9 @@ class Rule:
     path: Path
     own: bool
     fixes: tuple[tuple[str, str], ...] = ()
+    since: str = ""
+    status: str = "stable"
+    severity: str = ""
 
     @property
     def has_safe_fix(self) -> bool:

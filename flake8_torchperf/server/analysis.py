@@ -188,6 +188,7 @@ def _problem(finding: Finding, around: _Functions) -> Problem:
         ),
         row_of(site.heat),
         BY_CAUSE[site.heat.hidden_by].sentence,
+        finding.rule.severity,
     )
 
 

@@ -35,7 +35,7 @@ class Problem:
     ``page`` are those of the rule. ``function`` is the qualified name of the function around it and
     ``head`` the line of its ``def``; "" and -1 at module level. ``notes`` hold the reason's chain,
     then the calls. ``measured`` describes a profile's measurement of the statement. ``row`` is the
-    id of the row that decided, ``why`` its sentence.
+    id of the row that decided, ``why`` its sentence. ``severity`` is the rule's, if it states one.
     """
 
     code: str
@@ -51,6 +51,7 @@ class Problem:
     offers: tuple[Offer, ...] = ()
     row: str = ""
     why: str = ""
+    severity: str = ""
 
 
 @dataclass(frozen=True, slots=True)

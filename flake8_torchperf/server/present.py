@@ -16,8 +16,12 @@ if TYPE_CHECKING:
     from flake8_torchperf.server.text import Units
 
 SOURCE = "torchperf"
-# By how often a finding is paid for. None is an error: the code does run.
+# By the rule's own severity, else by how often a finding is paid for. The cost alone makes no
+# error: the code does run.
 SEVERITIES = {
+    "error": types.DiagnosticSeverity.Error,
+    "warning": types.DiagnosticSeverity.Warning,
+    "note": types.DiagnosticSeverity.Hint,
     "per element": types.DiagnosticSeverity.Warning,
     "per step": types.DiagnosticSeverity.Information,
     "per call": types.DiagnosticSeverity.Hint,
@@ -26,7 +30,7 @@ SEVERITIES = {
 
 def diagnostic(problem: Problem, uri: str, units: Units) -> types.Diagnostic:
     """Return one finding, its whole expression underlined."""
-    severity = SEVERITIES.get(problem.cost, types.DiagnosticSeverity.Warning)
+    severity = SEVERITIES.get(problem.severity or problem.cost, types.DiagnosticSeverity.Warning)
     if problem.code == INTERNAL_ERROR:
         severity = types.DiagnosticSeverity.Error
     page = types.CodeDescription(problem.page) if problem.page else None

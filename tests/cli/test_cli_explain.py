@@ -111,7 +111,7 @@ def test_the_reserved_code_is_explained(capsys: pytest.CaptureFixture[str]) -> N
 def test_rules_lists_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["rules"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split() == ["code", "name", "family", "scope"]
+    assert lines[0].split() == ["code", "name", "family", "scope", "status", "since"]
     assert [line.split()[0] for line in lines[1:]] == [r.code for r in load_catalogue().rules]
     assert not any(line.endswith(" ") for line in lines)
 
@@ -124,6 +124,8 @@ def test_rules_as_json(capsys: pytest.CaptureFixture[str]) -> None:
         "name": "read-of-a-tensor-value",
         "family": "host reads",
         "scope": "hot",
+        "status": "stable",
+        "since": "0.1.0",
     }
 
 

@@ -14,7 +14,7 @@ from flake8_torchperf.findings.documentation import (
     expected_findings,
     read_documentation,
 )
-from flake8_torchperf.findings.rule import Rule
+from flake8_torchperf.findings.rule import PREVIEW, Rule
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
@@ -76,24 +76,29 @@ def test_examples_are_well_formed(rule: Rule) -> None:
     assert expected_findings(good) == []
 
 
+def telling(rule: Rule) -> Options:
+    """The options with which a rule is told: a scope, and the preview."""
+    scope = Level.COLD if rule.scope == "all" else Level.HOT
+    return Options(scope=scope, preview=rule.status == PREVIEW)
+
+
 @every_rule
 def test_bad_example_is_flagged_where_it_says(rule: Rule) -> None:
     bad, _, _ = example_of(read_documentation(rule))
-    options = Options(scope=Level.COLD) if rule.scope == "all" else Options()
-    found = [(f.line, f.code) for f in lint(bad, "bad.py", options)]
+    found = [(f.line, f.code) for f in lint(bad, "bad.py", telling(rule))]
     assert sorted(found) == expected_findings(bad)
 
 
 @every_rule
 def test_good_example_is_silent(rule: Rule) -> None:
     _, good, _ = example_of(read_documentation(rule))
-    assert [f"{f.line} {f.code} {f.message}" for f in lint(good, "good.py", Options())] == []
+    assert [f"{f.line} {f.code} {f.message}" for f in lint(good, "good.py", telling(rule))] == []
 
 
 @every_rule
 def test_messages_are_one_line(rule: Rule) -> None:
     bad, _, _ = example_of(read_documentation(rule))
-    for finding in lint(bad, "bad.py", Options()):
+    for finding in lint(bad, "bad.py", telling(rule)):
         assert "\n" not in finding.message
         assert "{" not in finding.message
         assert finding.message == " ".join(finding.message.split())

@@ -5,7 +5,11 @@ Each restates a pattern, not the code, of the change that it names.
 
 from __future__ import annotations
 
-from linting import ALL, check, table
+from dataclasses import replace
+
+from linting import ALL, HOT, check, places, program, table
+
+PREVIEWED = replace(HOT, preview=True)
 
 
 @table(
@@ -266,7 +270,8 @@ def test_distributed_tensors(code: str) -> None:
     }
 )
 def test_debugging_that_is_left_on(code: str) -> None:
-    check(code)
+    check(code, PREVIEWED)
+    assert "TPF508" not in {code for _, code in places(program(code), HOT)}
 
 
 @table(

@@ -58,10 +58,12 @@ class Reported:
 
     @property
     def level(self) -> str:
-        """The cost, as one of three levels; a finding without a rule has the worst."""
+        """How severe it is: by its rule, else by its cost; without a rule, it has the worst."""
         if self.code in RESERVED or not self.code.startswith("TPF"):
             return WORST
-        return _LEVELS.get(self.told.cost, MIDDLE)
+        rule = rules().get(self.code)
+        stated = "" if rule is None else rule.severity
+        return stated or _LEVELS.get(self.told.cost, MIDDLE)
 
     @property
     def fingerprint(self) -> str:
