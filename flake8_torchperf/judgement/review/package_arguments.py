@@ -56,7 +56,7 @@ class PackageArguments:
 
     def tell(self, functions: Sequence[FunctionInfo]) -> None:
         """Find the arguments of read parameters; heat a function that a loop gives a tensor."""
-        for names_of in (_read_parameters, _tested_parameters):
+        for names_of in (_read_parameters, _tested_parameters, _repeats):
             for info in functions:
                 names = names_of(info, self._analysis)
                 if names and self._asked < MAX_ASKED:
@@ -154,6 +154,21 @@ def _tested_parameters(info: FunctionInfo, analysis: Analysis) -> list[str]:
     for item in info.nodes.of(ast.Subscript):
         if isinstance(item.slice, ast.Name) and isinstance(item.value, ast.Name):
             found[item.slice.id] = None
+    return _undeclared(found, info, analysis)
+
+
+def _repeats(info: FunctionInfo, analysis: Analysis) -> list[str]:
+    """Return the parameters of unknown type that say how often ``repeat_interleave`` repeats."""
+    found: dict[str, None] = {}
+    for call in info.nodes.of(ast.Call):
+        match call.func:
+            case ast.Attribute(value=owner, attr="repeat_interleave"):
+                place = 1 if isinstance(owner, ast.Name) and owner.id == "torch" else 0
+                named = {keyword.arg: keyword.value for keyword in call.keywords}
+                if "output_size" in named:
+                    continue  # nothing is read then
+                given = [*call.args[place : place + 1], named.get("repeats")]
+                found.update((one.id, None) for one in given if isinstance(one, ast.Name))
     return _undeclared(found, info, analysis)
 
 
