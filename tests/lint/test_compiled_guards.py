@@ -149,6 +149,9 @@ def test_the_tracer_answers_as_the_linter_says() -> None:
         "is_scripting": torch.jit.is_scripting,
         "is_tracing": torch.jit.is_tracing,
         "is_in_onnx_export": torch.onnx.is_in_onnx_export,
+        "get_tracing_state": torch._C._get_tracing_state,
+        "is_fx_symbolic_tracing": torch.fx._symbolic_trace.is_fx_symbolic_tracing,
+        "is_fx_tracing": torch.fx._symbolic_trace.is_fx_tracing,
     }
     for name, ask in asked.items():
 
@@ -174,6 +177,8 @@ def test_each_test_of_the_mode_gives_a_bool_on_the_host() -> None:
         ("is_compiling", ("traced", "exported"), False),
         ("is_in_onnx_export", ("traced", "exported"), True),
         ("is_fx_symbolic_tracing", ("traced",), False),
+        ("_get_tracing_state", ("traced",), True),
+        ("_is_tracing_or_exporting", ("compiled",), False),
         ("is_available", (), False),
     ],
 )

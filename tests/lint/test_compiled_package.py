@@ -141,6 +141,56 @@ PACKAGE = {
         def _configure():
             pass
         """,
+    "helpers.py": """
+        import torch
+
+        def rows(x, counts):
+            return torch.repeat_interleave(x, counts, dim=0)  # TPF604
+
+        def sized(x, counts, total):
+            return torch.repeat_interleave(x, counts, dim=0, output_size=total)
+
+        def torch_int(x):
+            return x.long() if torch.jit.is_tracing() and torch.is_tensor(x) else int(x)
+        """,
+    "model.py": """
+        import math
+        import torch
+        from torch import Tensor, nn
+        from .helpers import rows, sized, torch_int
+
+        class Model(nn.Module):
+            def forward(self, x: Tensor, counts: Tensor):
+                height = x.shape[0]
+                new = (
+                    torch_int(torch.ceil(height / counts))
+                    if torch.jit.is_tracing()
+                    else torch_int(height / 2)
+                )
+                return rows(x, counts.cumsum(0)) + sized(x, counts, new)
+        """,
+    "stated.py": """
+        import logging
+        import typing
+
+        class TextLogger(typing.Protocol):
+            def warning(self, text: object) -> None: ...
+
+        def get_logger(name: str | None = None) -> TextLogger:
+            return logging.getLogger(name or "package")
+        """,
+    "stating.py": """
+        from torch import Tensor, nn
+        from . import stated as logging
+
+        logger = logging.get_logger(__name__)
+
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                if not self.flag_warned:
+                    logger.warning_once("text")  # TPF601
+                return x
+        """,
     "logs.py": """
         from torch import Tensor, nn
         from .log import get_logger

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
 from flake8_torchperf.interpreter.stated_types.docstrings import documented_result
+from flake8_torchperf.project.module_index import ClassInfo
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.combining import for_better_reason
 from flake8_torchperf.values.elements import element_of
@@ -17,6 +18,7 @@ from flake8_torchperf.values.values import (
     NONE,
     NUMBER_KINDS,
     UNKNOWN,
+    Instance,
     Mapping_,
     NDArray,
     NoneValue,
@@ -53,7 +55,16 @@ def worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
         tensor_of(stated) is not None
         or isinstance(stated, (Sequence, Mapping_))
         or (stated is UNKNOWN)
+        or _is_protocol(stated)
     )
+
+
+def _is_protocol(value: Value) -> bool:
+    """True for an object declared by a protocol, which many classes follow."""
+    match value:
+        case Instance(info=ClassInfo(bases=bases)):
+            return any(base.rpartition(".")[2] == "Protocol" for base in bases)
+    return False
 
 
 def result_of(info: FunctionInfo, returns: list[Value], env: Env) -> Value:
@@ -119,6 +130,8 @@ def reconcile(found: Value, stated: Value | None) -> Value:
     """Return the result by body and annotation; if they disagree, the annotation is believed."""
     if stated is None or stated is UNKNOWN or isinstance(found, NDArray):
         return found
+    if _is_protocol(stated):
+        return stated if found in (UNKNOWN, NONE) else found
     tensor = tensor_of(found)
     if tensor_of(stated) is not None and _holds_tensors(without(found, NoneValue)):
         return found  # the body returns a tuple despite `-> Tensor`

@@ -27,6 +27,7 @@ from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION, MAX_CAL
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import run_block
 from flake8_torchperf.interpreter.engine.place import Context
+from flake8_torchperf.interpreter.events.guards import TRACED
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, on_host
 from flake8_torchperf.interpreter.stated_types.annotations import record
 from flake8_torchperf.syntax.binding_statements import binding_statements
@@ -304,8 +305,11 @@ def constant(value: object) -> Value:
 def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
     """Record a call's arguments, as evidence for parameters whose declaration shows nothing.
 
-    Only functions of the linted module, and the watched ones, are recorded.
+    Only functions of the linted module, and the watched ones, are recorded. A branch that only a
+    traced run takes, ``torch_int(t) if torch.jit.is_tracing() else torch_int(3)``, shows nothing.
     """
+    if TRACED in ctx.traits and not ctx.compiled:
+        return
     analysis = ctx.analysis
     watched = analysis.watched in (info.key, EVERY_FUNCTION)
     if info.module is not analysis.project.linted and not watched:

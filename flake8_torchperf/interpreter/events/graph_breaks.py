@@ -106,12 +106,14 @@ def note_statement(node: ast.stmt, ctx: Context) -> None:
 
 
 def note_attribute(node: ast.Assign, target: ast.Attribute, owner: Value, ctx: Context) -> None:
-    """Record ``t.requires_grad = True`` in compiled code."""
-    tensor = tensor_of(_by_text_key(owner, target.value))
-    switched_on = isinstance(node.value, ast.Constant) and node.value.value is True
-    if not ctx.compiled or tensor is None:
+    """Record ``t.requires_grad = flag`` in compiled code, which ends the graph for any flag.
+
+    Few objects but tensors have this attribute, so the owner may be unknown.
+    """
+    if not ctx.compiled or target.attr != "requires_grad":
         return
-    if target.attr == "requires_grad" and switched_on:
+    tensor = tensor_of(_asked_for_gradients(owner, target.value))
+    if tensor is not None:
         emit(ctx, SiteKind.GRAPH_BREAK, "requires_grad", node, tensor, operand_node=target.value)
 
 
@@ -172,25 +174,28 @@ def _operation(callee: Value, arguments: Arguments) -> tuple[str, Value | None]:
         case BoundMethod(owner=Tensor() as owner, name=name):
             if _turns_off(name, arguments):
                 return "", None
-            return breaking_calls().get(f"Tensor.{name}", ""), owner
+            operation = breaking_calls().get(f"Tensor.{name}", "")
+            told = _asked_for_gradients(owner, callee.node or arguments.node)
+            return operation, told if name == "requires_grad_" else owner
         case BoundMethod(owner=NDArray(), name="astype"):
             return ("numpy object" if _no_number(arguments.get(0, "dtype")) else ""), None
         case Instance(name=name, info=None) if name in RECURRENT:
             return "rnn", None
     match arguments.node.func:
         case ast.Attribute(value=asked, attr="requires_grad_") if callee is UNKNOWN:
-            told = tensor_of(_by_text_key(UNKNOWN, asked))
-            on = told is not None and not _turns_off("requires_grad_", arguments)
-            return ("requires_grad" if on else ""), told
+            on = not _turns_off("requires_grad_", arguments)
+            return ("requires_grad" if on else ""), _asked_for_gradients(UNKNOWN, asked)
     return "", None
 
 
-def _by_text_key(owner: Value, node: ast.expr) -> Value:
-    """Return a tensor for ``batch["x"]`` of an unknown dict: only tensors request gradients."""
-    match node:
-        case ast.Subscript(slice=ast.Constant(value=str())) if owner is UNKNOWN:
-            reason = Reason("asked for `.requires_grad`", node, None, Strength.INFERRED)
-            return Tensor(reason)
+def _asked_for_gradients(owner: Value, node: ast.expr) -> Value:
+    """Return a tensor for an object of unknown or assumed type that is asked to require gradients.
+
+    Few objects but tensors and modules are asked for that, and no module is taken for a tensor.
+    """
+    assumed = isinstance(owner, Tensor) and owner.reason.strength is Strength.ASSUMED
+    if owner is UNKNOWN or assumed:
+        return Tensor(Reason("asked to require gradients", node, None, Strength.INFERRED))
     return owner
 
 
@@ -202,6 +207,8 @@ def _function(name: str, arguments: Arguments) -> str:
         asked = arguments.keywords.get("requires_grad")
         on = asked is not None and isinstance(asked.node, ast.Constant) and asked.node.value is True
         return "requires_grad" if on else ""
+    if name.startswith("logging.Logger."):
+        return "logger"  # torch/_dynamo/variables/misc.py, LoggingLoggerVariable: any method
     if name.startswith("numpy.") and _no_number(arguments.keywords.get("dtype")):
         return "numpy object"
     if name.partition(".")[0] in SKIPPED and name not in TRACED_FUNCTIONS:

@@ -10,7 +10,7 @@ from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
 from flake8_torchperf.interpreter.events.options import outcome_by_settings
 from flake8_torchperf.interpreter.inference.parameters import literal_default
-from flake8_torchperf.syntax.compile_guards import RunMode, asks_for_mode, guarded, leaves
+from flake8_torchperf.syntax.compile_guards import asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
 from flake8_torchperf.syntax.traversal import round_counters, walk
@@ -42,8 +42,6 @@ class Guard(NamedTuple):
         return Guard(self.cause, not self.holds, self.row)
 
 
-# The modes whose branches no eager run on a device takes. A symbolic trace is not among them.
-TRACING_MODES: tuple[RunMode, ...] = ("compiled", "traced", "scripted", "exported")
 # The trait of sites in an except block: text made there is about an error.
 EXCEPT = "except-block"
 # The trait of sites in a lambda: a message passed as a lambda is built only on demand.
@@ -92,7 +90,7 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
             return _joint_guard(operator, [guard_of(value, env, ctx) for value in values])
         case ast.Call(func=func):
             asked = dotted_name(func).rpartition(".")[2].lstrip("_")
-            if asks_for_mode(asked, *TRACING_MODES):
+            if asks_for_mode(asked):
                 return Guard(Cause.TRACING, True)
             found = _by_convention(asked, ctx)
             if found is not None:
@@ -145,7 +143,7 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
 def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> Guard | None:
     """Return the guard that the name of a flag or an option implies."""
     last = dotted_name(flag).rpartition(".")[2].lstrip("_")
-    if asks_for_mode(last, *TRACING_MODES):
+    if asks_for_mode(last):
         return Guard(Cause.TRACING, True)
     return _by_convention(last, ctx)
 
@@ -277,6 +275,17 @@ def sides(test: ast.expr, env: Env, ctx: Context) -> tuple[Context, Context]:
         return ctx, ctx
     never = uncompiled(ctx)
     return (ctx, never) if taken else (never, ctx)
+
+
+def outcome_here(test: ast.expr, guard: Guard | None, env: Env, ctx: Context) -> bool | None:
+    """Return the outcome that a test of the run mode has where this code runs; None if unknown.
+
+    ``guard`` is the test's guard. The branch of the other outcome gives this code no value.
+    """
+    if ctx.compiled:
+        return guarded(test, _answers(env))
+    traces = guard is not None and guard.cause is Cause.TRACING
+    return not guard.holds if guard is not None and traces else None
 
 
 def uncompiled(ctx: Context) -> Context:

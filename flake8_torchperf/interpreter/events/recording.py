@@ -9,7 +9,7 @@ from flake8_torchperf.interpreter.engine.place import Site
 from flake8_torchperf.interpreter.events.element_loops import costs_without_device
 from flake8_torchperf.syntax.traversal import once
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
-from flake8_torchperf.values.values import NDArray, Tensor, Value, tensor_of
+from flake8_torchperf.values.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Kinds of sites that end a graph if they read an array.
 ARRAY_KINDS = (SiteKind.HOST_READ, SiteKind.NUMBER_USE, SiteKind.TRANSFER)
+# Uses of a number for which Python itself asks a tensor, and not torch, which knows its constants.
+ASKED_BY_PYTHON = frozenset(("slice", "list-slice", "list-index", "range"))
 # Sites at which the host waits, whatever the operand holds.
 WAITING_KINDS = (SiteKind.SYNCHRONIZE, SiteKind.TORCH_CALL, *SIZED_KINDS)
 
@@ -81,10 +83,13 @@ def emit_read(
         if _array_ends_graph(operand, kind, ctx):
             emit(ctx, kind, operation, node, operand, operand_node=operand_node, traits=traits)
         return None
+    known = bool(ctx.compiled) and _is_known_when_tracing(tensor, kind, operation)
+    if known and tensor.device == BESIDE_HOST:
+        ctx = ctx.but(compiled="", traits=ctx.traits - {"compiled", "fullgraph"})
     if tensor.device == "host" and not costs_without_device(ctx, kind, operation, tensor):
         if kind is not SiteKind.TENSOR_ITERATION:
             early(ctx, operation, node, tensor, operand_node)
-            if ctx.compiled and not (kind is SiteKind.NUMBER_USE and tensor.origin == "python"):
+            if ctx.compiled and not known:
                 emit(ctx, kind, operation, node, tensor, operand_node=operand_node, traits=traits)
         return None
     if kind is not SiteKind.TENSOR_ITERATION and "non-blocking" not in traits:
@@ -92,6 +97,17 @@ def emit_read(
         ctx.budget.decided += 1
     emit(ctx, kind, operation, node, tensor, operand_node=operand_node, traits=traits)
     return tensor
+
+
+def _is_known_when_tracing(tensor: Tensor, kind: SiteKind, operation: str) -> bool:
+    """True for ``x.view(torch.div(n, 2), -1)``: the tracer knows what torch makes of numbers.
+
+    A slice or ``range`` of such a tensor ends the graph all the same (torch 2.13, as run:
+    tests/lint/test_compiled_host.py).
+    """
+    if kind is not SiteKind.NUMBER_USE or operation in ASKED_BY_PYTHON:
+        return False
+    return tensor.origin == "python"
 
 
 def _array_ends_graph(operand: Value, kind: SiteKind, ctx: Context) -> bool:

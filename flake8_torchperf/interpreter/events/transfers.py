@@ -19,6 +19,7 @@ from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.store import path_of
 from flake8_torchperf.values.values import (
+    BESIDE_HOST,
     UNKNOWN,
     Device,
     NDArray,
@@ -96,6 +97,8 @@ def names_accelerator(node: ast.expr) -> bool:
 
 def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments) -> Tensor:
     """Return the result of an operation; if it is on the host, with its origin and memory."""
+    if value.device == BESIDE_HOST and _all_of_numbers(tensors):
+        return replace(value, origin=PYTHON)
     if value.device != "host":
         return value
     if op.factory:
@@ -111,6 +114,11 @@ def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments)
     if op.in_place and origin not in (FACTORY, CHOSEN):
         origin = ""  # a buffer on the host was filled, which the data needed anyway
     return replace(value, origin=origin, memory=memory, arrives=arrives)
+
+
+def _all_of_numbers(tensors: list[Tensor]) -> bool:
+    """True if an operation is given numbers alone, or tensors that torch made of numbers."""
+    return all(tensor.origin == PYTHON for tensor in tensors)
 
 
 def pieces(value: Value, op: Op, tensors: list[Tensor], arguments: Arguments) -> Value:

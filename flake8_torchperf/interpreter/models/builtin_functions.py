@@ -342,9 +342,12 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
         case "safetensors" if rest.endswith(".load_file"):
             where = arguments.get(1, "device")  # "cpu" where it is not named
             return Mapping_(STR, LOADED_TENSOR) if where is None else UNKNOWN
+    if name.endswith("logging.get_logger"):
+        return External(LOGGER)  # transformers.utils.logging, accelerate.logging
     return LIBRARY_RESULTS.get(name, UNKNOWN)
 
 
+LOGGER = "logging.Logger"
 # Functions that make a data frame.
 TABLES = frozenset(("DataFrame", "Series", "concat", "read_csv", "read_parquet", "merge"))
 OPERATORS: dict[str, ast.operator] = {
@@ -450,7 +453,7 @@ def _is_number(value: Value) -> bool:
 
 def _logging(rest: str, arguments: Arguments, ctx: Context) -> Value:
     if rest == "getLogger":
-        return External("logging.Logger")
+        return External(LOGGER)
     if rest.rpartition(".")[2] in LOG_LEVELS:
         for argument in arguments.positional:
             formatted(argument.value, "logging", argument.node, ctx)

@@ -34,6 +34,7 @@ from flake8_torchperf.values.values import (
     Scalar,
     Sequence,
     Tensor,
+    UnknownValue,
     Value,
     tensor_of,
 )
@@ -150,9 +151,15 @@ def _device(name: str, op: Op, arguments: Arguments, tensors: list[Tensor], ctx:
 
 
 def _of_numbers(arguments: Arguments) -> bool:
-    """True for ``torch.div(height, 2)``: torch first makes tensors of numbers, as factories do."""
+    """True for ``torch.div(height, 2)``: torch first makes tensors of numbers, as factories do.
+
+    With ``rounding_mode=``, a number is divided by a number, though the divisor may be unknown.
+    """
     values = [argument.value for argument in arguments.positional]
-    return bool(values) and not arguments.open and all(isinstance(v, Scalar) for v in values)
+    if not values or arguments.open or not isinstance(values[0], Scalar):
+        return False
+    kinds = (Scalar, UnknownValue) if "rounding_mode" in arguments.keywords else Scalar
+    return all(isinstance(value, kinds) for value in values)
 
 
 def _lengths_beside_host(value: Value) -> Value:

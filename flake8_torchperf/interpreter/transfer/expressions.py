@@ -18,6 +18,7 @@ from flake8_torchperf.interpreter.events.guards import (
     after_test,
     branch_context,
     guard_of,
+    outcome_here,
     sides,
 )
 from flake8_torchperf.interpreter.events.recording import emit_read, note_work
@@ -25,7 +26,6 @@ from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.interpreter.transfer.narrowing import narrow
 from flake8_torchperf.interpreter.transfer.operators import binary, formatted
-from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import may_be_number, truthy
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.named_types import TENSOR_CLASSES
@@ -204,7 +204,7 @@ def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
     """Return the values that ``a if test else b`` may have."""
     ctx = decided(node.test, env, ctx, "ifexp")
     guard = guard_of(node.test, env, ctx)
-    traced = guard.holds if guard is not None and guard.cause is Cause.TRACING else None
+    taken = outcome_here(node.test, guard, env, ctx)
     found: list[Value] = []
     yes, no = sides(node.test, env, ctx)
     for branch, place, holds in ((node.body, yes, True), (node.orelse, no, False)):
@@ -212,8 +212,8 @@ def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
         if after is None:
             continue
         value = evaluate(branch, after, branch_context(place, guard, None, holds=holds))
-        if traced is not holds or ctx.compiled:
-            found.append(value)  # other code never sees a value that only a traced run makes
+        if taken is None or taken is holds:
+            found.append(value)
     return found
 
 
@@ -239,9 +239,15 @@ def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
         )
         if after is None or (operation == "or" and _always_true(value)):
             break
+        holds = outcome_here(before, guard_of(before, inner, ctx), inner, ctx)
         ctx = sides(before, inner, ctx)[0 if operation == "and" else 1]
         value = evaluate(value_node, after, ctx)
-        result = _either(operation, result, value)
+        if holds is None:
+            result = _either(operation, result, value)
+        elif holds is (operation == "and"):
+            result = value  # the test of the run mode leaves the value to what follows it
+        else:
+            return result
         before, inner = value_node, after
     return result
 

@@ -166,6 +166,8 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
     made = Tensor(strongest.reason, dtype, device, scalar, chain, role)
     if not isinstance(operator, ast.MatMult):
         made = ranked(made, _broadcast(left, right, tensors))
+    if device == BESIDE_HOST and known and transfers.common_origin(tensors) == transfers.PYTHON:
+        return replace(made, origin=transfers.PYTHON)
     if device != "host":
         # If some callers make ``index`` on the host, ``index - 1`` is made there as well.
         strays = len(tensors) == 1 and tensors[0].origin == SOMETIMES

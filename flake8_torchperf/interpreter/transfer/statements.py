@@ -26,6 +26,7 @@ from flake8_torchperf.interpreter.events.guards import (
     ends_in_raise,
     gradients_off,
     guard_of,
+    outcome_here,
     sides,
 )
 from flake8_torchperf.interpreter.events.recording import emit
@@ -326,14 +327,15 @@ def _after(
     env: Env,
     ctx: Context,
 ) -> Flow:
-    """Join both branches, unless an ordinary Python run takes only one of them.
+    """Join both branches, unless a run of this code takes only one of them.
 
-    The assignments in `if torch.jit.is_scripting():` never reach the code after it there.
+    The assignments in `if torch.jit.is_scripting():` never reach the code after it.
     """
-    if guard is not None and guard.cause is Cause.TRACING and not ctx.compiled:
-        eager = other if guard.holds else taken
-        if eager.env is not None:
-            return eager
+    holds = outcome_here(test, guard, env, ctx)
+    if holds is not None:
+        run = taken if holds else other
+        if run.env is not None:
+            return run
     met = _meet(taken, other)
     if met.env is not None and _calls(test):
         rejoin(env, met.env)

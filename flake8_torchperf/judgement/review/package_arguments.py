@@ -57,7 +57,7 @@ class PackageArguments:
 
     def tell(self, functions: Sequence[FunctionInfo]) -> None:
         """Find the arguments of read parameters; heat a function that a loop gives a tensor."""
-        for names_of in (_read_parameters, _tested_parameters, _positions):
+        for names_of in (_read_parameters, _tested_parameters, _positions, _repeats):
             for info in functions:
                 names = names_of(info, self._analysis)
                 if names and self._asked < MAX_ASKED:
@@ -179,6 +179,21 @@ def _positions(info: FunctionInfo, analysis: Analysis) -> list[str]:
     }
     declared = declared_parameters(info, analysis) if names else {}
     return [name for name in names if is_declared_int(declared.get(name, UNKNOWN))]
+
+
+def _repeats(info: FunctionInfo, analysis: Analysis) -> list[str]:
+    """Return the parameters of unknown type that say how often ``repeat_interleave`` repeats."""
+    found: dict[str, None] = {}
+    for call in info.nodes.of(ast.Call):
+        match call.func:
+            case ast.Attribute(value=owner, attr="repeat_interleave"):
+                place = 1 if isinstance(owner, ast.Name) and owner.id == "torch" else 0
+                named = {keyword.arg: keyword.value for keyword in call.keywords}
+                if "output_size" in named:
+                    continue  # nothing is read then
+                given = [*call.args[place : place + 1], named.get("repeats")]
+                found.update((one.id, None) for one in given if isinstance(one, ast.Name))
+    return _undeclared(found, info, analysis)
 
 
 # Comparisons by which a branch on a tensor waits.
