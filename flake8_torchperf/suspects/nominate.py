@@ -36,7 +36,7 @@ WAITING_CALLS = {
     "pack_padded_sequence", "gaussian_nll_loss", "lobpcg", "normal", "asarray", "array", "svd",
     "svd_lowrank", "pca_lowrank", "matrix_exp", "matrix_norm", "nuclear_norm", "tensorsolve",
     "unravel_index", "to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc",
-    "to_sparse_bsr", "to_sparse_bsc",
+    "to_sparse_bsr", "to_sparse_bsc", "_check_tensor_all", "_check_tensor_all_with",
 }  # fmt: skip
 # Calls that read, format or iterate a tensor if it is an argument.
 ARGUMENT_READERS = {

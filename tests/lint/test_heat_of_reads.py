@@ -193,10 +193,10 @@ SELDOM = {
                 return rows[3:]
             return rows
         """,
-    "numbers alone make a tensor on the host": """
-        def forward(self, x: Tensor):
+    "a number divided by what is most likely one": """
+        def forward(self, x: Tensor, groups):
             h, w = x.shape
-            return int(torch.div(h, 2)), int(torch.true_divide(w, 2))  # TPF101, TPF101
+            return int(torch.div(h, groups)), int(torch.true_divide(w, groups))  # TPF101, TPF101
         """,
     "where only other steps return": """
         class Trainer:

@@ -375,6 +375,7 @@ LIBRARY_RESULTS: dict[str, Value] = {
     "io.BufferedReader": Opaque("stream"), "io.BufferedWriter": Opaque("stream"),
     "contextvars.ContextVar": External("contextvars.ContextVar"),
     "decimal.Decimal": NUMBER, "fractions.Fraction": NUMBER,
+    "scipy.optimize.linear_sum_assignment": Sequence("tuple", NDARRAY, (NDARRAY, NDARRAY)),
     # Functions that read files or make tensors of pictures return host tensors.
     "torchaudio.load": Sequence("tuple", LOADED, (LOADED_TENSOR, INT)),
     "torchvision.io.read_image": LOADED_TENSOR,
