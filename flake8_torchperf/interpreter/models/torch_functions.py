@@ -140,7 +140,7 @@ def _device(name: str, op: Op, arguments: Arguments, tensors: list[Tensor], ctx:
     given = device_argument(arguments)
     if given is not None:
         return given
-    made = _made_of_numbers(arguments)
+    made = "" if op.factory else _made_of_numbers(arguments)
     if made and transfers.factory_device(ctx) == "host":
         return made
     if tensors:
