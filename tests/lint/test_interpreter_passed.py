@@ -140,3 +140,54 @@ def test_other_lists_that_are_passed_index_nothing_on_a_device() -> None:
         ALL,
         prelude="",
     )
+
+
+def test_the_constructors_calls_show_the_matcher_and_a_table_the_losses() -> None:
+    check(
+        MATCHING
+        + """
+    class Criterion(nn.Module):
+        def __init__(self, classes, matcher):
+            super().__init__()
+            self.matcher = matcher
+
+        def loss_labels(self, outputs, targets, indices):
+            return torch.cat([t["labels"][J] for t, (_, J) in zip(targets, indices)])  # TPF502
+
+        def get_loss(self, loss, outputs, targets, indices, **kwargs):
+            table = {"labels": self.loss_labels}
+            return table[loss](outputs, targets, indices, **kwargs)
+
+        def forward(self, outputs, targets):
+            indices = self.matcher(outputs, targets)
+            losses = {}
+            for loss in ["labels", "boxes"]:
+                losses.update(self.get_loss(loss, outputs, targets, indices))
+            return losses
+
+    class Other(nn.Module):
+        def __init__(self, matcher):
+            super().__init__()
+            self.matcher = matcher
+
+        def loss(self, targets, indices):
+            return torch.cat([t["labels"][J] for t, (_, J) in zip(targets, indices)])
+
+        def forward(self, outputs, targets):
+            return self.loss(targets, self.matcher(outputs, targets))
+
+    class Greedy(nn.Module):
+        def forward(self, outputs, targets):
+            return [(c.argmax(0), c.argmax(1)) for c in outputs["costs"]]
+
+    def build_matcher(args):
+        return Matcher()
+
+    def build(args):
+        matcher = build_matcher(args)
+        return Criterion(3, matcher=matcher), Other(Matcher()), Other(Greedy())
+    """,
+        ALL,
+        prelude="",
+        only=frozenset(("TPF102", "TPF501", "TPF502")),
+    )

@@ -24,6 +24,7 @@ from flake8_torchperf.values.values import (
     NDARRAY,
     STR,
     UNKNOWN,
+    Function,
     Instance,
     Mapping_,
     NDArray,
@@ -447,6 +448,11 @@ def _sequence_item(base: Sequence, indices: list[Index], ctx: Context) -> Value:
     return base.element
 
 
+def _are_functions(table: Mapping_) -> bool:
+    """True for a table of the project's functions, one of which is called by its name."""
+    return all(isinstance(value, Function) for _, value in table.items)
+
+
 def _mapping_item(base: Mapping_, indices: list[Index]) -> Value:
     if len(indices) == 1:
         match indices[0].value:
@@ -454,6 +460,6 @@ def _mapping_item(base: Mapping_, indices: list[Index]) -> Value:
                 items = dict(base.items)
                 if key in items:
                     return items[key]
-            case _ if base.made and base.items:
+            case _ if base.items and (base.made or _are_functions(base)):
                 return base.any_value()
     return base.element
