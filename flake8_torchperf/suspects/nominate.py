@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # torch's own, and the special methods by which Python reads.
 WAITING_CALLS = {
     "item", "tolist", "cpu", "numpy", "nonzero", "unique", "unique_consecutive", "masked_select",
+    "_check_tensor_all", "_check_tensor_all_with",
     "equal", "allclose", "is_nonzero", "synchronize", "barrier", "monitored_barrier",
     "empty_cache", "bincount", "repeat_interleave", "argwhere", "histogram", "histogramdd",
     "histc", "one_hot", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__repr__",
@@ -36,7 +37,7 @@ WAITING_CALLS = {
     "pack_padded_sequence", "gaussian_nll_loss", "lobpcg", "normal", "asarray", "array", "svd",
     "svd_lowrank", "pca_lowrank", "matrix_exp", "matrix_norm", "nuclear_norm", "tensorsolve",
     "unravel_index", "to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc",
-    "to_sparse_bsr", "to_sparse_bsc", "_check_tensor_all", "_check_tensor_all_with",
+    "to_sparse_bsr", "to_sparse_bsc",
 }  # fmt: skip
 # Calls that read, format or iterate a tensor if it is an argument.
 ARGUMENT_READERS = {
