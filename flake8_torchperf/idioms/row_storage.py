@@ -48,6 +48,31 @@ def listed_calls(function: ast.AST) -> frozenset[int]:
 
 
 @once
+def stored_calls(function: ast.AST) -> frozenset[int]:
+    """Return the calls, by identity, whose items a loop only stores: ``[(a, b) for ... in zip()]``.
+
+    A loop that ends early is no such loop.
+    """
+    found: set[int] = set()
+    for loop in walk([function]):
+        if isinstance(loop, (*COMPREHENSIONS, ast.For)) and only_keeps(loop):
+            head = head_of(loop)
+            if head is not None and isinstance(head.iter, ast.Call):
+                found.add(id(head.iter))
+    return frozenset(found)
+
+
+@once
+def formatted_displays(function: ast.AST) -> frozenset[int]:
+    """Return the tuples, by identity, whose items ``"%g %g" % (*losses, step)`` makes text of."""
+    return frozenset(
+        id(node.right)
+        for node in walk([function])
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod)
+    )
+
+
+@once
 def moves_each(loop: ast.AST) -> bool:
     """True for ``[t.to(device) for t in tensors]``: a single tensor would be moved as a whole.
 

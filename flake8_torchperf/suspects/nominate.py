@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # torch's own, and the special methods by which Python reads.
 WAITING_CALLS = {
     "item", "tolist", "cpu", "numpy", "nonzero", "unique", "unique_consecutive", "masked_select",
+    "_check_tensor_all", "_check_tensor_all_with",
     "equal", "allclose", "is_nonzero", "synchronize", "barrier", "monitored_barrier",
     "empty_cache", "bincount", "repeat_interleave", "argwhere", "histogram", "histogramdd",
     "histc", "one_hot", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__repr__",

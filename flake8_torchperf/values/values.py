@@ -307,7 +307,8 @@ def join(a: Value, b: Value) -> Value:
             return join_tensors(a, b)
         case (UnknownValue(), Tensor() as t) | (Tensor() as t, UnknownValue()):
             # One path states that it is a tensor, and names seldom change their type.
-            return replace(weaken(t), origin=devices.SOMETIMES, memory="", arrives=0)
+            origin = devices.SOMETIMES if t.device == "host" else t.origin
+            return replace(weaken(t), origin=origin, memory="", arrives=0)
         case (UnknownValue(), _) | (_, UnknownValue()):
             return _tensor_or_unknown(a, b)
         case Scalar(kind="str", value=x), Scalar(kind="str", value=y) if (

@@ -130,6 +130,15 @@ PROGRAMS = {
             def forward(self, x: Tensor):
                 return self.quiet.log_prob(x)
     """,
+    "a mask that torch checks": """
+        class Layer(nn.Module):
+            def forward(self, x: Tensor, n: int):
+                torch._check_tensor_all(x > 0)  # TPF108
+                torch._check_tensor_all_with(ValueError, x > 0, lambda: "negative")  # TPF108
+                torch._check_tensor_all(torch.arange(n) < 3)
+                torch._check(n > 3)
+                return x
+    """,
     "whoever hands on the option decides": """
         class Head(nn.Module):
             def forward(self, mean: Tensor, validate_args=None):

@@ -193,10 +193,18 @@ SELDOM = {
                 return rows[3:]
             return rows
         """,
-    "numbers alone make a tensor on the host": """
-        def forward(self, x: Tensor):
+    "rows that are only put into tuples and dicts": """
+        def forward(self, a: Tensor, b: Tensor, first: Tensor):
+            kept = []
+            for x, y in zip(a[:-1], b[:-1]):  # TPF201
+                kept.append((x, y))
+            q, k, v = [x.to(first.dtype) for x in (first, *a.sin())]  # TPF201
+            return kept, q, k, v, [{"x": x, "y": y} for x, y in zip(a[:-1], b[:-1])]  # TPF201
+        """,
+    "a number divided by what is most likely one": """
+        def forward(self, x: Tensor, groups):
             h, w = x.shape
-            return int(torch.div(h, 2)), int(torch.true_divide(w, 2))  # TPF101, TPF101
+            return int(torch.div(h, groups)), int(torch.true_divide(w, groups))  # TPF101, TPF101
         """,
     "where only other steps return": """
         class Trainer:
@@ -318,6 +326,14 @@ STILL_ONE = {
                     x = x + 1
                 x = x.cpu()  # TPF102
                 return x.numpy()
+        """,
+    "rows that are formatted, and rows that are computed with": """
+        def forward(self, a: Tensor, b: Tensor):
+            kept = []
+            for x, y in zip(a[:-1], b[:-1]):  # TPF201
+                kept.append(x * y)
+            text = "%g %g" % (1, *b.sin())  # TPF104, TPF201
+            return text, self.join(*a.sin())  # TPF201
         """,
     "an accelerator's own numbers, and errors that are looked for": """
         def forward(self, x: Tensor):

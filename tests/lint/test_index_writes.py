@@ -184,6 +184,18 @@ def test_one_caller_with_an_index_of_the_host_is_told_in_scope_all() -> None:
     assert [one.split()[1] for one in findings(program(code))] == ["TPF501"]
 
 
+def test_an_index_of_unknown_residence_that_one_path_shows_is_not_copied() -> None:
+    check(
+        """
+        def step(x: Tensor, n: int, given, flag: bool):
+            rows = x.argsort() if flag else given(n)
+            made = torch.randperm(n) if flag else given(n)
+            return x[rows], x[made]  # TPF503
+        """,
+        ALL,
+    )
+
+
 def test_advice_fits_what_is_written() -> None:
     code = """
         def step(x: Tensor, n: int):

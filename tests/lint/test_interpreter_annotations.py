@@ -1,6 +1,6 @@
 """What a program says of its values: annotations, and how a value is used."""
 
-from linting import check, table
+from linting import ALL, check, table
 
 ANNOTATIONS = {
     "Tensor": """
@@ -336,3 +336,22 @@ EVIDENCE = {
 @table(EVIDENCE)
 def test_use_as_evidence(code: str) -> None:
     check(code)
+
+
+def test_a_declared_name_is_none_until_another_value_is_assigned() -> None:
+    check(
+        """
+        def step(x: Tensor, n: int, load):
+            idx: Tensor | None = None
+            best: Tensor | None = None
+            for k in range(n):
+                z = torch.where(x[:, k] > 0)[0]  # TPF401
+                idx = z if idx is None else idx[z]
+            best = load(n)
+            if best is not None and best.max() > 3:  # TPF301
+                return best
+            return x[idx[0]]  # TPF107
+        """,
+        ALL,
+        only=frozenset(("TPF107", "TPF301", "TPF401", "TPF501", "TPF502", "TPF503")),
+    )

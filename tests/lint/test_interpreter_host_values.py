@@ -21,6 +21,22 @@ SILENT = {
                 return math.sqrt(x.shape[-1]), math.prod(x.shape), f"{x.shape} {x.numel()}"
             return [i for i in range(x.size(0)) if i > x.shape[1]], x[: y.shape[0]], x[m - 1 :]
         """,
+    "a counter that stays where it is made": """
+        class Cache:
+            def __init__(self):
+                self.length = torch.tensor([0], dtype=int)
+
+            def step(self, k: Tensor, window: int):
+                self.length += k.shape[-2]
+                return k[..., : self.length - window]
+        """,
+    "numbers alone make a tensor on the host": """
+        def step(x: Tensor, n: int):
+            h, w = x.shape
+            if torch.div(h, n, rounding_mode="floor") > 3:
+                return int(torch.div(h, 2)), x[: torch.div(w, n)]
+            return float(torch.true_divide(w, 2)), torch.div(h, 2).item()
+        """,
     "what a tensor is, rather than holds": """
         def step(x: Tensor, y: Tensor):
             if x.device == y.device and x.dtype == y.dtype and x.is_cuda and not x.requires_grad:

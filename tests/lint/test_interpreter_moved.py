@@ -137,3 +137,43 @@ def test_the_reason_names_both_facts() -> None:
 )
 def test_devices_by_what_they_are_called(code: str) -> None:
     check(code, ALL, only=frozenset(("TPF501", "TPF502", "TPF503")))
+
+
+def test_what_is_made_anew_and_moved_is_moved_once() -> None:
+    check(
+        """
+        class Detect(nn.Module):
+            def __init__(self, n: int):
+                super().__init__()
+                self.grid = torch.zeros(1)
+                self.other = torch.zeros(1)
+
+            def forward(self, x: Tensor, y: Tensor):
+                if self.grid.shape != x.shape:
+                    self.grid = torch.ones(x.shape[0]).to(x.device)  # TPF501
+                    self.other = torch.ones(x.shape[0]).to(y.device)  # TPF501
+                x = x + self.grid.to(x.device)
+                return x + self.other.to(x.device)  # TPF501
+        """,
+        only=frozenset(("TPF501",)),
+    )
+
+
+def test_a_counter_is_read_on_the_device_unless_it_surely_stays_on_the_host() -> None:
+    check(
+        """
+        class Cache:
+            def __init__(self, device):
+                self.made = torch.tensor([0], device=device)  # TPF502
+                self.moved = torch.tensor([0])
+
+            def to(self, device):
+                self.moved = self.moved.to(device)  # TPF502
+
+            def update(self, k: Tensor, window: int):
+                self.made += k.shape[-2]
+                self.moved += k.shape[-2]
+                return k[: self.made - window], k[: self.moved - window]  # TPF107, TPF107
+        """,
+        ALL,
+    )

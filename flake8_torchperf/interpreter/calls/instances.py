@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpreter.calls import summaries
 from flake8_torchperf.interpreter.calls.call_log import note
+from flake8_torchperf.interpreter.calls.given_objects import given_object
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of, evaluate
 from flake8_torchperf.interpreter.inference.tensor_api import foreign
@@ -125,9 +126,18 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
         if key not in known:
             known[key] = UNKNOWN  # an attribute that depends on itself ends here
             opaque = ctx.budget.opaque_calls
-            known[key] = _of_lineage(info, name, key, ctx)
+            made = _of_lineage(info, name, key, ctx)
+            known[key] = _given(info, name, ctx) or UNKNOWN if made is UNKNOWN else made
             ctx.budget.opaque_calls = opaque  # the calls that made the value do not run here
     return known[key]
+
+
+def _given(info: ClassInfo, name: str, ctx: Context) -> Value | None:
+    """Return the object that constructor calls pass for an attribute; None if they show none."""
+    for attribute, position, parameter in _kept(info, ctx.analysis):
+        if attribute == name:
+            return given_object(info, position, parameter, ctx)
+    return None
 
 
 def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[str]:
@@ -324,9 +334,8 @@ def _wrapped(info: ClassInfo, arguments: Arguments, ctx: Context) -> Sequence | 
     """Return the modules and functions that an object is given and stores, by attribute name."""
     if not any(isinstance(a.value, WRAPPABLE) for a in arguments.all()):
         return None
-    kept = KEPT.kept(ctx.analysis, info.key, lambda: _keeps(info, ctx.analysis))
     held: dict[str, Value] = {}
-    for attribute, position, name in kept:
+    for attribute, position, name in _kept(info, ctx.analysis):
         given = arguments.value(position, name)
         if isinstance(given, WRAPPABLE) and _is_whole(given):
             held[attribute] = given
@@ -340,6 +349,10 @@ def _is_whole(given: Value) -> bool:
     """True if no part of the object has parts itself, so that repeated wrapping ends."""
     inner = given.parts.items or () if isinstance(given, Instance) and given.parts else ()
     return not any(isinstance(part, Instance) and part.parts is not None for part in inner)
+
+
+def _kept(info: ClassInfo, analysis: Analysis) -> list[tuple[str, int, str]]:
+    return KEPT.kept(analysis, info.key, lambda: _keeps(info, analysis))
 
 
 def _keeps(info: ClassInfo, analysis: Analysis) -> list[tuple[str, int, str]]:

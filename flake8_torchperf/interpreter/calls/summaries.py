@@ -31,7 +31,7 @@ from flake8_torchperf.interpreter.events.guards import TRACED
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, on_host
 from flake8_torchperf.interpreter.stated_types.annotations import record
 from flake8_torchperf.syntax.binding_statements import binding_statements
-from flake8_torchperf.values.devices import SOMETIMES
+from flake8_torchperf.values.devices import MADE, SOMETIMES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.store import bind, forget_inside
 from flake8_torchperf.values.values import (
@@ -349,8 +349,23 @@ def _of_torch(value: Value) -> bool:
     return isinstance(value, Instance) and value.info is None
 
 
+# The deepest nesting of containers that are searched for indices: a list of pairs, in a tuple.
+MAX_NESTING = 3
 # What a function may be given to call.
 CALLABLE = (Function, Closure, Partial, External)
+
+
+def _holds_indices(value: Value, depth: int = MAX_NESTING) -> bool:
+    """True for a list or tuple of integer tensors, or of pairs of them, that is made on the host.
+
+    The rows and columns that a matcher pairs are an example.
+    """
+    if isinstance(value, Tensor):
+        return value.device == "host" and value.origin in MADE and value.dtype == "int"
+    if not isinstance(value, Sequence) or not depth:
+        return False
+    items = (value.element,) if value.items is None else value.items
+    return any(_holds_indices(item, depth - 1) for item in items)
 
 
 def fill_from_calls(env: Env, given: Env) -> None:
@@ -369,7 +384,7 @@ def fill_from_calls(env: Env, given: Env) -> None:
         elif env.get(name) is UNKNOWN and value is not UNKNOWN:
             tensor = tensor_of(value)
             if tensor is None:
-                if isinstance(value, CALLABLE) or _of_torch(value):
+                if isinstance(value, CALLABLE) or _of_torch(value) or _holds_indices(value):
                     env[name] = value
                 continue
             reason = Reason(

@@ -104,7 +104,7 @@ def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments)
     if op.factory:
         return of_factory(value, arguments)
     if not tensors:
-        return value
+        return replace(value, origin=PYTHON)  # of numbers alone
     if op.like:
         return replace(value, origin=FACTORY, memory=PAGEABLE)
     shared = op.view or op.in_place
@@ -228,7 +228,9 @@ def to_device(
     """Record a copy from the host to a device."""
     if tensor.origin == EMPTY:
         return
-    if _kept_there(arguments.node, owner, ctx):
+    if _renewed_there(arguments.node, owner, ctx):
+        ctx = ctx.demote(Cause.FIRST_CALL)
+    elif _kept_there(arguments.node, owner, ctx):
         if ctx.compiled and ctx.self_name and _head(arguments.node.func) == ctx.self_name:
             emit(ctx, SiteKind.RECOMPILE, "moved", arguments.node, tensor, operand_node=owner)
             return
@@ -310,6 +312,36 @@ def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
     return path is not None and any(path_of(target) == path for target in assignment.targets)
 
 
+def _renewed_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
+    """True for ``self.grid[i].to(x.device)`` below ``self.grid[i] = make().to(x.device)``.
+
+    What was made anew lies there already, in this call or in an earlier one.
+    """
+    if owner is None or ctx.node is None or _head(owner) != (ctx.self_name or None):
+        return False
+    where = [ast.unparse(argument) for argument in node.args]
+    return any(
+        made is not node
+        and made.lineno < node.lineno
+        and [ast.unparse(argument) for argument in made.args] == where
+        for made in _renewals(ctx.node).get(ast.unparse(owner), ())
+    )
+
+
+@once
+def _renewals(function: ast.AST) -> dict[str, list[ast.Call]]:
+    """Return the moves whose result a statement assigns to an attribute or an item, by its text."""
+    found: dict[str, list[ast.Call]] = {}
+    for statement in walk([function]):
+        match statement:
+            case ast.Assign(
+                targets=[ast.Attribute() | ast.Subscript() as target],
+                value=ast.Call(func=ast.Attribute(attr="to")) as move,
+            ):
+                found.setdefault(ast.unparse(target), []).append(move)
+    return found
+
+
 @once
 def _assigning(function: ast.AST) -> dict[int, ast.Assign]:
     """Return the assignments of each call that is the whole value, or every element of it."""
@@ -345,7 +377,7 @@ def _beside_its_index(owner: ast.Subscript, call: ast.Call) -> bool:
 
 
 def _head(node: ast.expr) -> str | None:
-    while isinstance(node, ast.Attribute):
+    while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.row_storage import listed_calls
+from flake8_torchperf.idioms.row_storage import listed_calls, stored_calls
 from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of
 from flake8_torchperf.interpreter.events.guards import HOST_ONLY
 from flake8_torchperf.interpreter.events.recording import emit_read, looked_at
@@ -177,7 +177,8 @@ def _taken_apart(name: str, call: ast.Call, ctx: Context) -> bool:
         return False
     if name == "map":
         return id(call) in unpacked_calls(ctx.node)
-    return name == "zip" and id(call) in listed_calls(ctx.node)
+    stored = id(call) in listed_calls(ctx.node) or id(call) in stored_calls(ctx.node)
+    return name == "zip" and stored
 
 
 def _sets_no_pace(value: Value) -> bool:
@@ -378,6 +379,7 @@ LIBRARY_RESULTS: dict[str, Value] = {
     "io.BufferedReader": Opaque("stream"), "io.BufferedWriter": Opaque("stream"),
     "contextvars.ContextVar": External("contextvars.ContextVar"),
     "decimal.Decimal": NUMBER, "fractions.Fraction": NUMBER,
+    "scipy.optimize.linear_sum_assignment": Sequence("tuple", NDARRAY, (NDARRAY, NDARRAY)),
     # Functions that read files or make tensors of pictures return host tensors.
     "torchaudio.load": Sequence("tuple", LOADED, (LOADED_TENSOR, INT)),
     "torchvision.io.read_image": LOADED_TENSOR,

@@ -34,7 +34,6 @@ from flake8_torchperf.values.values import (
     Scalar,
     Sequence,
     Tensor,
-    UnknownValue,
     Value,
     tensor_of,
 )
@@ -141,25 +140,28 @@ def _device(name: str, op: Op, arguments: Arguments, tensors: list[Tensor], ctx:
     given = device_argument(arguments)
     if given is not None:
         return given
+    made = "" if op.factory else _made_of_numbers(arguments)
+    if made and transfers.factory_device(ctx) == "host":
+        return made
     if tensors:
         return result_device(op, tensors)
     if op.factory or name.startswith("torch.signal.windows."):
         return transfers.factory_device(ctx)
-    if _of_numbers(arguments) and transfers.factory_device(ctx) == "host":
-        return BESIDE_HOST  # still a read for code that counts all reads
     return "unknown"
 
 
-def _of_numbers(arguments: Arguments) -> bool:
-    """True for ``torch.div(height, 2)``: torch first makes tensors of numbers, as factories do.
+def _made_of_numbers(arguments: Arguments) -> str:
+    """Return where the result of ``torch.div(height, 2)`` lies: on the host, if made of numbers.
 
-    With ``rounding_mode=``, a number is divided by a number, though the divisor may be unknown.
+    What divides a number is most likely a number too: the operator says it shorter for a tensor.
+    The result is "" if the first argument is no number.
     """
     values = [argument.value for argument in arguments.positional]
-    if not values or arguments.open or not isinstance(values[0], Scalar):
-        return False
-    kinds = (Scalar, UnknownValue) if "rounding_mode" in arguments.keywords else Scalar
-    return all(isinstance(value, kinds) for value in values)
+    if arguments.open or not values or arguments.tensors():
+        return ""
+    if not isinstance(values[0], Scalar):
+        return ""
+    return "host" if all(isinstance(value, Scalar) for value in values) else BESIDE_HOST
 
 
 def _lengths_beside_host(value: Value) -> Value:

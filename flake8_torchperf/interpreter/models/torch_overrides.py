@@ -173,6 +173,21 @@ def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
     return BOOL
 
 
+def _checked(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """Record the wait of ``torch._check_tensor_all(mask)``.
+
+    torch/__init__.py, _check_tensor_all_with: the mask is reduced, and read by ``item()``.
+    """
+    given = arguments.get(1 if name.endswith("_with") else 0, "cond")
+    if given is not None:
+        reason = Reason(f"passed to `{name}`", arguments.node)
+        mask = tensor_of(given.value) or Tensor(reason, "bool")
+        if tells(mask, ctx):
+            short = name.rpartition(".")[2]
+            emit(ctx, SiteKind.TORCH_CALL, short, arguments.node, mask, operand_node=given.node)
+    return NONE
+
+
 def _synchronize(name: str, arguments: Arguments, ctx: Context) -> Value:
     emit(ctx, SiteKind.SYNCHRONIZE, name, arguments.node)
     return NONE
@@ -427,6 +442,8 @@ SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.equal": _comparison,
     "torch.allclose": _comparison,
     "torch.is_nonzero": _comparison,
+    "torch._check_tensor_all": _checked,
+    "torch._check_tensor_all_with": _checked,
     "torch.where": _where,
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.idioms.row_storage import formatted_displays
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.engine.place import Frame
 from flake8_torchperf.interpreter.events import graph_breaks
@@ -26,6 +27,7 @@ from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.interpreter.transfer.narrowing import narrow
 from flake8_torchperf.interpreter.transfer.operators import binary, formatted
+from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import may_be_number, truthy
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.named_types import TENSOR_CLASSES
@@ -160,7 +162,9 @@ def _display(node: ast.Tuple | ast.List | ast.Set, env: Env, ctx: Context) -> Va
         if isinstance(element, ast.Starred):
             exact = False
             value = evaluate(element.value, env, ctx)
-            unpack_reads(value, "star", element.value, ctx)
+            read = ctx.node is None or id(node) in formatted_displays(ctx.node)
+            place = ctx if read else ctx.demote(Cause.AT_ONCE)
+            unpack_reads(value, "star", element.value, place)
             items.append(element_of(value))
             of_tensors = of_tensors or tensor_of(items[-1]) is not None
         else:

@@ -222,6 +222,11 @@ def _ann_assign(node: ast.AnnAssign, env: Env, ctx: Context) -> None:
             env[declaration(path)] = stated
         return
     value = evaluate(node.value, env, ctx)
+    if value is NONE and isinstance(node.target, ast.Name) and ctx.node is not None:
+        # It is None here; the declaration tells what an unknown value is that comes later.
+        assignment.assign(node.target, NONE, env, ctx)
+        env[declaration(node.target.id)] = stated
+        return
     chosen = stated if value is UNKNOWN or _says_less(value, stated) else value
     assignment.assign(node.target, for_better_reason(chosen, stated), env, ctx)
 

@@ -24,6 +24,7 @@ from flake8_torchperf.values.values import (
     NDARRAY,
     STR,
     UNKNOWN,
+    Function,
     Instance,
     Mapping_,
     NDArray,
@@ -136,7 +137,7 @@ def _masked_unknown(indices: list[Index], node: ast.Subscript, ctx: Context) -> 
 
     A mask shows it, and so does an index like that of ``x[:, 0]``.
     """
-    base = _by_mask(indices, node, ctx)
+    base = _by_mask(indices, node, ctx) or _by_made_index(indices, node, ctx)
     told = "" if base is not None else told_by_index(node, ctx.module)
     if told:
         base = Tensor(Reason(told, node, None, Strength.INFERRED))
@@ -157,6 +158,21 @@ def _by_mask(indices: list[Index], node: ast.Subscript, ctx: Context) -> Tensor 
             device = "host" if mask.device == "host" else "unknown"
             reason = Reason("indexed by a mask", node, mask.reason, Strength.INFERRED)
             return Tensor(reason, device=device)
+    return None
+
+
+def _by_made_index(indices: list[Index], node: ast.Subscript, ctx: Context) -> Tensor | None:
+    """Return the tensor that a value must be because integers of a tensor index it, or None.
+
+    No container takes such an index; an array does, so functions that name arrays don't count.
+    """
+    if knows_arrays(ctx.module, ctx.node):
+        return None
+    for index in indices:
+        made = _made_among(index.value) or index.value
+        if isinstance(made, Tensor) and _is_made_index(made):
+            reason = Reason("indexed by a tensor", node, made.reason, Strength.INFERRED)
+            return Tensor(reason)
     return None
 
 
@@ -247,6 +263,7 @@ def _tensor_reads(
             continue
         found = (
             _mask_among(index.value)
+            or _made_among(index.value)
             or _called_a_mask(index)
             or _declared_mask(index.value)
             or tensor_of(index.value)
@@ -272,6 +289,20 @@ def _mask_among(value: Value) -> Tensor | None:
                     if isinstance(part, Tensor) and part.dtype == "bool":
                         return part
     return None
+
+
+def _made_among(value: Value) -> Tensor | None:
+    """Return an index made on the host in a tuple of indices that was built before, or None."""
+    if not isinstance(value, Sequence) or value.kind != "tuple" or value.items is None:
+        return None
+    made = [item for item in value.items if isinstance(item, Tensor) and _is_made_index(item)]
+    return replace(made[0], origin=transfers.common_origin(made)) if made else None
+
+
+def _is_made_index(tensor: Tensor) -> bool:
+    """True for a host tensor of several integers that the code makes of numbers or of data."""
+    made = tensor.device == "host" and tensor.origin in transfers.NAMED
+    return made and tensor.dtype == "int" and _several(tensor)
 
 
 def _declared_mask(value: Value) -> Tensor | None:
@@ -424,6 +455,11 @@ def _sequence_item(base: Sequence, indices: list[Index], ctx: Context) -> Value:
     return base.element
 
 
+def _are_functions(table: Mapping_) -> bool:
+    """True for a table of the project's functions, one of which is called by its name."""
+    return all(isinstance(value, Function) for _, value in table.items)
+
+
 def _mapping_item(base: Mapping_, indices: list[Index]) -> Value:
     if len(indices) == 1:
         match indices[0].value:
@@ -431,6 +467,6 @@ def _mapping_item(base: Mapping_, indices: list[Index]) -> Value:
                 items = dict(base.items)
                 if key in items:
                     return items[key]
-            case _ if base.made and base.items:
+            case _ if base.items and (base.made or _are_functions(base)):
                 return base.any_value()
     return base.element

@@ -53,6 +53,8 @@ KIND_WORDS: dict[SiteKind, frozenset[str]] = {
 LOADING = KIND_WORDS[SiteKind.DATA_LOADER]
 # Options of optimizers, which may also stand in a dict.
 OPTIMIZER_OPTIONS = ("foreach", "fused")
+# Functions that make indices on the host.
+INDEX_MAKERS = ("linear_sum_assignment", "randperm", "as_tensor", "from_numpy")
 # Methods that are called without being named.
 UNNAMED = {"forward", "__call__", "__getitem__"}
 
@@ -79,6 +81,11 @@ class Selection:
 
     def chosen(self, suspects: Sequence[FunctionInfo], scope: Level) -> list[FunctionInfo]:
         """Return the suspects that can have a finding, and callers that show their arguments."""
+        return self._with_givers(self._suspects_chosen(suspects, scope))
+
+    def _suspects_chosen(
+        self, suspects: Sequence[FunctionInfo], scope: Level
+    ) -> list[FunctionInfo]:
         if self._all_count(scope):
             return list(suspects)
         kept: list[FunctionInfo] = []
@@ -87,6 +94,23 @@ class Selection:
             wanted = self._may_report(info, scope) or self._holds(info.nodes)
             (kept if wanted else others).append(info)
         return _with_tellers(kept, others, suspects, self._analysis)
+
+    def _with_givers(self, chosen: list[FunctionInfo]) -> list[FunctionInfo]:
+        """Add functions without suspects that may pass indices made on the host to chosen ones."""
+        if not any(self._module.says(name) for name in INDEX_MAKERS):
+            return chosen
+        known = {id(info) for info in chosen}
+        taking = {
+            info.name
+            for info in chosen
+            if _indexes(info.nodes)
+            and UNKNOWN in declared_parameters(info, self._analysis).values()
+        }
+        return [
+            info
+            for info in self._module.defined
+            if id(info) in known or not taking.isdisjoint(info.nodes.words())
+        ]
 
     def unheard(self, suspects: Sequence[FunctionInfo]) -> list[FunctionInfo]:
         """Return the cold suspects that may wait or grow; calls elsewhere may make them hot."""
@@ -172,6 +196,15 @@ class Selection:
         return not words.isdisjoint(nodes.words()) or any(
             isinstance(c.value, str) and c.value in words for c in nodes.of(ast.Constant)
         )
+
+
+def _indexes(nodes: Nodes) -> bool:
+    """True if something is indexed by a name, alone or among other indices."""
+    return any(
+        isinstance(index, ast.Name)
+        for item in nodes.of(ast.Subscript)
+        for index in (item.slice.elts if isinstance(item.slice, ast.Tuple) else (item.slice,))
+    )
 
 
 def _trains(nodes: Nodes) -> bool:
