@@ -16,7 +16,7 @@ from typing import Any
 from flake8_torchperf.findings.rule import (
     RETIRED,
     SAFETIES,
-    SEVERITIES,
+    SEVERITY_WORDS,
     STABLE,
     STATUSES,
     ChainStep,
@@ -197,7 +197,7 @@ def read_rule(text: PageText, own: bool) -> Rule:
         fixes=_fixes(text, data),
         since=string(text, data, "since") if "since" in data else "",
         status=choice(text, data, "status", STATUSES) if "status" in data else STABLE,
-        severity=choice(text, data, "severity", SEVERITIES) if "severity" in data else "",
+        severity=choice(text, data, "severity", SEVERITY_WORDS) if "severity" in data else "",
     )
     if not _NAME_LETTERS.issuperset(rule.name) or "" in rule.name.split("-"):
         raise text.error(f"{rule.name!r} is no name; write lower-case-words-with-hyphens", "name")

@@ -16,7 +16,7 @@ SAFE, UNSAFE, SUGGESTED = SAFETIES = ("safe", "unsafe", "suggested")
 # A rule's life: told with --torchperf-preview only, told, no longer told (docs/rule-life.md).
 PREVIEW, STABLE, RETIRED = STATUSES = ("preview", "stable", "retired")
 # How severe a finding is, the worst first.
-SEVERITIES = ("error", "warning", "note")
+SEVERITY_WORDS = ("error", "warning", "note")
 # The address of the published documentation; setup.cfg and README.md name it too.
 SITE = "https://flake8-torchperf.readthedocs.io/en/latest/"
 
@@ -54,7 +54,7 @@ class Rule:
     """The part of a page that linting needs.
 
     ``since`` is the version that brought it, "" for a page of a user's own; ``status`` is one of
-    `STATUSES`, ``severity`` one of `SEVERITIES`, or "" if the cost of a finding decides.
+    `STATUSES`, ``severity`` one of `SEVERITY_WORDS`, or "" if the cost of a finding decides.
     ``instead`` maps an operation with a trait ("max+bounded"), an operation, a trait, a glob of
     operations or "default" to the advice. ``fixes`` are the safety and name of the fixes for its
     findings, the safest first.

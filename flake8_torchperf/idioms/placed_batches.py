@@ -26,7 +26,7 @@ MOVING = {
     "lightning_fabric": frozenset(("setup_dataloaders",)),
 }
 # Methods after which a tensor is the host's, or none.
-LEAVING = frozenset(("cpu", "numpy", "tolist", "item"))
+OFF_DEVICE = frozenset(("cpu", "numpy", "tolist", "item"))
 
 
 def moving_methods(module: ModuleMap) -> frozenset[str]:
@@ -88,7 +88,7 @@ def _again(value: ast.expr) -> str:
     """Return ``x`` for ``x.to(device)``; "" for a method after which it lies on the host."""
     match value:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
-            return "" if method in LEAVING else name
+            return "" if method in OFF_DEVICE else name
     return ""
 
 

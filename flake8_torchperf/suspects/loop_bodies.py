@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.nominate import (
     LOOP_NODES,
-    MOVE_CALLS,
-    PER_PARAMETER,
     called_name,
     measures,
     steps_by_index,
     suspect,
 )
+from flake8_torchperf.suspects.words import MOVE_CALLS, PER_PARAMETER
 from flake8_torchperf.syntax.host_expressions import surely_host
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, Nodes, walk
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_beside_steps
 from flake8_torchperf.interpreter.events.recording import emit
-from flake8_torchperf.suspects.nominate import VARIABLES
+from flake8_torchperf.suspects.words import VARIABLES
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, Scalar, Value
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 # Functions of torch, each with the parameter that switches it on; "" if calling it does.
 # torch/autograd/anomaly_mode.py; torch/cuda/__init__.py, set_sync_debug_mode
-SWITCHES = {
+DEBUG_SWITCHES = {
     "torch.autograd.set_detect_anomaly": "mode",
     "torch.autograd.detect_anomaly": "",
     "torch.cuda.set_sync_debug_mode": "debug_mode",
 }
 # Values that switch nothing on.
 OFF = (False, 0, "default", "0", "")
-ENVIRONMENT = "os.environ"
+OS_ENVIRON = "os.environ"
 
 
 def switch(name: str, arguments: Arguments, ctx: Context) -> Value:
     """Record a call that switches debugging on."""
-    parameter = SWITCHES[name]
+    parameter = DEBUG_SWITCHES[name]
     given = arguments.value(0, parameter) if parameter else None
     literal = isinstance(given, Scalar) and given.known and given.value not in OFF
     restored = ctx.module.says(name.rpartition(".")[2].replace("set_", "get_", 1))
@@ -49,7 +49,7 @@ def variable(target: ast.Subscript, value: Value, ctx: Context) -> None:
         case ast.Constant(value=str(name)), Scalar(kind="str", known=True, value=text) if (
             name in VARIABLES and text not in OFF
         ):
-            if ctx.module.qualify(target.value) == ENVIRONMENT:
+            if ctx.module.qualify(target.value) == OS_ENVIRON:
                 _note(name, target, ctx)
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
-from flake8_torchperf.suspects.nominate import TRIANGLES, makes_triangle
+from flake8_torchperf.suspects.nominate import makes_triangle
+from flake8_torchperf.suspects.words import TRIANGLES
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Value
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # lightning/pytorch/loops/training_epoch_loop.py, evaluation_loop.py, prediction_loop.py
 TRAINER = "LightningModule"
 TRAINER_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
-PLACED: Cache[int, frozenset[str]] = Cache("names of moved batches")
+PLACED_NAMES: Cache[int, frozenset[str]] = Cache("names of moved batches")
 LOADERS: Cache[str, set[str]] = Cache("attributes of loaders that move batches")
 WORDS = "part of a batch that its framework moved"
 
@@ -28,7 +28,7 @@ def placed_in(
     node: FunctionNode, module: ModuleMap, owner: ClassInfo | None, analysis: Analysis
 ) -> frozenset[str]:
     """Return the names in a function that hold moved batches or parts of them; cached."""
-    return PLACED.kept(analysis, id(node), lambda: _placed_in(node, module, owner, analysis))
+    return PLACED_NAMES.kept(analysis, id(node), lambda: _placed_in(node, module, owner, analysis))
 
 
 def _placed_in(

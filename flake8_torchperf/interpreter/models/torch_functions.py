@@ -22,7 +22,7 @@ from flake8_torchperf.interpreter.models.torch_waits import (
     sites_of,
 )
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.suspects.nominate import PER_PARAMETER
+from flake8_torchperf.suspects.words import PER_PARAMETER
 from flake8_torchperf.values.arguments import Arguments, kind_of
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.named_types import LEGACY_TENSORS

@@ -463,5 +463,5 @@ SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.nested.nested_tensor_from_jagged": _jagged,
     **{f"torch.{one}.{name}": _stream for one in OTHERS for name in STREAMS},
     **{f"torch.{one}.Event": _event for one in OTHERS},
-    **dict.fromkeys(debug_switches.SWITCHES, debug_switches.switch),
+    **dict.fromkeys(debug_switches.DEBUG_SWITCHES, debug_switches.switch),
 }

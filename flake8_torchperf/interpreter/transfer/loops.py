@@ -16,7 +16,7 @@ from flake8_torchperf.interpreter.transfer import assignment, expressions, index
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads, yields_keys
 from flake8_torchperf.interpreter.transfer.narrowing import narrow
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.suspects.nominate import PER_PARAMETER
+from flake8_torchperf.suspects.words import PER_PARAMETER
 from flake8_torchperf.syntax.traversal import changes_in
 from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 from flake8_torchperf.values.cause import Cause

@@ -11,21 +11,20 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.loop_kinds import loops_may_count
-from flake8_torchperf.interpreter.events.debug_switches import SWITCHES
+from flake8_torchperf.interpreter.events.debug_switches import DEBUG_SWITCHES
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.own_heat import FINAL
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.project.module_index import nested_info
 from flake8_torchperf.suspects.loop_bodies import repeats, suspect_in_loops
 from flake8_torchperf.suspects.nominate import (
-    JOINING_CALLS,
-    WAITING_CALLS,
     called_name,
     decides,
     for_training,
     module_level,
     names_that_nominate,
 )
+from flake8_torchperf.suspects.words import JOINING_CALLS, WAITING_CALLS
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, Tensor
@@ -44,7 +43,7 @@ KIND_WORDS: dict[SiteKind, frozenset[str]] = {
     # The calls that `for_training` recognises show this kind as well.
     SiteKind.OPTIMIZER_OPTION: frozenset(("set_to_none",)),
     SiteKind.RACE: frozenset(("non_blocking",)),
-    SiteKind.SWITCH: frozenset((*(n.rpartition(".")[2] for n in SWITCHES), "environ")),
+    SiteKind.SWITCH: frozenset((*(n.rpartition(".")[2] for n in DEBUG_SWITCHES), "environ")),
     # These occur only in code that `CompiledCode.concerns` recognises, which is always analysed.
     SiteKind.TRANSFORM: frozenset(),
     SiteKind.RECOMPILE: frozenset(),
