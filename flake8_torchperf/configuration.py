@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.findings.chosen import ALL, GROUPS, Chosen, beginning
 from flake8_torchperf.options import (
     PREFIX,
     SETTINGS,
@@ -58,7 +60,7 @@ def settled(manager: OptionManager, namespace: argparse.Namespace, base: Options
     # flake8 removes ``--isolated`` from the arguments before any plugin sees them.
     if not (namespace.isolated or "--isolated" in sys.argv):
         base = _configured(base, manager.parser.prog)
-    return from_namespace(namespace, base)
+    return overruled(from_namespace(namespace, base), namespace)
 
 
 def _configured(base: Options, program: str) -> Options:
@@ -138,23 +140,129 @@ def _options(path: str, table: object, base: Options) -> Options:
         raise OptionError(f"{path}: {TABLE}: {table!r} is no table")
     known = {one.name: one for one in SETTINGS}
     values: dict[str, object] = {}
+    choosing: dict[str, object] = {}
     for key, value in table.items():
         name = key.replace("_", "-")
-        if name not in known:
+        if name in CHOOSING:
+            choosing[name] = value
+        elif name not in known:
             raise OptionError(f"{path}: {TABLE} has no setting {key!r}{near(key)}")
-        values[name] = _beside(path, value) if known[name].path else value
-    return from_values(values, base, lambda name: f"{path}: {TABLE} {name}")
+        else:
+            values[name] = _beside(path, value) if known[name].path else value
+    options = from_values(values, base, lambda name: f"{path}: {TABLE} {name}")
+    return replace(options, chosen=_chosen(path, choosing)) if choosing else options
+
+
+# Settings that only the table has, each with an example and what it does. On the command line and
+# in flake8's own files, flake8's options of the same names say it.
+CHOOSING = {
+    "select": (
+        '["reads", "TPF5"]',
+        "the rules to tell: codes, their beginnings, or groups of them",
+    ),
+    "extend-select": ('["TPF301"]', "rules to tell besides those of select"),
+    "ignore": ('["TPF104"]', "rules to leave out"),
+    "extend-ignore": ('["TPF303"]', "rules to leave out besides those of ignore"),
+    "exclude": ('["scripts", "src/vendored/*"]', "files and folders in which nothing is told"),
+    "extend-exclude": ('["examples"]', "files and folders besides those of exclude"),
+    "per-file-ignores": ('{ "tests/*" = ["TPF104", "TPF303"] }', "rules to leave out in files"),
+}
+
+
+def _chosen(path: str, values: Mapping[str, object]) -> Chosen:
+    """Return the choice that a table states. Raises `OptionError`."""
+
+    def codes(name: str) -> tuple[str, ...]:
+        return _codes(f"{path}: {TABLE} {name}", values.get(name, []))
+
+    def globs(name: str) -> tuple[str, ...]:
+        listed = _listed(f"{path}: {TABLE} {name}", values.get(name, []))
+        return tuple(_placed(path, glob) for glob in listed)
+
+    per_file = values.get("per-file-ignores", {})
+    spelt = f"{path}: {TABLE} per-file-ignores"
+    if not isinstance(per_file, dict):
+        raise OptionError(
+            f"{spelt}: {per_file!r} is no table; write {_example('per-file-ignores')}"
+        )
+    return Chosen(
+        codes("select"),
+        codes("extend-select"),
+        codes("ignore") + codes("extend-ignore"),
+        globs("exclude") + globs("extend-exclude"),
+        tuple((_placed(path, glob), _codes(spelt, words)) for glob, words in per_file.items()),
+    )
+
+
+def _example(name: str) -> str:
+    return f"for example {name} = {CHOOSING[name][0]}"
+
+
+def _listed(spelt: str, value: object) -> list[str]:
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return value
+    raise OptionError(f"{spelt}: {value!r} is no list of texts")
+
+
+def _codes(spelt: str, value: object) -> tuple[str, ...]:
+    """Return the beginnings of the codes that a setting names. Raises `OptionError`."""
+    from flake8_torchperf.findings.catalogue import load_catalogue
+    from flake8_torchperf.reserved import RESERVED
+
+    words = _listed(spelt, value)
+    ours = [*RESERVED, *(rule.code for rule in load_catalogue().rules)] if words else []
+    for word in words:
+        code = beginning(word)
+        if not any(one.startswith(code) for one in ours) and not _is_users(code):
+            from difflib import get_close_matches  # needed only to report a mistake
+
+            close = get_close_matches(code, [*ours, *GROUPS], n=1)
+            hint = f"; did you mean {close[0]}?" if close else f"; groups are {', '.join(GROUPS)}"
+            raise OptionError(f"{spelt}: no rule has the code {word}{hint}")
+    return tuple(map(beginning, words))
+
+
+def _is_users(code: str) -> bool:
+    """True for a code, or its beginning, that pages of a user's own may have."""
+    return len(code) > len(ALL) and code.startswith(ALL) and code[3] in "789" and code[3:].isdigit()
+
+
+def _placed(path: str, glob: str) -> str:
+    """Return a glob with a slash joined to the folder of the file ``path``."""
+    if "/" not in glob.rstrip("/"):
+        return glob.rstrip("/")
+    folder = os.path.dirname(os.path.abspath(path))
+    return os.path.normpath(os.path.join(folder, glob)).replace(os.sep, "/")
 
 
 def near(name: str, prefix: str = "") -> str:
     """Return ``"; did you mean 'scope'?"``, or a list of all settings if none is near."""
     import difflib  # needed only to report a mistake
 
-    names = [one.name for one in SETTINGS]
+    names = [one.name for one in SETTINGS] + ([] if prefix else list(CHOOSING))
     close = difflib.get_close_matches(name.replace("_", "-").removeprefix(PREFIX), names, n=1)
     if close:
         return f"; did you mean {prefix + close[0]!r}?"
     return f"; known are {', '.join(prefix + one for one in names)}"
+
+
+def overruled(options: Options, namespace: argparse.Namespace) -> Options:
+    """Return the options without what flake8's own ``select`` and ``ignore`` decide.
+
+    ``--select TPF`` chooses among linters, not among our rules, and decides nothing here.
+    """
+    chosen = options.chosen
+    if _names_rules(getattr(namespace, "select", None)):
+        chosen = replace(chosen, select=(), extend_select=())
+    if _names_rules(getattr(namespace, "ignore", None)):
+        chosen = replace(chosen, ignore=())
+    return options if chosen is options.chosen else replace(options, chosen=chosen)
+
+
+def _names_rules(words: object) -> bool:
+    return isinstance(words, (list, tuple)) and any(
+        str(word).startswith(ALL) and str(word) != ALL for word in words
+    )
 
 
 def _beside(path: str, value: object) -> object:

@@ -72,6 +72,8 @@ def lint_tree(
     ``reads`` receives the path of every other module that was looked for and of every package that
     was searched, each with the digest of its content. ``safeties`` are those of the fixes to plan.
     """
+    if options.chosen.leaves_out(filename):
+        return []
     path = Path(filename)
     with _collection_paused(), noting(reads):
         module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
@@ -83,7 +85,8 @@ def lint_tree(
             if not suspects and not options.explain:
                 return []
             found = _findings(module, suspects, compiled, options, reads)
-            return _with_edits(found, module, safeties)
+            told = [one for one in found if options.chosen.tells(one.code, filename)]
+            return _with_edits(told, module, safeties)
         finally:
             module.forget()
 

@@ -5,10 +5,11 @@ Imported at every start of flake8, so it imports little.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_torchperf.findings.chosen import Chosen
 from flake8_torchperf.judgement.heat import Level
 
 if TYPE_CHECKING:
@@ -43,10 +44,11 @@ class Options:
     conventions, absolute.
     ``cache`` is None if it was not set. ``assume_compiled`` treats every module's ``forward`` as
     compiled. ``logging`` is one of `LOGGING`. ``preview`` tells rules that are still in preview.
-    ``baseline`` is the file that lists old findings, ``profile`` the file that a run recorded.
-    ``without`` names causes and rows of conventions to switch off, to measure what each hides.
-    ``review`` looks at callers in scope "all" too, for `torchperf why`. Users can't set these two.
-    Every field pickles, since flake8 may lint in other processes.
+    ``chosen`` are the codes and files of [tool.torchperf]. ``baseline`` is the file that lists old
+    findings, ``profile`` the file that a run recorded. ``without`` names causes and rows of
+    conventions to switch off, to measure what each hides. ``review`` looks at callers in scope
+    "all" too, for `torchperf why`. Users can't set these two. Every field pickles, since flake8 may
+    lint in other processes.
     """
 
     scope: Level = Level.HOT
@@ -63,6 +65,7 @@ class Options:
     profile: Path | None = None
     logging: str = "report"
     preview: bool = False
+    chosen: Chosen = field(default_factory=Chosen)
     without: tuple[str, ...] = ()
     review: bool = False
 

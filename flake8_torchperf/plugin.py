@@ -122,7 +122,7 @@ class TorchPerfPlugin:
 
     def _stray_contracts(self) -> list[FindingRecord]:
         """Return comments that begin like a contract but state none; most files have none."""
-        if not states_contracts(self._lines):
+        if not states_contracts(self._lines) or not self._is_chosen(STRAY_CONTRACT):
             return []
         from flake8_torchperf.syntax.contract_comments import stray_contracts
 
@@ -137,6 +137,11 @@ class TorchPerfPlugin:
             )
             for comment, problem in stray_contracts(self.tree, self._lines)
         ]
+
+    def _is_chosen(self, code: str) -> bool:
+        """True if the project's table lets a code be told in this file."""
+        chosen = self.options().chosen
+        return chosen.tells(code, self._filename) and not chosen.leaves_out(self._filename)
 
     def _is_reported(self, told: FindingRecord) -> bool:
         """True if flake8 is going to report a finding."""

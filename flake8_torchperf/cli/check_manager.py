@@ -7,7 +7,7 @@ import os
 import sys
 from functools import partial
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8 import checker, defaults
 
@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.history.finding_record import FindingRecord, Place
 
+# Returns those of a file's rows that are to be reported.
+LeaveOut: TypeAlias = "Callable[[str, list[Any], dict[Place, FindingRecord]], list[Any]]"
+
 
 class Manager(checker.Manager):
     """flake8's manager, which lints only the files whose findings are not in the cache."""
@@ -54,7 +57,7 @@ class Manager(checker.Manager):
     # Report the findings with the highest measured cost first.
     by_cost = False
     # Removes old findings from rows; takes the file, its rows, and the records of our findings.
-    leave_out: Callable[[str, list[Any], dict[Place, FindingRecord]], list[Any]] | None = None
+    leave_out: LeaveOut | None = None
     # Report each finding of a row by itself.
     apart = False
     # Returns a row for each comment of a file that silences none of its rows.

@@ -73,6 +73,7 @@ example:
   torchperf check --baseline baseline.json src
   torchperf check --profile profile.json src
   torchperf check --fix --diff src
+  torchperf check --diff-base main src
 
 exit status: 0 where nothing is found, 1 where something is, 2 for a wrong command line or a file
 that cannot be read or parsed, 130 for Ctrl-C."""
@@ -86,6 +87,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         default="",
         help="write the findings to FILE instead of printing them, and keep in it what it says of "
         "files that are not linted; --baseline FILE leaves them out from then on",
+    )
+    group.add_argument(
+        "--diff-base",
+        metavar="REV",
+        default="",
+        help="report only findings in lines that differ from this commit of git, or in new files",
     )
     group.add_argument(
         "--unused-noqa",
@@ -137,6 +144,8 @@ def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
         raise ValueError("--reason needs --add-noqa")
     if options.add_noqa and options.write_baseline:
         raise ValueError("--add-noqa and --write-baseline exclude each other")
+    if options.diff_base and options.write_baseline:
+        raise ValueError("--diff-base and --write-baseline exclude each other")
     if options.add_noqa and STDIN in options.filenames:
         raise ValueError("--add-noqa needs files to write to, not standard input")
     if options.unused_noqa:

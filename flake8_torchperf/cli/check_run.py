@@ -20,7 +20,7 @@ import stat
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import flake8
 from flake8 import exceptions
@@ -38,6 +38,7 @@ from flake8_torchperf.cli.check_files import (
     UNREADABLE,
     Needs,
     Work,
+    place_of,
     selected,
 )
 from flake8_torchperf.cli.check_manager import Manager, say_forgetful
@@ -55,8 +56,9 @@ if TYPE_CHECKING:
     from flake8.plugins.finder import Plugins
 
     from flake8_torchperf.cli.check_baseline import Findings, OldFindings
+    from flake8_torchperf.cli.check_manager import LeaveOut
     from flake8_torchperf.cli.report.reported import Gathered
-    from flake8_torchperf.history.finding_record import FindingRecord
+    from flake8_torchperf.history.finding_record import FindingRecord, Place
     from flake8_torchperf.options import Options
 
 
@@ -113,6 +115,8 @@ class CheckApplication(Application):
 
             manager.unused_noqa = UnusedNoqa(self.options).rows
         manager.leave_out = self._old.leave_out if self._old is not None else None
+        if self.options.diff_base:
+            manager.leave_out = _unchanged(self.options.diff_base, manager.leave_out)
         manager.by_cost = ours.profile is not None
         manager.at_once = self._can_show_at_once() and not manager.by_cost
         self.file_checker_manager = manager
@@ -286,6 +290,30 @@ class CheckApplication(Application):
         ]
         for words in dict.fromkeys((*self.file_checker_manager.notes, *said)):
             print(f"torchperf: check: {words}", file=sys.stderr)
+
+
+def _unchanged(base: str, before: LeaveOut | None) -> LeaveOut:
+    """Return a function that leaves out findings in lines that are the same in a commit.
+
+    ``before`` has left out others. Stops the process with a one-line error if git knows no such
+    commit.
+    """
+    from flake8_torchperf.history.changed_lines import ChangeError, Changes
+
+    try:
+        changes = Changes(base)
+    except ChangeError as error:
+        raise SystemExit(fail(f"check: --diff-base: {error}")) from error
+
+    def leave_out(name: str, rows: list[Any], told: dict[Place, FindingRecord]) -> list[Any]:
+        kept = rows if before is None else before(name, rows, told)
+        return [row for row in kept if row[0] in UNREADABLE or changed(name, row, told)]
+
+    def changed(name: str, row: Any, told: dict[Place, FindingRecord]) -> bool:
+        known = told.get(place_of(row))
+        return changes.touch(name, row[1], max(row[1], known.end_line if known else 0))
+
+    return leave_out
 
 
 def _in_cell(error: Violation) -> Violation:

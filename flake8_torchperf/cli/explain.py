@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from flake8_torchperf.cli.parser import add_parser, fail, near
 from flake8_torchperf.cli.settings.options import add_settings, settings
 from flake8_torchperf.findings.catalogue import Catalogue, Rule, load_catalogue
+from flake8_torchperf.findings.chosen import ALL, beginning
 from flake8_torchperf.findings.documentation import Documentation, read_documentation
 from flake8_torchperf.knowledge.conventions import Convention, load_conventions
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
@@ -68,7 +69,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "torchperf explain TPF203",
     )
     parser.add_argument(
-        "code", nargs="+", help="a code (TPF203), a rule's name or a convention's id"
+        "code",
+        nargs="+",
+        help="a code (TPF203), the beginning of codes (TPF2), a group (reads), a rule's name or a "
+        "convention's id",
     )
     _add_common(parser)
     parser.set_defaults(
@@ -99,6 +103,10 @@ def explain(
     conventions = {row.id: row for row in load_conventions(tuple(rules)).rows}
     pages: list[Documentation | Convention | dict[str, str]] = []
     for code in codes:
+        family = _family(catalogue, code)
+        if family:
+            pages.append(_of_family(code, family))
+            continue
         rule = _find(catalogue, code)
         if rule is None and code.lower() in conventions:
             pages.append(conventions[code.lower()])
@@ -147,6 +155,27 @@ def list_rules(
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
     add_settings(parser, only=("rules",))
+
+
+def _family(catalogue: Catalogue, word: str) -> list[Rule]:
+    """Return the rules of a group ("reads"), or of a code cut short ("TPF2"); else nothing."""
+    code = beginning(word)
+    if len(code) >= WHOLE or not code.startswith(ALL):
+        return []
+    return [rule for rule in catalogue.rules if rule.code.startswith(code)]
+
+
+def _of_family(word: str, rules: list[Rule]) -> dict[str, str]:
+    """Return a page that lists rules, with the first paragraph of each one's page."""
+    parts = [f"# {beginning(word)}: {', '.join(dict.fromkeys(rule.family for rule in rules))}"]
+    for rule in rules:
+        about = read_documentation(rule).sections["What it does"].split("\n\n")[0]
+        parts.append(f"## {rule.name} ({rule.code})\n\n{about}")
+    return {"code": beginning(word), "name": rules[0].family, "text": "\n\n".join(parts)}
+
+
+# The length of a whole code.
+WHOLE = len("TPF101")
 
 
 def _find(catalogue: Catalogue, code: str) -> Rule | None:

@@ -109,7 +109,8 @@ def test_all_processes_read_it(project: Path) -> None:
 WRONG = [
     ('scoope = "all"', "[tool.torchperf] has no setting 'scoope'; did you mean 'scope'?"),
     ('torchperf-hots = ["x"]', "has no setting 'torchperf-hots'; did you mean 'hot'?"),
-    ('select = "TPF"', "has no setting 'select'; known are scope, confidence, hot, cold, "),
+    ('select = "TPF"', "[tool.torchperf] select: 'TPF' is no list of texts"),
+    ('zzz = "TPF"', "has no setting 'zzz'; known are scope, confidence, hot, cold, "),
     ('scope = "lop"', "[tool.torchperf] scope: 'lop' is not one of loop, hot, all, did you mean"),
     ("explain = 3", "[tool.torchperf] explain: 3 is neither true nor false"),
     ('hot = "step"', "[tool.torchperf] hot: 'step' is no list of texts; write for example ["),

@@ -59,7 +59,7 @@ def test_the_configuration_example_is_accepted(tmp_path: Path) -> None:
 
 def test_the_tables_for_pyproject_are_accepted(tmp_path: Path) -> None:
     blocks = re.findall(r"```toml\n(\[tool\.torchperf\].*?)```", TEXT, re.DOTALL)
-    assert len(blocks) == 2
+    assert len(blocks) == 3
     (tmp_path / "perf-rules").mkdir()
     (tmp_path / "perf-rules" / "conventions.toml").write_text("", encoding="utf-8")
     check("--isolated", "--write-baseline", "torchperf-baseline.json", cwd=tmp_path)

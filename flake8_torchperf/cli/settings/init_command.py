@@ -13,7 +13,7 @@ from textwrap import indent, wrap
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.parser import add_parser, fail
-from flake8_torchperf.configuration import NAME, TABLE, tables
+from flake8_torchperf.configuration import CHOOSING, NAME, TABLE, tables
 from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source, write
 from flake8_torchperf.options import SETTINGS, OptionError
 
@@ -67,6 +67,8 @@ def section() -> str:
     for one in SETTINGS:
         lines += [f"# {line}" for line in wrap(one.help[0].upper() + one.help[1:], _WIDTH)]
         lines.append(f"# {one.name} = {one.example}")
+    for name, (example, help_) in CHOOSING.items():
+        lines += [f"# {help_[0].upper()}{help_[1:]}", f"# {name} = {example}"]
     return "\n".join(lines) + "\n"
 
 

@@ -1,0 +1,102 @@
+"""`check --diff-base`: only what changed since a commit is reported."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from flake8_torchperf.cli.main import main
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+
+STEP = """\
+import torch
+
+
+def train(model: torch.nn.Module, loader, opt):
+    for x in loader:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        opt.step()
+        print(loss)
+"""
+
+
+def git(folder: Path, *words: str) -> None:
+    name = ("-c", "user.name=a", "-c", "user.email=a@b.example")
+    subprocess.run(["git", *name, *words], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A repository with one commit, in which one line waits."""
+    git(tmp_path, "init", "-q")
+    (tmp_path / "a.py").write_text(STEP)
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "first")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def lines(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
+    """The files and lines that are reported."""
+    main(["check", "--no-cache", *words])
+    out, err = capsys.readouterr()
+    assert err == ""
+    return [":".join(line.split(":")[:2]).removeprefix("./") for line in out.splitlines()]
+
+
+def test_only_changed_lines_are_reported(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert lines(capsys, ".") == ["a.py:9"]
+    assert lines(capsys, "--diff-base", "HEAD", ".") == []
+    changed = STEP.replace("        opt.step()\n", "        opt.step()\n        x.max().item()\n")
+    (repository / "a.py").write_text(changed)
+    assert lines(capsys, "--diff-base", "HEAD", ".") == ["a.py:9"]
+    (repository / "b.py").write_text(STEP)  # not tracked yet
+    assert lines(capsys, "--diff-base", "HEAD", ".") == ["a.py:9", "b.py:9"]
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "second")
+    assert lines(capsys, "--diff-base", "HEAD", ".") == []
+    assert lines(capsys, "--diff-base", "HEAD~1", ".") == ["a.py:9", "b.py:9"]
+
+
+def test_a_folder_below_the_top_and_a_name_with_spaces(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = repository / "ä b"
+    inside.mkdir()
+    (inside / "c d.py").write_text("")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "second")
+    (inside / "c d.py").write_text(STEP)
+    monkeypatch.chdir(inside)
+    assert lines(capsys, "--diff-base", "HEAD", ".") == ["c d.py:9"]
+
+
+@pytest.mark.parametrize("base", ["nowhere", "--output=x"])
+def test_an_unknown_commit_is_one_line(
+    base: str, repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["check", f"--diff-base={base}", "."])
+    assert ended.value.code == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"torchperf: check: --diff-base: git knows no commit {base}\n"
+
+
+def test_without_a_repository_it_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(SystemExit):
+        main(["check", "--diff-base", "HEAD", "."])
+    err = capsys.readouterr().err
+    assert "not a git repository" in err
+    assert err.count("\n") == 1
