@@ -41,7 +41,7 @@ class FindingRecord(NamedTuple):
     ``seconds`` the time of the waits if it was measured. The waits of findings with the same
     ``row`` follow directly on each other; ``lead`` is the text of a finding that also reports the
     later ones (see `as_rows`). ``decided_by`` is the id of the row of `judgement/rows.py` that
-    decided.
+    decided. ``residence`` is where the tensor lies: "device", "host", "unknown", "" without one.
     """
 
     line: int
@@ -60,6 +60,7 @@ class FindingRecord(NamedTuple):
     row: str = ""
     lead: str = ""
     decided_by: str = ""
+    residence: str = ""
 
     @property
     def place(self) -> Place:
@@ -99,7 +100,19 @@ def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecor
         finding.row,
         f"{finding.code} {finding.lead}" if finding.lead else "",
         row_of(finding.site.heat),
+        _residence(finding),
     )
+
+
+def _residence(finding: Finding) -> str:
+    """Return where the tensor of a finding lies, as far as the source shows."""
+    from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
+
+    operand = finding.site.operand
+    tensor = None if operand is None else tensor_of(operand)
+    if tensor is None:
+        return ""
+    return "unknown" if tensor.device == BESIDE_HOST else tensor.device
 
 
 def as_rows(
@@ -165,10 +178,12 @@ def restored(row: Sequence[object]) -> FindingRecord | None:
             str(row_number),
             str(lead),
             str(decided_by),
+            str(residence),
         ]:
             place = (line, column, text, end, end_column)
             known = (cost, function, source, fixable, quiet)
-            return FindingRecord(*place, *known, ran, waits, seconds, row_number, lead, decided_by)
+            measured = (ran, waits, seconds)
+            return FindingRecord(*place, *known, *measured, row_number, lead, decided_by, residence)
     return None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -161,7 +162,10 @@ def test_github_annotations_escape_what_commands_are_made_of(folder: Path) -> No
         "TPF1", "50 %\r\nof: a, b", "a.py", 3, 1, FindingRecord(3, 0, "", 5, 2, "per step")
     )
     made = annotation(one, {})
-    assert made == "::warning file=a.py,line=3,endLine=5,title=TPF1::50 %25%0D%0Aof: a, b"
+    assert (
+        made
+        == "::warning file=a.py,line=3,endLine=5,title=TPF1::50 %25%0D%0Aof: a, b%0Acost: per step"
+    )
 
 
 def test_github_shows_ten_of_a_kind_and_the_log_the_rest(tmp_path: Path) -> None:
@@ -190,7 +194,11 @@ def test_gitlab_fingerprints_outlast_edits(folder: Path, tmp_path: Path) -> None
     first = json.loads(report(folder, "gitlab"))
     assert len({one["fingerprint"] for one in first}) == len(first) == len(expected(folder))
     for one in first:
-        assert set(one) == {"description", "check_name", "fingerprint", "severity", "location"}
+        keys = {"description", "check_name", "content", "fingerprint", "severity", "location"}
+        assert set(one) == keys
+        assert re.search(
+            r"cost: per \w+\n(residence: \w+\n)?(fix: safe\n)?page: http", one["content"]["body"]
+        )
         assert one["severity"] in ("info", "minor", "major", "critical", "blocker")
         assert 0 < one["location"]["lines"]["begin"] <= one["location"]["lines"]["end"]
         assert one["location"]["path"] == NAME
@@ -246,3 +254,20 @@ def test_a_format_that_cannot_be_used_is_one_line(
     run = check(*options, ".", cwd=folder)
     assert (run.status, run.output, len(run.errors.splitlines())) == (2, "", 1)
     assert message in run.errors
+
+
+def test_json_holds_what_a_program_needs_to_mend_a_finding(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / NAME).write_text(SOURCE, encoding="utf-8")
+    found = json.loads(report(tmp_path, "json"))["findings"]
+    for one in found:
+        assert one["url"].endswith(f"{one['code']}-{one['rule']}.html")
+        assert one["residence"] in ("device", "host", "unknown", "")
+        assert one["severity"] in ("error", "warning", "note")
+        assert (one["fix"] is not None) == one["safe_fix"]
+    (fixed,) = [one for one in found if one["fix"]]
+    assert fixed["fix"]["safety"] == "safe"
+    patch = tmp_path / "fix.diff"
+    patch.write_text(fixed["fix"]["diff"], encoding="utf-8")
+    subprocess.run(["git", "apply", str(patch)], cwd=tmp_path, check=True)
+    left = json.loads(report(tmp_path, "json"))["findings"]
+    assert [one["code"] for one in left if one["fix"]] == []

@@ -50,7 +50,7 @@ def annotation(one: Reported, known: Mapping[str, Rule]) -> str:
         values |= {"col": str(one.column), "endColumn": str(one.end_column)}
     values["title"] = name_of(one.code, known)
     told = ",".join(f"{key}={_property(value)}" for key, value in values.items())
-    return f"::{_COMMANDS[one.level]} {told}::{_data(one.message)}"
+    return f"::{_COMMANDS[one.level]} {told}::{_data(one.message + one.details(known))}"
 
 
 def _data(text: str) -> str:

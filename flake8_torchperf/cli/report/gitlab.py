@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.report.reported import LEAST, MIDDLE, WORST, Gathered
+from flake8_torchperf.cli.report.reported import LEAST, MIDDLE, WORST, Gathered, rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,10 +23,12 @@ class Report(Gathered):
 
     def text(self, found: Sequence[Reported]) -> str:
         """Return the list."""
+        known = rules()
         issues = [
             {
                 "description": f"{one.code} {one.message}",
                 "check_name": one.code,
+                "content": {"body": one.details(known).strip()},
                 "fingerprint": one.fingerprint,
                 "severity": _SEVERITIES[one.level],
                 "location": {

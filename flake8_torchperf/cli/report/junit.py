@@ -36,7 +36,9 @@ class Report(Gathered):
         for one in found:
             name = f"{name_of(one.code, known)} at line {one.line}, column {one.column}"
             case = _case(suite, one.path, name, one.line)
-            place = f"{one.path}:{one.line}:{one.column}: {one.code} {one.message}"
+            place = (
+                f"{one.path}:{one.line}:{one.column}: {one.code} {one.message}{one.details(known)}"
+            )
             told = {"message": _written(one.message), "type": one.code}
             Xml.SubElement(case, "failure", told).text = _written(place)
         Xml.indent(root)

@@ -12,6 +12,7 @@ from flake8.formatting.base import BaseFormatter
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.digest import digest_of
 from flake8_torchperf.findings.catalogue import load_catalogue
+from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.history.finding_record import FindingRecord, without_style
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.reserved import RESERVED
@@ -64,6 +65,17 @@ class Reported:
         rule = rules().get(self.code)
         stated = "" if rule is None else rule.severity
         return stated or _LEVELS.get(self.told.cost, MIDDLE)
+
+    def details(self, known: Mapping[str, Rule]) -> str:
+        """Return lines with the cost, the residence, the fix and the address of the rule's page."""
+        told = self.told
+        facts = {
+            "cost": told.cost,
+            "residence": told.residence,
+            "fix": SAFE if told.fixable else "",
+            "page": known[self.code].address if self.code in known else "",
+        }
+        return "".join(f"\n{name}: {fact}" for name, fact in facts.items() if fact)
 
     @property
     def fingerprint(self) -> str:

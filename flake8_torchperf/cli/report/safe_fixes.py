@@ -6,6 +6,7 @@ Imports libcst, but only where a finding has a safe fix.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.notebooks.names import is_notebook
@@ -22,12 +23,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Replacement:
-    """``text`` for the lines from ``line`` to before ``end_line``; ``name`` is the fix's."""
+    """``text`` for the lines from ``line`` to before ``end_line``; ``name`` is the fix's.
+
+    ``diff`` is the same change as a unified diff, with three lines of context.
+    """
 
     line: int
     end_line: int
     text: str
     name: str
+    diff: str
 
 
 def replacements(found: Iterable[Reported]) -> dict[Reported, Replacement]:
@@ -56,11 +61,11 @@ def _in_file(path: str, ones: Iterable[Reported]) -> dict[Reported, Replacement]
         edits = [] if finding is None else [e for e in finding.edits if e.safety == SAFE]
         applied = apply_edits(text, edits[:1])
         if applied.edits:
-            made[one] = _changed(text, applied.text, applied.edits[0].name)
+            made[one] = _changed(path, text, applied.text, applied.edits[0].name)
     return made
 
 
-def _changed(before: str, after: str, name: str) -> Replacement:
+def _changed(path: str, before: str, after: str, name: str) -> Replacement:
     """Return the one run of lines in which two texts differ."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     start = 0
@@ -70,4 +75,5 @@ def _changed(before: str, after: str, name: str) -> Replacement:
     while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
         end += 1
     text = "".join(new[start : len(new) - end])
-    return Replacement(start + 1, len(old) - end + 1, text, name)
+    diff = "".join(unified_diff(old, new, f"a/{path}", f"b/{path}"))
+    return Replacement(start + 1, len(old) - end + 1, text, name, diff)

@@ -93,7 +93,7 @@ def _result(
         "partialFingerprints": {"torchperf/v1": one.fingerprint},
     }
     if one.told.cost:
-        result["properties"] = {"cost": one.told.cost}
+        result["properties"] = {"cost": one.told.cost, "residence": one.told.residence}
     if one in fixes:
         result["fixes"] = [_fix(one.path, fixes[one])]
     return result
