@@ -39,6 +39,7 @@ include_patterns = [
     "benchmarks/judged/*.md",
     "benchmarks/results/*.md",
     "SECURITY.md",
+    "CONTRIBUTING.md",
     "CHANGELOG.md",
 ]
 exclude_patterns = [".*", "build", "dist", "fixtures", "tests"]
@@ -75,8 +76,9 @@ BELOW = {
             "docs/profile",
             "docs/budgets",
             "docs/editors-and-notebooks",
+            "docs/agents",
         ],
-        "Rules": ["rules/README"],
+        "Rules": ["rules/README", "docs/rule-life"],
         "Adapt": ["docs/own-rules", "docs/conventions"],
         "Judge": [
             "docs/accuracy",
@@ -84,6 +86,8 @@ BELOW = {
             "SECURITY",
             "benchmarks/README",
             "docs/architecture",
+            "CONTRIBUTING",
+            "docs/releasing",
             "CHANGELOG",
         ],
     },
