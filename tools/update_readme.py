@@ -151,7 +151,7 @@ def flake8_output(*words: str) -> str:
 def confirm_output() -> str:
     """Return the output of ``torchperf confirm`` for the same file, as a console session."""
     words = ["confirm", EXAMPLE, "--project", "320008"]
-    return f"```console\n$ torchperf {' '.join(words)}\n{_torchperf(words, ROOT).stdout}```"
+    return f"```console\n$ torchperf {' '.join(words)}\n{torchperf_output(words, ROOT).stdout}```"
 
 
 def run_output() -> str:
@@ -159,12 +159,13 @@ def run_output() -> str:
     words = ["run", "train.py"]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(TRAINING, encoding="utf-8")
-        printed = _torchperf(words, Path(folder)).stderr.strip("\n")
+        printed = torchperf_output(words, Path(folder)).stderr.strip("\n")
     session = f"```console\n$ torchperf {' '.join(words)}\n{printed}\n```"
     return f"```python\n{TRAINING}```\n\n{session}"
 
 
-def _torchperf(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+def torchperf_output(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Return what a command of ours printed in a folder. Raises RuntimeError if it fails."""
     done = subprocess.run(
         [sys.executable, "-m", "flake8_torchperf.cli.main", *words],
         cwd=folder,

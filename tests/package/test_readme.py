@@ -194,3 +194,15 @@ def test_the_command_that_lints_the_fixtures_finds_something() -> None:
     assert done.returncode == 1, done.stderr
     assert "fixtures/issue82206_sharded_grad_scaler/before.py:" in done.stdout
     assert "TPF203" in done.stdout
+
+
+def test_the_pictures_show_what_is_found_today() -> None:
+    """Written by tools/terminal_pictures.py; the words of a message stand in pieces in an SVG."""
+    picture = (ROOT / "docs" / "_static" / "check.svg").read_text(encoding="utf-8")
+    shown = "".join(re.findall(r"<text[^>]*>(.*?)</text>", picture)).replace("&#160;", " ")
+    example = README.partition("<!-- example: ")[2].partition("<!-- end of example -->")[0]
+    codes = re.findall(r": (TPF\d{3}) ", example)
+    assert codes
+    assert re.findall(r": (TPF\d{3}) ", shown) == codes
+    for name in re.findall(r"docs/_static/\w+\.svg", README):
+        assert (ROOT / name).is_file()
