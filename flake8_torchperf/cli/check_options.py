@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 import flake8
@@ -129,8 +130,23 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(unsafe=False, suggested=False, verify=False, require_verified=False)
 
 
-# Folders with third-party code, besides those that flake8 excludes by default.
-INSTALLED = (".venv", "venv", "node_modules", "site-packages")
+# Folders with third-party code, besides those that flake8 excludes by default, and where Jupyter
+# keeps copies.
+INSTALLED = (".venv", "venv", "node_modules", "site-packages", ".ipynb_checkpoints")
+
+
+def look_for_notebooks(options: argparse.Namespace) -> None:
+    """Let folders be searched for notebooks, too, if nbformat can read them.
+
+    Names that flake8's option ``filename`` gives are kept.
+    """
+    if list(options.filename) == PYTHON_FILES and find_spec("nbformat") is not None:
+        options.filename = [*PYTHON_FILES, NOTEBOOKS]
+
+
+# flake8's default of its option ``filename``.
+PYTHON_FILES = ["*.py"]
+NOTEBOOKS = "*.ipynb"
 
 
 def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
@@ -151,6 +167,7 @@ def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
     if options.unused_noqa:
         options.extend_select = [*(options.extend_select or ()), UNUSED_NOQA]
     settle_format(options, formats)
+    look_for_notebooks(options)
     if tuple(options.exclude) == defaults.EXCLUDE:
         # A folder that the command line names is linted.
         named = {os.path.basename(os.path.abspath(path)) for path in options.filenames}

@@ -119,12 +119,13 @@ class TestCheck:
             assert (run.status, run.errors) == (1, ""), form
             assert "(in cell_2)" in run.output, form
 
-    def test_folders_are_searched_for_them_only_on_request(self, tmp_path: Path) -> None:
+    def test_folders_are_searched_for_them(self, tmp_path: Path) -> None:
         notebook(tmp_path / "n.ipynb", f"import torch\n{READS}")
+        (tmp_path / ".ipynb_checkpoints").mkdir()
+        notebook(tmp_path / ".ipynb_checkpoints" / "n.ipynb", f"import torch\n{READS}")
         (tmp_path / "m.py").write_text("x = 1\n", encoding="utf-8")
-        assert check(".", cwd=tmp_path).output == ""
-        run = check("--filename=*.py,*.ipynb", "-j2", ".", cwd=tmp_path)
-        assert places(run) == ["./n.ipynb:cell_1:3:13 TPF101"]
+        assert places(check("-j2", ".", cwd=tmp_path)) == ["./n.ipynb:cell_1:3:13 TPF101"]
+        assert check("--extend-exclude=*.ipynb", ".", cwd=tmp_path).output == ""
 
 
 def test_without_nbformat_one_line_says_what_to_do(tmp_path: Path) -> None:
@@ -141,10 +142,71 @@ def test_without_nbformat_one_line_says_what_to_do(tmp_path: Path) -> None:
     )
 
 
+FIXABLE = "def step(x: torch.Tensor) -> torch.Tensor:\n    return x + torch.zeros(3).to(x.device)"
+
+
+class TestFix:
+    """Fixes change cells, and nothing else of a notebook."""
+
+    def test_only_the_cell_changes(self, tmp_path: Path) -> None:
+        path = tmp_path / "n.ipynb"
+        notebook(path, "%load_ext x\nimport torch", FIXABLE, "!ls")
+        before = json.loads(path.read_text(encoding="utf-8"))
+        shown = torchperf("fix", "--diff", "n.ipynb", cwd=tmp_path)
+        assert "+    return x + torch.zeros(3, device=x.device)" in shown.output
+        assert json.loads(path.read_text(encoding="utf-8")) == before
+        run = torchperf("fix", "n.ipynb", cwd=tmp_path)
+        assert (run.status, run.errors) == (
+            0,
+            "torchperf: fix: 1 finding fixed in 1 file, 0 left\n",
+        )
+        after = json.loads(path.read_text(encoding="utf-8"))
+        source = after["cells"][2]["source"]
+        assert source[-1] == "    return x + torch.zeros(3, device=x.device)"
+        after["cells"][2]["source"] = before["cells"][2]["source"]
+        assert after == before
+
+    @pytest.mark.parametrize("indent", [None, 1, 2, 4])
+    @pytest.mark.parametrize("end", ["", "\n"])
+    def test_the_layout_is_kept(self, indent: int | None, end: str, tmp_path: Path) -> None:
+        path = tmp_path / "n.ipynb"
+        notebook(path, f"import torch  # ä\n{FIXABLE}", name="ä")
+        book = json.loads(path.read_text(encoding="utf-8"))
+        book["cells"][1]["source"] = "".join(book["cells"][1]["source"])
+        text = json.dumps(book, indent=indent, ensure_ascii=False) + end
+        path.write_text(text, encoding="utf-8")
+        assert torchperf("fix", "n.ipynb", cwd=tmp_path).status == 0
+        fixed = text.replace("torch.zeros(3).to(x.device)", "torch.zeros(3, device=x.device)")
+        assert path.read_text(encoding="utf-8") == fixed
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            ("{}", "is no notebook of format 4"),
+            ("[1, 2", "is no notebook of format 4"),
+            ('{"cells": 3}', "is no notebook of format 4"),
+        ],
+    )
+    def test_what_is_no_notebook_is_one_line(self, text: str, problem: str, tmp_path: Path) -> None:
+        (tmp_path / "n.ipynb").write_text(text, encoding="utf-8")
+        run = torchperf("fix", "n.ipynb", cwd=tmp_path)
+        assert run.status == 2
+        assert run.errors.splitlines()[0] == f"torchperf: fix: n.ipynb: not analysed: {problem}"
+
+    def test_an_odd_layout_is_left_alone(self, tmp_path: Path) -> None:
+        path = tmp_path / "n.ipynb"
+        notebook(path, f"import torch\n{FIXABLE}")
+        text = path.read_text(encoding="utf-8").replace(", ", " ,  ")
+        path.write_text(text, encoding="utf-8")
+        run = torchperf("fix", "n.ipynb", cwd=tmp_path)
+        assert "not fixed: it is laid out as no program does" in run.errors
+        assert path.read_text(encoding="utf-8") == text
+
+
 def test_other_commands_refuse_them_in_one_line(tmp_path: Path) -> None:
     notebook(tmp_path / "n.ipynb", f"import torch\n{READS}")
-    for command in ("fix", "confirm"):
-        run = torchperf(command, "n.ipynb", cwd=tmp_path)
+    for command in (("fix", "--verify"), ("confirm",)):
+        run = torchperf(*command, "n.ipynb", cwd=tmp_path)
         assert (run.status, run.output, run.errors.count("\n")) == (2, "", 1)
         assert "n.ipynb" in run.errors
         assert "notebook" in run.errors

@@ -16,7 +16,7 @@ from flake8.style_guide import StyleGuideManager
 
 from flake8_torchperf.cli.check_files import STDIN, Needs, for_each
 from flake8_torchperf.cli.check_manager import Manager
-from flake8_torchperf.cli.check_options import CHECK, Face
+from flake8_torchperf.cli.check_options import CHECK, Face, look_for_notebooks
 from flake8_torchperf.cli.check_run import check_places, read_options
 from flake8_torchperf.cli.fix import verification
 from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
@@ -29,7 +29,7 @@ from flake8_torchperf.project import text_search
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from flake8.plugins.finder import Plugins
 
@@ -121,7 +121,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     verification.add_options(parser)
 
 
-FIX = Face("torchperf fix", DESCRIPTION, EXAMPLES, _add_options, codes=True)
+def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
+    if not options.verify:
+        look_for_notebooks(options)
+
+
+FIX = Face("torchperf fix", DESCRIPTION, EXAMPLES, _add_options, _settle, codes=True)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -129,10 +134,8 @@ def _check(options: argparse.Namespace) -> None:
     verification.check(options)
     if STDIN in options.filenames:
         raise ValueError("- cannot be fixed; name a file")
-    for name in filter(is_notebook, options.filenames):
-        raise ValueError(
-            f"{name}: notebooks cannot be fixed; torchperf check {name} shows findings"
-        )
+    for name in filter(is_notebook, options.filenames if options.verify else ()):
+        raise ValueError(f"{name}: fixes in notebooks cannot be verified; leave out --verify")
 
 
 def _named_in_full(arguments: Sequence[str]) -> frozenset[str]:

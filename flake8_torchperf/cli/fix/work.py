@@ -19,6 +19,7 @@ from flake8.processor import FileProcessor
 from flake8_torchperf.cache.current import Current
 from flake8_torchperf.cli.check_files import FileChecker, Work, cannot_have_findings
 from flake8_torchperf.cli.fix.verification import Verified, verdicts
+from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
 from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, decoded, read_source
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed, followed
@@ -116,7 +117,7 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
     expect(work.pending)
     try:
         pending = work.pending.get(as_read(filename))
-        source = read_source(filename) if pending is None else decoded(filename, pending)
+        source = _source(filename, pending)
     except NotWrittenError as error:
         return Fixed(filename, problem=f"not analysed: {error}", unread=True)
     if cannot_have_findings(source.data, filename):
@@ -154,6 +155,22 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
         () if verifier is None else tuple(verifier.notes),
         sure.text,
     )
+
+
+def _source(filename: str, pending: bytes | None) -> Source:
+    """Return the text of a file, or of a notebook's cells. Raises NotWrittenError."""
+    if not is_notebook(filename):
+        return read_source(filename) if pending is None else decoded(filename, pending)
+    from flake8_torchperf.cli.notebooks.written import notebook_source
+
+    data = pending
+    if data is None:
+        try:
+            with open(filename, "rb") as file:
+                data = file.read()
+        except OSError as error:
+            raise NotWrittenError(f"cannot be read: {error.strerror}") from error
+    return notebook_source(filename, data)
 
 
 def _without_findings(filename: str, text: str) -> Fixed:

@@ -14,9 +14,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.notebooks.magics import NoPythonError, python_of
-from flake8_torchperf.findings.message import FIXABLE
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from flake8.violation import Violation
@@ -58,10 +58,15 @@ def read_notebook(path: str) -> Notebook:
 
 @lru_cache(maxsize=8)
 def _read(path: str, _written: int) -> Notebook:
+    return joined(_code_cells(path))
+
+
+def joined(cells: Iterable[str]) -> Notebook:
+    """Return the code of these cells as one module."""
     lines: list[str] = []
     starts: list[int] = []
     problems: list[tuple[int, int, str]] = []
-    for cell in _code_cells(path):
+    for cell in cells:
         before = len(lines)
         starts.append(before)
         try:
@@ -90,12 +95,13 @@ def _code_cells(path: str) -> list[str]:
             # Of JSON, of old versions and of missing keys, each of another kind.
             why = " ".join(f"{type(error).__name__}: {error}".split())
             raise NotebookError(f"no notebook: {why[:120]}") from error
-    if not _is_python(book.metadata):
+    if not is_python(book.metadata):
         return []
     return [cell.source for cell in book.cells if cell.cell_type == "code"]
 
 
-def _is_python(metadata: Any) -> bool:
+def is_python(metadata: Any) -> bool:
+    """True if a notebook's metadata names no other language."""
     named = (
         metadata.get("kernelspec", {}).get("language"),
         metadata.get("language_info", {}).get("name"),
@@ -111,9 +117,7 @@ def in_cell(error: Violation) -> Violation:
         return error  # that is what the finding says
     cell, line = book.place(error.line_number)
     name = f"{error.filename}:cell_{cell}"
-    text = _lines_in(error.text, book, cell).removesuffix(
-        FIXABLE
-    )  # torchperf fix leaves them alone
+    text = _lines_in(error.text, book, cell)
     return error._replace(filename=name, line_number=line, text=text)
 
 
