@@ -105,6 +105,9 @@ def thorough(session: nox.Session) -> None:
     """
     options = session.posargs or ["-m", "thorough"]
     session.run("python", "-m", "pytest", "-q", "-n", "auto", *options)
+    if not session.posargs:
+        properties = "tests/fixes/test_fix_properties.py"
+        session.run("python", "-m", "pytest", "-q", properties, env={"TORCHPERF_EXAMPLES": "60"})
 
 
 @nox.session(python=RUNTIME_PYTHON, venv_backend="venv")

@@ -107,7 +107,7 @@ def test_a_terminal_gets_the_same_findings_in_the_same_order(tmp_path: Path) -> 
 
 def test_a_bar_appears_after_a_moment(tmp_path: Path) -> None:
     pytest.importorskip("rich")
-    many(tmp_path, files=150)
+    many(tmp_path, files=90)
     ours, theirs = pty.openpty()
     done = subprocess.Popen(
         [*COMMAND, "-j1", "."],
@@ -129,7 +129,7 @@ def test_a_bar_appears_after_a_moment(tmp_path: Path) -> None:
     assert done.wait(timeout=60) == 1
     os.close(ours)
     assert b"linting" in shown
-    assert b"/151" in shown
+    assert b"/91" in shown
     assert output.decode() == check("-j1", ".", cwd=tmp_path).output
 
 

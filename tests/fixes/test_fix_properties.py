@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import io
+import os
 import random
 import subprocess
 import sys
@@ -23,7 +24,7 @@ from flake8_torchperf.fixes.engine.rounds import SAFE, Choice
 from flake8_torchperf.linter import lint
 
 UNHURRIED = settings(
-    max_examples=40,
+    max_examples=int(os.environ.get("TORCHPERF_EXAMPLES", "12")),
     deadline=None,
     database=None,
     derandomize=True,
@@ -156,7 +157,7 @@ def test_modules_of_any_syntax(source: str) -> None:
 def test_pieces_of_torch_with_nodes_exchanged() -> None:
     pytest.importorskip("torch")
     pieces, rng = Pieces(torch_files()), random.Random(26)
-    texts = [tree_mutation(pieces.draw(rng), pieces.draw(rng), rng) for _ in range(40)]
+    texts = [tree_mutation(pieces.draw(rng), pieces.draw(rng), rng) for _ in range(16)]
     made = [text for text in texts if text is not None]
     assert len(made) > len(texts) / 2
     for text in made:

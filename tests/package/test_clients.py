@@ -218,6 +218,7 @@ class TestNotebooks:
         assert places(rf"^{name}:cell_(\d+):(\d+):(\d+): (\w+) ", done.stdout) == expected
         assert done.stdout.count(name) == len(expected)
 
+    @pytest.mark.thorough
     def test_flake8_nb(self, flake8_nb: Path, tmp_path: Path) -> None:
         shutil.copy(NOTEBOOKS / "training.ipynb", tmp_path)
         said = call(flake8_nb, "-m", "flake8", "--version", cwd=tmp_path)
@@ -229,6 +230,7 @@ class TestNotebooks:
         assert found == IN_TRAINING, done.stderr
         assert done.returncode == 1
 
+    @pytest.mark.thorough
     def test_flake8_nb_reads_no_other_languages(self, flake8_nb: Path, tmp_path: Path) -> None:
         """As docs/ says. Once this fails, flake8-nb has learnt it, and the page is to say so."""
         shutil.copy(NOTEBOOKS / "other_languages.ipynb", tmp_path)

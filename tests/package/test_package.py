@@ -132,7 +132,10 @@ def test_explain_needs_no_rich(installed: Path, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("release", ["5.0.4", "6.0.0", "7.0.0"])
+@pytest.mark.parametrize(
+    "release",
+    ["5.0.4", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("6.0.0", "7.0.0"))],
+)
 def test_check_prints_what_an_older_flake8_prints(
     wheel: Path, oldest: Path, tmp_path: Path, release: str
 ) -> None:

@@ -85,7 +85,7 @@ class Runner:
         return 0
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_action_as_the_documents_show_it(tmp_path: Path) -> None:
     action, given = read("action.yml"), documented()
     assert set(given) <= set(action["inputs"])

@@ -197,8 +197,9 @@ def run(command: Command, place: Place, **variables: str) -> subprocess.Complete
     )
 
 
-# Ranks that a launcher starts: tests/runtime/test_run_ranks.py does, too.
-LAUNCHING = re.compile(r"nproc_per_node|num_processes")
+# The commands for a machine with nothing but Python. Those for a project of one's own run before a
+# release; tests/cli and tests/runtime run the same commands in other words.
+IN_CHECKOUT = re.compile(r"-e \.")
 
 
 @pytest.mark.parametrize(
@@ -207,7 +208,9 @@ LAUNCHING = re.compile(r"nproc_per_node|num_processes")
         pytest.param(
             command,
             id=command.line[:70],
-            marks=[pytest.mark.thorough] if LAUNCHING.search(command.line) else [],
+            marks=[]
+            if command.line in FRESH or IN_CHECKOUT.search(command.line)
+            else [pytest.mark.thorough],
         )
         for command in COMMANDS
     ],

@@ -173,7 +173,10 @@ class TestLauncher:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["fork", "spawn", "forkserver"])
+@pytest.mark.parametrize(
+    "kind",
+    ["spawn", *(pytest.param(kind, marks=pytest.mark.thorough) for kind in ("fork", "forkserver"))],
+)
 def test_workers_of_data_loaders_are_told_apart(tmp_path: Path, kind: str) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     done = run(tmp_path, [*TORCHPERF, "run", "--json", "r.json", "-m", *LAUNCH, "train.py", kind])
@@ -201,7 +204,7 @@ def test_a_rank_that_was_killed_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["plain", "killed"])
+@pytest.mark.parametrize("kind", ["plain", pytest.param("killed", marks=pytest.mark.thorough)])
 def test_a_torchperf_in_each_rank_gives_one_report(tmp_path: Path, kind: str) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     inner = [*TORCHPERF, "run", "--json", "r.json", "--html", "{rank}.html", "train.py", kind]
@@ -242,7 +245,10 @@ def test_processes_that_torch_spawns_are_counted_by_their_rank(tmp_path: Path) -
 
 
 class TestOtherProcesses:
-    @pytest.mark.parametrize("workload", [["main.py"], ["-m", "pytest", "-qs", "main.py"]])
+    @pytest.mark.parametrize(
+        "workload",
+        [["main.py"], pytest.param(["-m", "pytest", "-qs", "main.py"], marks=pytest.mark.thorough)],
+    )
     def test_a_helper_that_the_program_starts_is_left_alone(
         self, tmp_path: Path, workload: list[str]
     ) -> None:
@@ -275,6 +281,7 @@ class TestOtherProcesses:
         data = json.loads((tmp_path / "r.json").read_text())
         assert by_line(data, "confirmed")[6]["count"] == 1
 
+    @pytest.mark.thorough
     def test_the_site_s_own_customisation_still_runs(self, tmp_path: Path) -> None:
         (tmp_path / "site").mkdir()
         (tmp_path / "site" / "sitecustomize.py").write_text("CUSTOM = 'theirs'\n")
@@ -289,6 +296,7 @@ class TestOtherProcesses:
         assert watched.stdout == alone.stdout
         assert alone.stdout.startswith("theirs ")
 
+    @pytest.mark.thorough
     def test_a_worker_keeps_its_interpreter_s_options(self, tmp_path: Path) -> None:
         (tmp_path / "worker.py").write_text(
             "import sys\nprint(sys.flags, sys.warnoptions, sys.argv[1:], __name__)\n"

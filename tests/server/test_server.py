@@ -495,7 +495,7 @@ class TestProcess:
 
     def test_a_request_can_be_cancelled(self, desk: Desk) -> None:
         async def act() -> Any:
-            buffer = desk.open(READS * 300)  # takes far longer than a message
+            buffer = desk.open(READS * 100)  # takes far longer than a message
             params = types.HoverParams(
                 types.TextDocumentIdentifier(buffer.uri), types.Position(4, 13)
             )

@@ -59,7 +59,7 @@ class Reported:
 
     @property
     def level(self) -> str:
-        """How severe it is: by its rule, else by its cost; without a rule, it has the worst."""
+        """The severity that its rule states, else that of its cost; the worst without a rule."""
         if self.code in RESERVED or not self.code.startswith("TPF"):
             return WORST
         rule = rules().get(self.code)
