@@ -6,8 +6,12 @@ Each restates a pattern, not the code, of the change that it names.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+import pytest
 from linting import ALL, HOT, check, places, program, table
+
+from flake8_torchperf.linter import lint
 
 PREVIEWED = replace(HOT, preview=True)
 
@@ -25,6 +29,20 @@ PREVIEWED = replace(HOT, preview=True)
                 found = [None] * dist.get_world_size()
                 dist.all_gather_object(found, {"tokens": 3})  # TPF106
                 dist.broadcast_object_list(found)  # TPF106
+        """,
+        "a group on the host": """
+        import torch.distributed as dist
+
+        def host_group():
+            return dist.new_group(backend="gloo")
+
+        def train(model: nn.Module, loader, opt, group):
+            for batch in loader:
+                model(batch).sum().backward()
+                opt.step()
+                found = [None] * dist.get_world_size()
+                dist.all_gather_object(found, {"tokens": 3}, group=group)
+                dist.all_gather_object(found, {"tokens": 3})  # TPF106
         """,
         "streams of every backend": """
         def train(model: nn.Module, loader, opt):
@@ -321,3 +339,38 @@ def test_optimizers(code: str) -> None:
 )
 def test_nested_tensors(code: str) -> None:
     check(code)
+
+
+OPTION = """
+import torch
+from torch import nn
+
+
+def clip(model: nn.Module, error_if_nonfinite: bool = False):
+    return _clip(model, error_if_nonfinite)
+
+
+def _clip(model: nn.Module, error_if_nonfinite: bool):
+    return torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0, 2.0, error_if_nonfinite)
+
+
+def train(model: nn.Module, loader, opt):
+    for batch in loader:
+        model(batch).sum().backward()
+        clip(model{given})
+        opt.step()
+
+
+train(*made())
+"""
+
+
+@pytest.mark.parametrize(("given", "told"), [("", []), (", error_if_nonfinite=True", ["TPF108"])])
+def test_an_option_is_followed_into_a_private_function(
+    given: str, told: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / ".git").mkdir()
+    file = tmp_path / "train.py"
+    file.write_text(OPTION.format(given=given), encoding="utf-8")
+    found = lint(file.read_text(encoding="utf-8"), str(file), HOT)
+    assert [one.code for one in found] == told

@@ -10,6 +10,7 @@ from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.interpreter.models.torch_containers import lies_on_host
 from flake8_torchperf.knowledge.call_waits import load
+from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
@@ -184,12 +185,23 @@ def _meets(asked: Asked, value: Value) -> bool:
 def _is_off_by_default(asked: Asked, given: Argument, ctx: Context) -> bool:
     """True if the argument is an option of the caller that is off by default.
 
-    An example is ``error_if_nonfinite=strict``.
+    An example is ``error_if_nonfinite=strict``. For a parameter without a default, the values count
+    that the project gives an option of its name.
     """
     if ctx.node is None or not isinstance(given.node, ast.Name):
         return False
-    default = literal_default(given.node.id, ctx.node)
-    return default is not None and not asked.holds_for(default.value)
+    name = given.node.id
+    default = literal_default(name, ctx.node)
+    if default is not None:
+        return not asked.holds_for(default.value)
+    if all(parameter.arg != name for parameter in named_parameters(ctx.node.args)):
+        return False
+    options = ctx.analysis.project.option_values(name)
+    return (
+        options.whole
+        and bool(options.values)
+        and not any(asked.holds_for(value) for value in options.values)
+    )
 
 
 def _on_host(tensor: Tensor) -> bool:

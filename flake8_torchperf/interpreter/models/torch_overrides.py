@@ -194,7 +194,12 @@ def _synchronize(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _exchange(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """Record the wait of a collective of Python objects, which reads the sizes of the pickles."""
+    """Record the wait of a collective of Python objects, which reads the sizes of the pickles.
+
+    In a group of a module that makes groups for the host, the sizes stay on the host.
+    """
+    if "group" in arguments.keywords and ctx.module.says(HOST_BACKEND):
+        return NONE
     emit(ctx, SiteKind.SYNCHRONIZE, name.rpartition(".")[2], arguments.node)
     return NONE
 
@@ -405,6 +410,8 @@ def _tensor_class(name: str, arguments: Arguments, ctx: Context) -> Value:
     return legacy_tensor("torch.FloatTensor", arguments, ctx)
 
 
+# The backend of process groups on the host.
+HOST_BACKEND = "gloo"
 # Modules of torch, and of libraries that add one to it, for a kind of device each.
 BACKENDS = ("cuda", "xpu", "mps", "accelerator", "npu", "hpu", "mtia", "musa", "mlu")
 STREAMS = ("current_stream", "default_stream", "Stream")
