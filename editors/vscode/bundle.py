@@ -2,9 +2,9 @@
 
     python editors/vscode/bundle.py
 
-The copy serves workspaces whose interpreter has no flake8-torchperf. It must run on every platform and
-every Python from 3.10, so it holds only wheels without compiled parts. libcst has such parts in every
-wheel; without it the server finds everything and fixes nothing.
+The copy serves workspaces whose interpreter has no flake8-torchperf. It must run on every platform
+and every Python from 3.10, so it holds only wheels without compiled parts. libcst has such parts in
+every wheel; without it the server finds everything and fixes nothing.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Write [tool.torchperf]'s settings into package.json, as settings of the extension.
 
-    python editors/vscode/settings.py           write them
-    python editors/vscode/settings.py --check   exit with status 1 if they are not current
+python editors/vscode/settings.py           write them
+python editors/vscode/settings.py --check   exit with status 1 if they are not current
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ INTERPRETER: dict[str, Any] = {
     "type": ["string", "null"],
     "default": None,
     "scope": "machine-overridable",
-    "description": "the Python to use, such as ${workspaceFolder}/.venv/bin/python (Default: that of "
-    "the Python extension, else python3 or python on PATH)",
+    "description": "the Python to use, such as ${workspaceFolder}/.venv/bin/python (Default: that "
+    "of the Python extension, else python3 or python on PATH)",
 }
 
 
