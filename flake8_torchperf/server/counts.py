@@ -1,4 +1,4 @@
-"""What a profile says of the statements of a text: a line and a few words for each that waited."""
+"""A profile's counts for a text: a line and a few words for each statement that waited."""
 
 from __future__ import annotations
 

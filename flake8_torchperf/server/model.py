@@ -92,7 +92,7 @@ class Explain:
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """Requests what a profile says of the statements of a text."""
+    """Requests a profile's counts for the statements of a text."""
 
     path: str
     text: str
@@ -122,7 +122,7 @@ class Linted:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What a profile says of the statements that waited: line and words of each."""
+    """A profile's counts: line and words for each statement that waited."""
 
     lines: tuple[tuple[int, str], ...]
 

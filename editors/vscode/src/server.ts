@@ -101,17 +101,22 @@ export class Server implements vscode.Disposable {
         initializationOptions: { [SECTION]: this.settings() },
       },
     );
+    // The client starts a server that ended again, but not for ever.
     client.onDidChangeState(({ newState }) => {
-      if (newState === State.Stopped && this.client === client) {
+      if (this.client !== client) {
+        return;
+      }
+      if (newState === State.Running) {
+        const version = client.initializeResult?.serverInfo?.version ?? "";
+        const detail = [`flake8-torchperf ${version}`, python.command, verdict.note].filter(Boolean);
+        this.log.info(detail.join("; "));
+        this.status.ready(detail.join("\n\n"), verdict.fixes);
+      } else if (newState === State.Stopped) {
         this.fail("the server ended; the log says why");
       }
     });
     this.client = client;
     await client.start();
-    const version = client.initializeResult?.serverInfo?.version ?? "";
-    const detail = [`flake8-torchperf ${version}`, python.command, verdict.note].filter(Boolean);
-    this.log.info(detail.join("; "));
-    this.status.ready(detail.join("\n\n"), verdict.fixes);
   }
 
   private async stop(): Promise<void> {
