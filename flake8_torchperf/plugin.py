@@ -206,8 +206,11 @@ class TorchPerfPlugin:
         return [tell(finding, places, self._lines) for finding in findings]
 
 
-def check_files(options: Options) -> None:
-    """Read the baseline and the profile now, to report an error once. Raises `OptionError`."""
+def check_files(options: Options, prefix: str = "--torchperf-") -> None:
+    """Read the baseline and the profile now, to report an error once.
+
+    Raises `OptionError`, with ``prefix`` before the name of the option.
+    """
     if options.baseline is None and options.profile is None:
         return
     from flake8_torchperf.history import baseline, profile
@@ -215,15 +218,15 @@ def check_files(options: Options) -> None:
     from flake8_torchperf.options import OptionError
 
     for option, module, path in (
-        ("--torchperf-baseline", baseline, options.baseline),
-        ("--torchperf-profile", profile, options.profile),
+        ("baseline", baseline, options.baseline),
+        ("profile", profile, options.profile),
     ):
         module.read.cache_clear()
         try:
             if path is not None:
                 module.read(path)
         except DataFileError as error:
-            raise OptionError(f"{option}: {error}") from error
+            raise OptionError(f"{prefix}{option}: {error}") from error
 
 
 def internal_error(error: Exception) -> str:

@@ -12,6 +12,7 @@ import io
 import logging
 import os
 from dataclasses import replace
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from flake8 import utils
@@ -26,11 +27,15 @@ from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.findings.heat_text import duration, row_of
 from flake8_torchperf.fixes.engine.rounds import Choice, fixed
 from flake8_torchperf.judgement.rows import BY_CAUSE
-from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.options import OptionError
+from flake8_torchperf.plugin import TorchPerfPlugin, check_files
 from flake8_torchperf.project import text_search
 from flake8_torchperf.project.resolver import split_lines
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
+from flake8_torchperf.server.counts import counted
 from flake8_torchperf.server.model import (
+    Count,
+    Counted,
     Explain,
     Failed,
     Fix,
@@ -44,11 +49,11 @@ from flake8_torchperf.server.model import (
     Text,
 )
 from flake8_torchperf.server.saved import Saved
-from flake8_torchperf.server.settings import configuration_files
+from flake8_torchperf.server.settings import SECTION, configuration_files, used
 from flake8_torchperf.values.values import tensor_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.findings.rule import Rule
@@ -58,16 +63,19 @@ if TYPE_CHECKING:
 FACE = replace(CHECK, program="torchperf server", local=False)
 # Fixes of every safety are planned: each is offered.
 CHOICE = Choice(unsafe=True, suggested=None)
+# A copy without compiled parts, as an editor's extension holds one, cannot change source text.
+CAN_FIX = find_spec("libcst") is not None
 # The sections of a rule's page that describe the problem and its cost.
 TOLD = ("What it does", "Why it is slow")
 LOG = logging.getLogger(__name__)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def read_configuration() -> tuple[FixWork | None, Ready]:
+def read_configuration(settings: Mapping[str, object]) -> tuple[FixWork | None, Ready]:
     """Return the settings for linting in the current folder, and the files that hold them.
 
-    The settings are None if the configuration can't be used; `Ready` then says why.
+    ``settings`` are the editor's, which win. The result is None if the configuration can't be used;
+    `Ready` then says why.
     """
     said = io.StringIO()
     try:
@@ -75,7 +83,12 @@ def read_configuration() -> tuple[FixWork | None, Ready]:
             plugins, options = read_options([], "server", _accept, FACE)
     except SystemExit:
         return None, Ready(configuration_files(os.getcwd()), False, said.getvalue().strip())
-    ours = TorchPerfPlugin.options()
+    try:
+        ours = used(settings, TorchPerfPlugin.options())
+        if settings:
+            check_files(ours, f"{SECTION}.")
+    except OptionError as error:
+        return None, Ready(configuration_files(os.getcwd()), False, str(error))
     TorchPerfPlugin.use(replace(ours, cache=False))
     files = [path for path in (ours.baseline, ours.profile) if path is not None]
     for folder in ours.rules:
@@ -104,7 +117,10 @@ class Analysis:
             case Lint():
                 if request.moved:
                     text_search.forget()
-                return Linted(self._problems(request.path, request.text))
+                found = self._problems(request.path, request.text)
+                return Linted(found if CAN_FIX else tuple(replace(one, offers=()) for one in found))
+            case Count():
+                return Counted(tuple(counted(_name(request.path), request.text, self._work.ours)))
             case Fix():
                 return self._fixed(request)
             case FixAll():

@@ -13,10 +13,11 @@ from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path, uri_scheme
 
 from flake8_torchperf import __version__
-from flake8_torchperf.server import actions, present
+from flake8_torchperf.options import OptionError
+from flake8_torchperf.server import actions, marks, present
 from flake8_torchperf.server.documents import Document, Documents
-from flake8_torchperf.server.model import Explain, Problem, Text
-from flake8_torchperf.server.settings import SETTINGS_FILES
+from flake8_torchperf.server.model import Count, Counted, Explain, Problem, Text
+from flake8_torchperf.server.settings import SETTINGS_FILES, sent
 from flake8_torchperf.server.text import Units
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _SCHEMES = ("file", "untitled")
 # The file name of `check -`, used for documents that have no file yet.
 _NO_FILE = "stdin"
+# The command that writes the contract at the function that holds a line: a URI and the line.
+MARK_SYNC_FREE = "torchperf.server.markSyncFree"
 WATCHED = (
     "**/*.py",
     *(f"**/{name}" for name in SETTINGS_FILES),
@@ -111,6 +114,22 @@ class Server(LanguageServer):
                 one.code_description = None
         return found
 
+    def take_settings(self, settings: object) -> None:
+        """Use the settings that the editor sent; after a mistake, the earlier ones stay."""
+        try:
+            values = sent(settings)
+        except OptionError as error:
+            self.tell(f"{error}; the editor's settings are not used until it is corrected")
+            return
+        if values is not None:
+            self.documents.use_settings(values)
+
+    def refresh_counts(self) -> None:
+        """Let the editor ask again for what a profile says, if it can."""
+        lenses = getattr(self.client_capabilities.workspace, "code_lens", None)
+        if getattr(lenses, "refresh_support", None):
+            self.workspace_code_lens_refresh(None)
+
     def tell(self, words: str) -> None:
         """Show the user one line."""
         self.window_show_message(types.ShowMessageParams(types.MessageType.Error, words))
@@ -135,11 +154,17 @@ def make_server() -> Server:
     _edit(server)
     _answer_hovers(server)
     _answer_actions(server)
+    _answer_counts(server)
+    _answer_commands(server)
     return server
 
 
 def _watch(server: Server) -> None:
     """Follow changes of folders, configuration and other files, and end on shutdown."""
+
+    @server.feature(types.INITIALIZE)
+    def initialize(params: types.InitializeParams) -> None:
+        server.take_settings(params.initialization_options)
 
     @server.feature(types.INITIALIZED)
     def initialized(_params: types.InitializedParams) -> None:
@@ -163,10 +188,13 @@ def _watch(server: Server) -> None:
         changed = types.FileChangeType.Changed
         came_or_went = any(event.type != changed for event in params.changes)
         server.documents.lint_again(moved=True, afresh=came_or_went)
+        server.refresh_counts()
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    def settings_changed(_params: types.DidChangeConfigurationParams) -> None:
+    def settings_changed(params: types.DidChangeConfigurationParams) -> None:
+        server.take_settings(params.settings)
         server.documents.lint_again(moved=True)
+        server.refresh_counts()
 
     @server.feature(types.SHUTDOWN)
     async def shut_down(_params: None) -> None:
@@ -274,6 +302,42 @@ def _answer_actions(server: Server) -> None:
         except actions.NoEditError as error:
             server.tell(str(error))
         return action
+
+
+def _answer_counts(server: Server) -> None:
+    """Show what a profile says, above each statement that waited."""
+
+    @server.feature(types.TEXT_DOCUMENT_CODE_LENS)
+    async def counts(params: types.CodeLensParams) -> list[types.CodeLens]:
+        uri = params.text_document.uri
+        document = server.documents.get(uri)
+        if document is None:
+            return []
+        text = document.text
+        reply = await document.worker.ask(partial(Count, document.path, text))
+        units = Units(text, server.encoding)
+        found = reply.lines if isinstance(reply, Counted) else ()
+        # Words without a command: there is nothing to click.
+        return [types.CodeLens(units.line(line), types.Command(words, "")) for line, words in found]
+
+
+def _answer_commands(server: Server) -> None:
+    """Carry out the commands that need no finding."""
+
+    @server.command(MARK_SYNC_FREE)
+    async def mark_sync_free(uri: str, line: int) -> None:
+        document = server.documents.get(uri)
+        head = None if document is None else marks.head_of(document.text, line)
+        if document is None or head is None:
+            server.tell("the cursor is in no function of an open Python file")
+            return
+        data: actions.Data = {"uri": uri, "version": document.version, "does": actions.MARK}
+        try:
+            edit = await actions.edit({**data, "head": head}, document, server.client)
+        except actions.NoEditError as error:
+            server.tell(str(error))
+            return
+        await server.workspace_apply_edit_async(types.ApplyWorkspaceEditParams(edit))
 
 
 def _data(action: types.CodeAction) -> actions.Data:

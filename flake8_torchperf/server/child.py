@@ -7,6 +7,7 @@ executes the code that it reads.
 
 from __future__ import annotations
 
+import json
 import os
 import pickle
 import struct
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.server.model import Reply, Request
 
 LENGTH = struct.Struct(">Q")
-# The command that starts it. Nothing may be imported from the current folder, which is the user's.
+# The program that starts it, with the editor's settings as JSON in its argument. Nothing may be
+# imported from the current folder, which is the user's.
 START = (
     "import sys; sys.path[:] = [p for p in sys.path if p]; "
     "from flake8_torchperf.server.child import main; main()"
@@ -36,7 +38,7 @@ def main() -> None:
     requests, replies = _streams()
     from flake8_torchperf.server.analysis import Analysis, read_configuration
 
-    work, ready = read_configuration()
+    work, ready = read_configuration(json.loads(sys.argv[1]))
     replies.write(packed(ready))
     if work is None:
         return

@@ -11,7 +11,7 @@ from flake8_torchperf.server.model import Failed, Lint, Linted
 from flake8_torchperf.server.worker import Worker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from flake8_torchperf.server.model import Problem
 
@@ -88,6 +88,7 @@ class Documents:
 
     def __init__(self, tell: Callable[[str], None], log: Callable[[str], None]) -> None:
         self.folders: list[str] = []
+        self._settings: Mapping[str, object] = {}
         self._tell = tell
         self._log = log
         self._open: dict[str, Document] = {}
@@ -121,6 +122,15 @@ class Documents:
                 document.lint()
         self._end_idle()
 
+    def use_settings(self, settings: Mapping[str, object]) -> None:
+        """Take the editor's settings, and lint all documents with them."""
+        if settings == self._settings:
+            return
+        self._settings = settings
+        for worker in self._workers.values():
+            worker.settings = settings
+        self.lint_again(afresh=True)
+
     def lint_again(self, *, moved: bool = False, afresh: bool = False) -> None:
         """Lint all documents: other files changed, or, ``afresh``, came or went."""
         for worker in self._workers.values() if afresh else ():
@@ -145,7 +155,7 @@ class Documents:
 
     def _worker(self, folder: str) -> Worker:
         if folder not in self._workers:
-            self._workers[folder] = Worker(folder, self._tell, self._log)
+            self._workers[folder] = Worker(folder, self._tell, self._log, self._settings)
         return self._workers[folder]
 
     def _folder(self, path: str) -> str:

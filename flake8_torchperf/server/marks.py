@@ -47,6 +47,25 @@ def with_sync_free(text: str, head: int) -> str | None:
     return _same_code(text, _commented(lines, head, SYNC_FREE))
 
 
+def head_of(text: str, line: int) -> int | None:
+    """Return the ``def`` line of the innermost function that holds a line (from 0), if any."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    heads = [
+        node.lineno - 1
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+        and _first(node) <= line + 1 <= (node.end_lineno or node.lineno)
+    ]
+    return max(heads, default=None)
+
+
+def _first(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    return min([node.lineno, *(one.lineno for one in node.decorator_list)])
+
+
 def _commented(lines: Sequence[str], number: int, comment: str) -> str:
     """Return the lines with a comment after one of them."""
     line = lines[number]

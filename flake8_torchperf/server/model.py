@@ -90,7 +90,15 @@ class Explain:
     code: str
 
 
-Request: TypeAlias = Lint | Fix | FixAll | Explain
+@dataclass(frozen=True, slots=True)
+class Count:
+    """Requests a profile's counts for the statements of a text."""
+
+    path: str
+    text: str
+
+
+Request: TypeAlias = Lint | Fix | FixAll | Explain | Count
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +121,13 @@ class Linted:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """A profile's counts: line and words for each statement that waited."""
+
+    lines: tuple[tuple[int, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Text:
     """A changed text, or the text of a page."""
 
@@ -126,4 +141,4 @@ class Failed:
     problem: str
 
 
-Reply: TypeAlias = Ready | Linted | Text | Failed
+Reply: TypeAlias = Ready | Linted | Counted | Text | Failed

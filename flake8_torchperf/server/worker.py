@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import pickle
 import sys
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from flake8_torchperf.server.settings import configuration_files, stamps
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from flake8_torchperf.server.model import Reply, Request
 
@@ -29,13 +30,19 @@ PATIENCE = 60.0
 class Worker:
     """Lints for the files below one folder.
 
-    ``tell`` takes lines for the user, ``log`` lines for debugging.
+    ``tell`` takes lines for the user, ``log`` lines for debugging. ``settings`` are the editor's,
+    which win over those of the folder's files.
     """
 
     def __init__(
-        self, folder: str, tell: Callable[[str], None], log: Callable[[str], None]
+        self,
+        folder: str,
+        tell: Callable[[str], None],
+        log: Callable[[str], None],
+        settings: Mapping[str, object],
     ) -> None:
         self.folder = folder
+        self.settings = settings
         self.log = log
         self._tell = tell
         self._process: Process | None = None
@@ -91,6 +98,7 @@ class Worker:
             sys.executable,
             "-c",
             START,
+            json.dumps(dict(self.settings)),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             cwd=self.folder,

@@ -57,7 +57,7 @@ class Folder:
 
     def problems(self, name: str, text: str | None = None) -> tuple[Problem, ...]:
         """Return what a server that starts now shows of a text, by default of the saved one."""
-        work, _ = read_configuration()
+        work, _ = read_configuration({})
         assert work is not None
         path = self.path / name
         shown = Analysis(work).answer(Lint(str(path), text or path.read_text(), moved=True))
@@ -106,7 +106,7 @@ def test_a_change_elsewhere_counts_only_if_it_changes_an_answer(folder: Folder) 
 
 
 def test_problems_that_show_lines_of_another_module_are_not_stored(folder: Folder) -> None:
-    work, _ = read_configuration()
+    work, _ = read_configuration({})
     assert work is not None
     saved = Saved(work.options, work.ours)
     text = (folder.path / "helper.py").read_text()

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.server.marks import NotMarkedError, with_named, with_noqa, with_sync_free
+from flake8_torchperf.server.marks import (
+    NotMarkedError,
+    head_of,
+    with_named,
+    with_noqa,
+    with_sync_free,
+)
 
 # Each text, the line of the finding (from 0), and the text with the comment.
 NOQA = {
@@ -110,3 +116,18 @@ def test_what_cannot_be_written_is_said(name: str, text: str, told: str, tmp_pat
     (tmp_path / name).write_text(text)
     with pytest.raises(NotMarkedError, match=told):
         with_named(str(tmp_path), "hot", "f")
+
+
+HEADS = {
+    "a function": ("x = 1\ndef f():\n    return x\n", 2, 1),
+    "the innermost one": ("def f():\n    def g():\n        pass\n    return g\n", 2, 1),
+    "the outer one": ("def f():\n    def g():\n        pass\n    return g\n", 3, 0),
+    "a decorator": ("@one\n@two\nasync def f():\n    pass\n", 0, 2),
+    "none": ("x = 1\ndef f():\n    pass\n", 0, None),
+    "half a text": ("def f(:\n    pass\n", 0, None),
+}
+
+
+@pytest.mark.parametrize(("text", "line", "expected"), HEADS.values(), ids=HEADS)
+def test_the_function_that_holds_a_line(text: str, line: int, expected: int | None) -> None:
+    assert head_of(text, line) == expected

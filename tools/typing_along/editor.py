@@ -69,11 +69,13 @@ class Editor:
         self.messages: list[str] = []
         self.logged: list[str] = []
         self.registered: list[types.Registration] = []
+        self.edits: list[types.WorkspaceEdit] = []
 
         client.feature(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)(partial(self._publish))
         client.feature(types.WINDOW_SHOW_MESSAGE)(partial(self._show))
         client.feature(types.WINDOW_LOG_MESSAGE)(partial(self._log))
         client.feature(types.CLIENT_REGISTER_CAPABILITY)(partial(self._register))
+        client.feature(types.WORKSPACE_APPLY_EDIT)(partial(self._apply))
 
     def _publish(self, params: types.PublishDiagnosticsParams) -> None:
         buffer = self.buffers.get(params.uri)
@@ -90,6 +92,10 @@ class Editor:
 
     def _register(self, params: types.RegistrationParams) -> None:
         self.registered += params.registrations
+
+    def _apply(self, params: types.ApplyWorkspaceEditParams) -> types.ApplyWorkspaceEditResult:
+        self.edits.append(params.edit)
+        return types.ApplyWorkspaceEditResult(True)
 
     @property
     def process(self) -> int:
@@ -160,13 +166,19 @@ async def editor(
     client: LanguageClient | None = None,
     able: types.ClientCapabilities | None = None,
     server: Sequence[str] = SERVER,
+    settings: object = None,
 ) -> AsyncIterator[Editor]:
-    """Yield an editor with these folders open; its server must end by itself afterwards."""
+    """Yield an editor with these folders open; its server must end by itself afterwards.
+
+    The server gets ``settings`` as it starts.
+    """
     client = client or LanguageClient("typing-along", "1")
     found = Editor(client)
     await client.start_io(*server)
     opened = [types.WorkspaceFolder(folder.as_uri(), folder.name) for folder in folders]
-    params = types.InitializeParams(able or capabilities(), workspace_folders=opened)
+    params = types.InitializeParams(
+        able or capabilities(), workspace_folders=opened, initialization_options=settings
+    )
     await asyncio.wait_for(client.initialize_async(params), PATIENCE)
     client.initialized(types.InitializedParams())
     yield found
