@@ -67,7 +67,9 @@ TRY = "docs/try"
 EDITOR = """
 :::{raw} html
 <link rel="stylesheet" href="../_static/try/page.css">
-<div id="torchperf-try"><noscript>The editor needs JavaScript, which is switched off.</noscript></div>
+<div id="torchperf-try">
+<noscript>The editor needs JavaScript, which is switched off.</noscript>
+</div>
 <script type="module" src="../_static/try/page.js"></script>
 :::
 """
@@ -96,7 +98,7 @@ BELOW = {
             "docs/editors-and-notebooks",
         ],
         "Rules": ["rules/README"],
-        "Adapt": ["docs/own-rules", "docs/conventions"],
+        "Adapt": ["docs/own-rules", "docs/rule-life", "docs/conventions"],
         "Judge": [
             "docs/accuracy",
             "docs/performance",

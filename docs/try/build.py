@@ -21,6 +21,8 @@ ROOT = SOURCES.parents[1]
 # Only the Python files of libcst's wheel are used, so that any platform and Python do.
 ANY_LIBCST = ("--platform", "manylinux_2_28_x86_64", "--python-version", "3.13")
 SEED = ROOT / "fixtures" / "issue82206_sharded_grad_scaler" / "before.py"
+# Folders in wheels.
+UNUSED = frozenset({"test", "tests", "sboms"})
 # The marks of expected findings in fixtures.
 EXPECTED = "  # TPF"
 
@@ -63,8 +65,7 @@ def unpack(wheels: list[Path], folder: Path) -> None:
 
 def is_used(name: str) -> bool:
     """True if a file of a wheel is of use in the browser."""
-    parts = name.split("/")
-    return "tests" not in parts and not name.endswith((".so", ".pyi"))
+    return UNUSED.isdisjoint(name.split("/")) and not name.endswith((".so", ".pyi"))
 
 
 def example() -> str:

@@ -6,68 +6,115 @@ import puppeteer from "puppeteer-core";
 import { join } from "node:path";
 
 const [address, executablePath, shots] = process.argv.slice(2);
-const PATIENCE = 180_000; // milliseconds
+const PATIENCE = 120_000; // milliseconds
 const FINDING = ".try-findings details";
-const SHARED = "import torch\n\ndef f(xs: list[torch.Tensor]):\n    for x in xs:\n        g(x.item())\n";
+const OTHER = `import torch
+
+def f(xs: list[torch.Tensor]):
+    for x in xs:
+        g(x.item())
+`;
 const WIDTHS = { wide: 1280, narrow: 390 };
 
-const requested = [];
 const errors = [];
 
-async function open(browser, place = address) {
+// Resolves with the milliseconds from the navigation to the first finding.
+async function open(page, place) {
+  const began = performance.now();
+  await page.goto(place, { waitUntil: "domcontentloaded" });
+  await settled(page);
+  return Math.round(performance.now() - began);
+}
+
+// Resolves once findings are shown, or once the page says that it can't lint.
+async function settled(page, count) {
+  await page.waitForFunction(
+    (selector, wanted) => {
+      const shown = document.querySelectorAll(selector).length;
+      const status = document.querySelector(".try-status")?.textContent ?? "";
+      return status.startsWith("Not linted") || (wanted === undefined ? shown > 0 : shown === wanted);
+    },
+    { timeout: PATIENCE },
+    FINDING,
+    count,
+  );
+}
+
+async function newPage(browser) {
   const page = await browser.newPage();
   page.setDefaultTimeout(PATIENCE);
   page.on("pageerror", (error) => errors.push(String(error)));
-  page.on("console", (line) => line.type() === "error" && errors.push(line.text()));
-  const began = performance.now();
-  await page.goto(place, { waitUntil: "commit" });
-  await page.waitForSelector(FINDING);
-  return { page, milliseconds: Math.round(performance.now() - began) };
-}
-
-// Requests of workers are seen at the level of the browser alone.
-async function watch(browser) {
-  const session = await browser.target().createCDPSession();
-  await session.send("Target.setAutoAttach", { autoAttach: true, waitForDebuggerOnStart: false, flatten: true });
+  page.on("workercreated", (worker) => {
+    worker.on("console", (line) => line.type() === "error" && errors.push(line.text()));
+  });
+  await page.setViewport({ width: WIDTHS.wide, height: 900 });
+  return page;
 }
 
 const codes = (page) => page.$$eval(`${FINDING} strong`, (all) => all.map((one) => one.textContent));
-const text = (page) => page.$$eval(".cm-line", (all) => all.map((one) => one.textContent).join("\n"));
+const text = (page) =>
+  page.$$eval(".cm-line", (all) => all.map((one) => one.textContent).join("\n"));
+const told = (page) => page.$eval(`${FINDING}[open]`, (one) => one.innerText);
+const rule = (page) => page.$eval(`${FINDING}[open] a`, (one) => one.href);
 
-async function type(page, code) {
+// Pasted, since the editor indents by itself what is typed.
+async function paste(page, code) {
   await page.focus(".cm-content");
   await page.keyboard.down("Control");
   await page.keyboard.press("a");
   await page.keyboard.up("Control");
-  // Pasted, since the editor indents by itself what is typed.
   await page.evaluate((pasted) => {
-    const data = new DataTransfer();
-    data.setData("text/plain", pasted);
-    const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+    const clipboardData = new DataTransfer();
+    clipboardData.setData("text/plain", pasted);
+    const event = new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true });
     document.querySelector(".cm-content").dispatchEvent(event);
   }, code);
-  await page.waitForFunction(
-    (wanted) => document.querySelectorAll(wanted).length === 1, {}, FINDING);
 }
 
 async function shoot(page) {
   for (const [width, pixels] of Object.entries(WIDTHS)) {
+    await page.setViewport({ width: pixels, height: 900 });
     for (const theme of ["light", "dark"]) {
-      await page.setViewport({ width: pixels, height: 900 });
-      await page.evaluate((name) => { document.body.dataset.theme = name; }, theme);
+      await page.evaluate((name) => {
+        document.body.dataset.theme = name;
+      }, theme);
       await page.screenshot({ path: join(shots, `${width}-${theme}.png`), fullPage: true });
     }
   }
 }
 
+const width = (page) => page.evaluate(() => document.documentElement.scrollWidth);
+
 const browser = await puppeteer.launch({ executablePath, args: ["--no-sandbox"] });
 try {
-  const cold = await open(browser);
-  const { page } = cold;
-  const first = await codes(page);
-  await page.click(`${FINDING}:not([open]) summary`);
-  await page.waitForSelector(`${FINDING}[data-told=yes]`);
-  console.log(JSON.stringify({ cold: cold.milliseconds, first, errors }));
+  const page = await newPage(browser);
+  const cold = await open(page, address);
+  const example = await codes(page);
+  if (example.length) {
+    await (await page.$$(`${FINDING} summary`))[1].click();
+    await page.waitForSelector(`${FINDING}[data-told=yes]`);
+  }
+  const account = example.length ? await told(page) : "";
+  const page_of_rule = example.length ? await rule(page) : "";
+  if (shots) await shoot(page);
+  await page.setViewport({ width: WIDTHS.narrow, height: 900 });
+  const narrow = await width(page);
+  await paste(page, OTHER);
+  await settled(page, 1);
+  await page.select(".try-settings select", "all");
+  await page.click(".try-copy");
+  await page.waitForFunction(() => window.location.hash.startsWith("#code="));
+  const link = page.url();
+  await page.close();
+
+  const other = await newPage(browser);
+  const warm = await open(other, link);
+  const restored = await text(other);
+  const scope = await other.$eval(".try-settings select", (one) => one.value);
+  const shared = { pasted: OTHER, restored, scope, codes: await codes(other) };
+  console.log(
+    JSON.stringify({ cold, warm, example, account, rule: page_of_rule, narrow, link, shared, errors }),
+  );
 } finally {
   await browser.close();
 }

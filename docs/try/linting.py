@@ -1,7 +1,7 @@
 """Findings, reasons and fixes for the page that lints in the browser: a text in, JSON out.
 
-The page's worker imports this module under Pyodide. Findings are those of ``torchperf check``. Lines count from 1; columns count from 0 in UTF-16 units, as the editor
-counts them.
+The page's worker imports this module under Pyodide. Findings are those of ``torchperf check``.
+Lines count from 1; columns count from 0 in UTF-16 units, as the editor counts them.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.project.resolver import split_lines
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flake8_torchperf.findings.model import Edit, Finding
 
 # The name under which the text is linted. There is no such file.
@@ -93,7 +95,7 @@ def _id(finding: Finding) -> str:
     return f"{finding.code}:{finding.line}:{finding.column}"
 
 
-def _finding(finding: Finding, lines: list[str]) -> dict[str, Any]:
+def _finding(finding: Finding, lines: Sequence[str]) -> dict[str, Any]:
     return {
         "id": _id(finding),
         "code": finding.code,
@@ -110,7 +112,7 @@ def _finding(finding: Finding, lines: list[str]) -> dict[str, Any]:
     }
 
 
-def _units(lines: list[str], line: int, column: int) -> int:
+def _units(lines: Sequence[str], line: int, column: int) -> int:
     """Convert a column from characters to UTF-16 units."""
     return len(lines[line - 1][:column].encode(_UTF16)) // _UNIT
 

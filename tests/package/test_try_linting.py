@@ -31,7 +31,10 @@ def linting(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def found(linting: ModuleType, text: str, *settings: Any) -> dict[str, Any]:
-    return json.loads(linting.findings(text, *(settings or ("hot", "inferred", False))))
+    told: dict[str, Any] = json.loads(
+        linting.findings(text, *(settings or ("hot", "inferred", False)))
+    )
+    return told
 
 
 def test_a_finding_has_its_place_as_the_editor_counts(linting: ModuleType) -> None:

@@ -60,7 +60,7 @@ function diff(text: string): HTMLElement {
   const shown = element("pre", { class: "try-diff", tabindex: "0", "aria-label": "Diff of the fix" });
   for (const line of text.split("\n").slice(2)) {
     const kind = { "+": "try-added", "-": "try-removed", "@": "try-place" }[line[0] ?? ""] ?? "";
-    shown.append(element("span", kind ? { class: kind } : {}, `${line}\n`));
+    shown.append(element("span", kind ? { class: kind } : {}, line || " "));
   }
   return shown;
 }

@@ -10,7 +10,6 @@ interface Linting {
 
 const HERE = new URL("./", import.meta.url).href;
 const PYTHON = `${HERE}pyodide/`;
-const PACKAGES = "/packages";
 
 async function start(): Promise<Linting> {
   const archive = fetch(`${HERE}packages.zip`);
@@ -18,11 +17,12 @@ async function start(): Promise<Linting> {
   const python = await loadPyodide({
     indexURL: PYTHON,
     // libcst's Rust parser has no build for browsers here; its Python parser does as well.
-    env: { HOME: "/home/pyodide", LIBCST_PARSER_TYPE: "pure", PYTHONPATH: PACKAGES },
+    env: { HOME: "/home/pyodide", LIBCST_PARSER_TYPE: "pure" },
   });
   const answer = await archive;
   if (!answer.ok) throw new Error(`packages.zip: ${answer.status} ${answer.statusText}`);
-  python.unpackArchive(await answer.arrayBuffer(), "zip", { extractDir: PACKAGES });
+  const packages = python.runPython("import sysconfig; sysconfig.get_path('purelib')") as string;
+  python.unpackArchive(await answer.arrayBuffer(), "zip", { extractDir: packages });
   return python.pyimport("linting") as Linting;
 }
 
