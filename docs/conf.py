@@ -8,6 +8,7 @@ the repository. A rule's page is what `torchperf explain` prints.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -53,8 +54,8 @@ html_theme = "furo"
 html_title = project
 html_copy_source = False
 html_show_sphinx = False
-# What docs/try/build.py makes: the files of the page to try the linter on.
-BUILT = ROOT / "build" / "try"
+# What docs/try/build.py makes: the files of the page to try the linter on. Tests make their own.
+BUILT = Path(os.environ.get("TORCHPERF_TRY") or ROOT / "build" / "try")
 HAS_EDITOR = (BUILT / "try" / "packages.zip").is_file()
 html_static_path = ["_static", *([str(BUILT)] if HAS_EDITOR else [])]
 html_css_files = ["site.css"]
@@ -62,8 +63,9 @@ templates_path = ["_templates"]
 html_additional_pages = {"index": "to_the_first_page.html"}
 html_theme_options = {"navigation_with_keys": True}
 
-# The page to try the linter on, and what stands below its text.
+# The page to try the linter on, and what stands at the mark in its text.
 TRY = "docs/try"
+MARK = "<!-- editor -->"
 EDITOR = """
 :::{raw} html
 <link rel="stylesheet" href="../_static/try/page.css">
@@ -118,7 +120,8 @@ def fill_in(app: Sphinx, name: str, source: list[str]) -> None:
     if name in RULES:
         source[0] = markdown(read_documentation(RULES[name]))
     if name == TRY:
-        source[0] += EDITOR if HAS_EDITOR else NO_EDITOR
+        assert MARK in source[0]
+        source[0] = source[0].replace(MARK, EDITOR if HAS_EDITOR else NO_EDITOR)
     for caption, pages in BELOW.get(name, {}).items():
         options = [":hidden:", ":glob:", *([f":caption: {caption}"] if caption else [])]
         source[0] += "\n".join(["\n:::{toctree}", *options, *pages, ":::\n"])

@@ -17,6 +17,7 @@ def f(xs: list[torch.Tensor]):
 const WIDTHS = { wide: 1280, narrow: 390 };
 
 const errors = [];
+const requests = new Set();
 
 // Resolves with the milliseconds from the navigation to the first finding.
 async function open(page, place) {
@@ -44,6 +45,7 @@ async function newPage(browser) {
   const page = await browser.newPage();
   page.setDefaultTimeout(PATIENCE);
   page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("request", (request) => requests.add(request.url()));
   page.on("workercreated", (worker) => {
     worker.on("console", (line) => line.type() === "error" && errors.push(line.text()));
   });
@@ -83,6 +85,14 @@ async function shoot(page) {
   }
 }
 
+// What the worker has loaded, by its own record: the page's events do not tell of it.
+async function noteLoaded(page) {
+  for (const worker of page.workers()) {
+    const loaded = () => performance.getEntriesByType("resource").map((one) => one.name);
+    for (const name of await worker.evaluate(loaded)) requests.add(name);
+  }
+}
+
 const width = (page) => page.evaluate(() => document.documentElement.scrollWidth);
 
 const browser = await puppeteer.launch({ executablePath, args: ["--no-sandbox"] });
@@ -95,7 +105,7 @@ try {
     await page.waitForSelector(`${FINDING}[data-told=yes]`);
   }
   const account = example.length ? await told(page) : "";
-  const page_of_rule = example.length ? await rule(page) : "";
+  const ruleOf = example.length ? await rule(page) : "";
   if (shots) await shoot(page);
   await page.setViewport({ width: WIDTHS.narrow, height: 900 });
   const narrow = await width(page);
@@ -105,16 +115,17 @@ try {
   await page.click(".try-copy");
   await page.waitForFunction(() => window.location.hash.startsWith("#code="));
   const link = page.url();
+  await noteLoaded(page);
   await page.close();
 
   const other = await newPage(browser);
   const warm = await open(other, link);
   const restored = await text(other);
   const scope = await other.$eval(".try-settings select", (one) => one.value);
+  await noteLoaded(other);
   const shared = { pasted: OTHER, restored, scope, codes: await codes(other) };
-  console.log(
-    JSON.stringify({ cold, warm, example, account, rule: page_of_rule, narrow, link, shared, errors }),
-  );
+  const seen = { cold, warm, example, account, rule: ruleOf, narrow, link, shared, errors };
+  console.log(JSON.stringify({ ...seen, requests: [...requests] }));
 } finally {
   await browser.close();
 }

@@ -22,9 +22,9 @@ function facts(judged: Judged, account: Account): HTMLElement {
     list.append(element("dt", {}, name), ...told.map((one) => element("dd", {}, ...prose(one))));
   };
   add("In", account.function ? `\`${account.function}\`` : "the module");
-  add("A tensor", judged.sure ? `${judged.tensor} (${judged.sure})` : judged.tensor);
-  if (judged.residence) add("It lies", judged.residence);
-  add("It runs", judged.frequency, ...judged.calls.map((call) => `called by ${call}`));
+  add("Why it is a tensor", judged.sure ? `${judged.tensor} (${judged.sure})` : judged.tensor);
+  if (judged.residence) add("Where it lies", judged.residence);
+  add("How often it runs", judged.frequency, ...judged.calls.map((call) => `called by ${call}`));
   add("Decided", `${judged.decided}. ${judged.rule}`);
   add("What would change it", ...judged.changes);
   return list;
