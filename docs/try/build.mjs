@@ -10,6 +10,8 @@ import { join } from "node:path";
 const folder = process.argv[2];
 const RUNTIME = ["pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip", "pyodide-lock.json"];
 
+const INSTALLED = /^node_modules\/((?:@[^/]+\/)?[^/]+)\//;
+
 // Compiled files stand in place of their sources: one to unpack for each module, none to compile.
 const PACK = `
 import compileall, os, py_compile, shutil
@@ -24,7 +26,7 @@ shutil.make_archive("/packages", "zip", "/out")
 `;
 
 async function bundle() {
-  await build({
+  const { metafile } = await build({
     entryPoints: { page: "src/page.ts", worker: "src/worker.ts" },
     outdir: folder,
     bundle: true,
@@ -33,7 +35,19 @@ async function bundle() {
     target: "es2022",
     define: { EXAMPLE: JSON.stringify(readFileSync("example.py", "utf8")) },
     logLevel: "warning",
+    metafile: true,
   });
+  const bundled = Object.keys(metafile.inputs).map((path) => INSTALLED.exec(path)?.[1]);
+  writeFileSync(join(folder, "licenses.txt"), licenses(new Set(bundled.filter(Boolean))));
+}
+
+// The licences of the packages in the bundle; those of Python's packages are in packages.zip.
+function licenses(packages) {
+  const texts = [...packages].sort().map((name) => {
+    const place = join("node_modules", name);
+    return `${name}\n\n${readFileSync(join(place, "LICENSE"), "utf8")}`;
+  });
+  return [...texts, "pyodide: Mozilla Public License 2.0, https://github.com/pyodide/pyodide\n"].join("\n\n");
 }
 
 function copyRuntime() {
