@@ -99,8 +99,8 @@ BELOW = {
             "docs/budgets",
             "docs/editors-and-notebooks",
         ],
-        "Rules": ["rules/README"],
-        "Adapt": ["docs/own-rules", "docs/rule-life", "docs/conventions"],
+        "Rules": ["rules/README", "docs/rule-life"],
+        "Adapt": ["docs/own-rules", "docs/conventions"],
         "Judge": [
             "docs/accuracy",
             "docs/performance",
