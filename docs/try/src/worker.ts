@@ -11,18 +11,25 @@ interface Linting {
 const HERE = new URL("./", import.meta.url).href;
 const PYTHON = `${HERE}pyodide/`;
 
+async function load(name: string): Promise<Response> {
+  const answer = await fetch(`${HERE}${name}`);
+  if (!answer.ok) throw new Error(`${name}: ${answer.status} ${answer.statusText}`);
+  return answer;
+}
+
 async function start(): Promise<Linting> {
-  const archive = fetch(`${HERE}packages.zip`);
+  const archive = load("packages.zip");
+  const snapshot = load("python.snapshot").then((answer) => {
+    const memory = (answer.body as ReadableStream).pipeThrough(new DecompressionStream("gzip"));
+    return new Response(memory).arrayBuffer();
+  });
   const { loadPyodide } = (await import(`${PYTHON}pyodide.mjs`)) as { loadPyodide: typeof Load };
   const python = await loadPyodide({
     indexURL: PYTHON,
-    // libcst's Rust parser has no build for browsers here; its Python parser does as well.
-    env: { HOME: "/home/pyodide", LIBCST_PARSER_TYPE: "pure" },
+    _loadSnapshot: new Uint8Array(await snapshot),
   });
-  const answer = await archive;
-  if (!answer.ok) throw new Error(`packages.zip: ${answer.status} ${answer.statusText}`);
   const packages = python.runPython("import sysconfig; sysconfig.get_path('purelib')") as string;
-  python.unpackArchive(await answer.arrayBuffer(), "zip", { extractDir: packages });
+  python.unpackArchive(await (await archive).arrayBuffer(), "zip", { extractDir: packages });
   return python.pyimport("linting") as Linting;
 }
 
