@@ -7,7 +7,8 @@
     nox -s "runtime(torch='2.6.0')"  one of them
     nox -s quick                    style, and the fast tests of a change of the linter, right here
     nox -s thorough                 what .ci/run leaves out, right here: compiled wheels, many sizes
-    nox -s docs                     the documentation, as a site, into build/site
+    nox -s docs                     the documentation, as a site, into build/site; with npm, the
+                                    page to try the linter on as well
     nox -s docs -- -b linkcheck     asks the web for what its pages link to
 
 The linter's sessions install no torch, since linting needs none.
@@ -18,6 +19,7 @@ from __future__ import annotations
 import configparser
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -132,5 +134,7 @@ def runtime(session: nox.Session, torch: str) -> None:
 def docs(session: nox.Session) -> None:
     """Build the documentation; every warning is an error, a link that leads nowhere among them."""
     session.install("--no-compile", "-e", ".[docs]")
+    if shutil.which("npm"):  # else the page says that it has no editor
+        session.run("python", "docs/try/build.py")
     options = ["-W", "--keep-going", "-n", "-c", "docs", *(session.posargs or ["-b", "html"])]
     session.run("python", "-m", "sphinx", *options, ".", "build/site")

@@ -8,6 +8,7 @@ the repository. A rule's page is what `torchperf explain` prints.
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -54,17 +55,39 @@ html_theme = "furo"
 html_title = project
 html_copy_source = False
 html_show_sphinx = False
-html_static_path = ["_static"]
+# What docs/try/build.py makes: the files of the page to try the linter on. Tests make their own.
+BUILT = Path(os.environ.get("TORCHPERF_TRY") or ROOT / "build" / "try")
+HAS_EDITOR = (BUILT / "try" / "packages.zip").is_file()
+html_static_path = ["_static", *([str(BUILT)] if HAS_EDITOR else [])]
 html_css_files = ["site.css"]
 templates_path = ["_templates"]
 html_additional_pages = {"index": "to_the_first_page.html"}
 html_theme_options = {"navigation_with_keys": True}
+
+# The page to try the linter on, and what stands at the mark in its text.
+TRY = "docs/try"
+MARK = "<!-- editor -->"
+EDITOR = """
+:::{raw} html
+<link rel="stylesheet" href="../_static/try/page.css">
+<div id="torchperf-try">
+<noscript>The editor needs JavaScript, which is switched off.</noscript>
+</div>
+<script type="module" src="../_static/try/page.js"></script>
+:::
+"""
+NO_EDITOR = """
+:::{note}
+The editor is not part of this copy of the site: where it was built, npm was not at hand.
+:::
+"""
 
 RULES = {f"rules/{rule.path.stem}": rule for rule in load_catalogue().rules}
 # The sidebar: what opens below a page, in groups with captions.
 BELOW = {
     "README": {
         "Use": [
+            "docs/try",
             "docs/configuration",
             "docs/hotness",
             "docs/contracts",
@@ -97,9 +120,12 @@ BELOW = {
 
 
 def fill_in(app: Sphinx, name: str, source: list[str]) -> None:
-    """Give a rule's page its text, and others the pages below them."""
+    """Give a rule's page its text, one page its editor, and others the pages below them."""
     if name in RULES:
         source[0] = markdown(read_documentation(RULES[name]))
+    if name == TRY:
+        assert MARK in source[0]
+        source[0] = source[0].replace(MARK, EDITOR if HAS_EDITOR else NO_EDITOR)
     for caption, pages in BELOW.get(name, {}).items():
         options = [":hidden:", ":glob:", *([f":caption: {caption}"] if caption else [])]
         source[0] += "\n".join(["\n:::{toctree}", *options, *pages, ":::\n"])

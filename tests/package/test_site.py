@@ -64,6 +64,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     options = ("-q", "-W", "--keep-going", "-n", "-c", "docs", "-b", "html")
     # Modules that are being tested must not be replaced by those of an installed package.
     env = {**clean_environment(), "PYTHONDONTWRITEBYTECODE": "1"}
+    # Without the editor, as where npm is not at hand; test_try_page.py builds the site with it.
+    env["TORCHPERF_TRY"] = str(tmp_path_factory.mktemp("no_editor"))
     done = attempt(sys.executable, "-m", "sphinx", *options, ".", folder, cwd=ROOT, env=env)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     return folder
@@ -139,3 +141,9 @@ def test_the_first_page_shows_what_is_found_and_how_to_start(
 def test_rules_can_be_searched_for(site: Path) -> None:
     words = (site / "searchindex.js").read_text(encoding="utf-8")
     assert all(rule.code.lower() in words for rule in RULES)
+
+
+def test_the_page_to_try_it_on_says_that_it_has_no_editor(
+    site: Path, pages: dict[Path, Page]
+) -> None:
+    assert "The editor is not part of this copy" in pages[site / "docs" / "try.html"].text
