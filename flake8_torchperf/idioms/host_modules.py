@@ -22,7 +22,7 @@ ACTORS = "ray"
 # The keywords of loaders, and of trainers that make loaders.
 COLLATORS = ("collate_fn", "data_collator")
 # Members of a process group compute on their devices.
-GROUPS = "torch.distributed"
+PROCESS_GROUPS = "torch.distributed"
 
 
 def uses_no_device(module: ModuleMap) -> bool:
@@ -40,7 +40,7 @@ def drives_actors(module: ModuleMap) -> bool:
     imported = module.imports.values()
     if not any(name.partition(".")[0] == ACTORS for name in imported):
         return False
-    if any(name.startswith(GROUPS) for name in imported):
+    if any(name.startswith(PROCESS_GROUPS) for name in imported):
         return False
     nodes = list(ast.walk(module.tree))
     return any(map(_calls_actor, nodes)) and not any(map(_has_device, nodes))
