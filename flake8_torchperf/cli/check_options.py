@@ -23,7 +23,7 @@ from flake8.options.manager import OptionManager
 from flake8.plugins import finder
 
 from flake8_torchperf.cli.check_files import STDIN
-from flake8_torchperf.cli.codes import check_configured, check_given
+from flake8_torchperf.cli.codes import check_configured, check_given, with_groups
 from flake8_torchperf.cli.parser import complain, near
 from flake8_torchperf.cli.report.formats import settle_format
 from flake8_torchperf.plugin import TorchPerfPlugin
@@ -186,6 +186,7 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
     (``--max-complexity``). An unusable command line ends the process with a one-line error, where
     argparse prints two.
     """
+    argv = with_groups(argv) if face.codes else argv
     early = flake8_options.stage1_arg_parser()
     known, rest = early.parse_known_args(argv)
     if known.output_file:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from flake8.utils import parse_comma_separated_list
 
 from flake8_torchperf.cli.check_files import UNREADABLE
+from flake8_torchperf.findings.chosen import GROUPS
 from flake8_torchperf.reserved import RESERVED
 
 if TYPE_CHECKING:
@@ -35,6 +36,31 @@ _LIKE_A_CODE = re.compile(r"[A-Za-z]+[0-9]+[A-Za-z0-9]*|[A-Z]+")
 
 class CodeError(ValueError):
     """A code that no rule has. The text is one line: which, where, and the nearest code."""
+
+
+def with_groups(argv: Sequence[str]) -> list[str]:
+    """Return a command line on which groups of rules are written as the beginnings of their codes.
+
+    flake8 takes nothing but codes: ``--select reads,TPF5`` becomes ``--select TPF1,TPF5``.
+    """
+    done: list[str] = []
+    listing = False
+    for word in argv:
+        option, equals, value = word.partition("=")
+        if listing:
+            word = _in_codes(word)
+        elif option in _LISTING and equals:
+            word = f"{option}={_in_codes(value)}"
+        listing = not listing and option in _LISTING and not equals
+        done.append(word)
+    return done
+
+
+_LISTING = frozenset(f"--{name}" for name in CODE_OPTIONS if name != PER_FILE)
+
+
+def _in_codes(value: str) -> str:
+    return ",".join(GROUPS.get(word.strip(), word) for word in value.split(","))
 
 
 def check_given(namespace: argparse.Namespace, rules: Sequence[Path]) -> None:

@@ -84,6 +84,24 @@ def test_the_command_line_overrules_the_table(
     assert checked(tmp_path, table, monkeypatch, capsys, "--select=TPF") == [TEXT, READ]
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--select=reads",), [TEXT, READ]),
+        (("--select", "branches,TPF104"), [TEXT, BRANCH]),
+        (("--select=TPF", "--extend-ignore", "reads"), [BRANCH]),
+    ],
+)
+def test_the_command_line_takes_groups(
+    words: tuple[str, ...],
+    told: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert checked(tmp_path, "", monkeypatch, capsys, *words) == told
+
+
 def test_flake8_reads_the_table_too(tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_text('[tool.torchperf]\nselect = ["branches"]\n')
     (tmp_path / "a.py").write_text(STEP)
