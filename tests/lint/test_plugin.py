@@ -346,7 +346,7 @@ def test_a_bug_of_ours_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("source", "absent"),
     [
-        ("x = 1\n", ["flake8_torchperf.linter", "flake8_torchperf.findings", "torch"]),
+        ("x = 1\n", ["flake8_torchperf.linter", "flake8_torchperf.findings.rule", "torch"]),
         (
             "import torch\n\n\ndef f(x):\n    return x\n",
             [
