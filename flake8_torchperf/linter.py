@@ -103,12 +103,19 @@ class LineValues:
 def values_in(source: str, filename: str, line: int, options: Options) -> LineValues:
     """Interpret the code around a line, even if it has no suspects. Raises SyntaxError."""
     from flake8_torchperf.interpreter.driver.watched_values import values_in_line
+    from flake8_torchperf.judgement.review.caller_review import CallerReview
     from flake8_torchperf.project.resolver import split_lines
 
     tree = ast.parse(source)
     path = Path(filename)
     module = read_module(tree, split_lines(source), path if os.path.isfile(path) else None)
     _, analysis, _, heats = _prepared(module, _compiled(module, options, None), options, None)
+    around = [
+        one
+        for one in module.defined
+        if one.node.lineno <= line <= (one.node.end_lineno or one.node.lineno)
+    ]
+    CallerReview(analysis, heats).arguments.tell(around)  # as a run does for suspects
     info, values = values_in_line(module, line, analysis)
     heat = None if info is None else heats.called(info)
     return LineValues("" if info is None else info.qualname, heat, values)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from flake8_torchperf.cli.main import main
+from flake8_torchperf.cli.why.account import account_of
+from flake8_torchperf.options import Options
 
 PROGRAM = """\
 import time
@@ -161,3 +164,34 @@ def test_a_mistake_is_one_line(
     file.with_name("broken.py").write_text("f(\n", encoding="utf-8")
     assert main(["why", place]) == 2
     assert capsys.readouterr().err == f"torchperf: why: {problem}\n"
+
+
+def test_a_declared_integer_that_callers_give_a_tensor(tmp_path: Path) -> None:
+    """The values of a line say what the finding in it says."""
+    source = textwrap.dedent(
+        """
+        import torch
+
+
+        class Scheduler:
+            def __init__(self):
+                self.alphas = torch.linspace(0.9, 0.99, 1000)
+
+            def step(self, x: torch.Tensor, t: int):
+                return x * self.alphas[t]
+
+
+        @torch.no_grad()
+        def sample(model: torch.nn.Module, x: torch.Tensor, device):
+            scheduler = Scheduler()
+            for t in torch.arange(1000).to(device):
+                x = scheduler.step(model(x, t), t)
+            return x
+        """
+    )
+    file = tmp_path / "sample.py"
+    file.write_text(source, encoding="utf-8")
+    account = account_of(source, str(file), 10, Options())
+    assert [one.code for one in account.findings if one.reported] == ["TPF107"]
+    (value,) = [one for one in account.values if one.expression == "t"]
+    assert value.kind.startswith("a tensor")
