@@ -80,7 +80,7 @@ def test_a_file_is_without_torch_where_the_plugin_passes_it_over(tmp_path: Path)
     assert "2 files, 11 lines, 1 findings" in run("perf", "stages", tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_growth_is_measured() -> None:
     told = run("perf", "growth", "--lines", "200", "--only", "file,terms,loops")
     (head, *rows, memory) = told.splitlines()
@@ -113,7 +113,7 @@ def test_check_is_timed_empty_and_remembering(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_what_counting_costs_is_measured() -> None:
     pytest.importorskip("torch")
     told = run("perf", "counter", "--seconds", "0", "--only", "64-128-128-10")

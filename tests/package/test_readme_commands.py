@@ -202,15 +202,19 @@ def run(command: Command, place: Place, **variables: str) -> subprocess.Complete
 IN_CHECKOUT = re.compile(r"-e \.")
 
 
+def is_quick(command: Command) -> bool:
+    """True for what installs the package; .ci/run runs the command for the whole suite itself."""
+    installs = command.line in FRESH or IN_CHECKOUT.search(command.line) is not None
+    return installs and command.line != SUITE
+
+
 @pytest.mark.parametrize(
     "command",
     [
         pytest.param(
             command,
             id=command.line[:70],
-            marks=[]
-            if command.line in FRESH or IN_CHECKOUT.search(command.line)
-            else [pytest.mark.thorough],
+            marks=[] if is_quick(command) else [pytest.mark.thorough],
         )
         for command in COMMANDS
     ],

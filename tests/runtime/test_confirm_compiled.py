@@ -74,7 +74,7 @@ class Gate(nn.Module):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_modules_assumed_to_be_compiled_are_traced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -339,7 +339,7 @@ def test_the_import_that_failed_is_the_reason(sandbox: Sandbox, tmp_path: Path) 
     assert told.words.count("no_such_module") == 1
 
 
-@pytest.mark.parametrize("callers", [1, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("callers", [1, pytest.param(3, marks=pytest.mark.thorough)])
 def test_verdicts_are_the_same_from_run_to_run(
     sandbox: Sandbox, tmp_path: Path, callers: int
 ) -> None:

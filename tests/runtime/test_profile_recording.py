@@ -251,7 +251,7 @@ def test_step(n):
 """
 
 
-@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("workers", [(), pytest.param(("-n2",), marks=pytest.mark.thorough)])
 def test_a_test_run_is_recorded(tmp_path: Path, workers: tuple[str, ...]) -> None:
     (tmp_path / "test_step.py").write_text(TESTS)
     name = "recorded.json"

@@ -140,14 +140,14 @@ class TestReport:
             in report.splitlines()[-1]
         )
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_where_only_reads_are_counted_no_time_is_told(self, tmp_path):
         (tmp_path / "train.py").write_text(TRAINING)
         told = torchperf(tmp_path, "--level", "reads", "train.py", input="a line\n").stderr
         assert "[8 host reads]" in told
         assert "ms in operations" not in told
 
-    @pytest.mark.slow
+    @pytest.mark.thorough
     def test_times_of_operations_are_printed_on_request(self, training, tmp_path):
         (tmp_path / "train.py").write_text(TRAINING)
         asked = torchperf(tmp_path, "--metrics", "train.py", input="a line\n").stderr

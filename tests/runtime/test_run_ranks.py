@@ -263,6 +263,7 @@ class TestOtherProcesses:
         assert told(run(tmp_path, [*TORCHPERF, "run", *workload])) == alone
         assert [one.split()[0] for one in alone] == ["False"] * 3
 
+    @pytest.mark.thorough
     def test_a_launcher_that_gives_no_rank_names_its_script(self, tmp_path: Path) -> None:
         """`accelerate launch` does so where there is one process."""
         (tmp_path / "site-packages").mkdir()
@@ -312,6 +313,7 @@ class TestOtherProcesses:
         data = json.loads((tmp_path / "r.json").read_text())
         assert [one["rank"] for one in data["ranks"]] == [0]
 
+    @pytest.mark.thorough
     def test_a_command_that_the_shell_finds_is_a_workload(self, tmp_path: Path) -> None:
         (tmp_path / "train.py").write_text("import os\nprint('rank', os.environ['RANK'])\n")
         words = ["torchrun", "--standalone", "--nproc_per_node", "1", "train.py"]
