@@ -24,7 +24,7 @@ from flake8_torchperf.fixes.engine.rounds import SAFE, Choice
 from flake8_torchperf.linter import lint
 
 UNHURRIED = settings(
-    max_examples=int(os.environ.get("TORCHPERF_EXAMPLES", "12")),
+    max_examples=int(os.environ.get("TORCHPERF_EXAMPLES", "8")),
     deadline=None,
     database=None,
     derandomize=True,

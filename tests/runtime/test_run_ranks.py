@@ -192,7 +192,7 @@ def test_workers_of_data_loaders_are_told_apart(tmp_path: Path, kind: str) -> No
     assert "data workers: 4 processes" in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_rank_that_was_killed_is_named(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
     command = [*TORCHPERF, "run", "--json", "r.json", "-m", *LAUNCH, "train.py", "killed"]
@@ -222,7 +222,7 @@ def test_a_torchperf_in_each_rank_gives_one_report(tmp_path: Path, kind: str) ->
         assert any("rank 1 is missing" in one for one in data["notes"])
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_processes_that_torch_spawns_are_counted_by_their_rank(tmp_path: Path) -> None:
     (tmp_path / "spawn.py").write_text(
         "import torch\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n\n\n"
