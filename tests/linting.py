@@ -23,6 +23,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 """
+# A training loop whose `print` waits, for tests of what is done with findings.
+TRAINING_STEP = """\
+import torch
+
+
+def train(model: torch.nn.Module, loader, opt):
+    for x in loader:
+        loss = model(x.cuda()).sum()
+        loss.backward()
+        opt.step()
+        print(loss)
+"""
 
 HOT = Options(scope=Level.HOT)
 LOOP = Options(scope=Level.LOOP)

@@ -7,24 +7,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from linting import TRAINING_STEP
 
 from flake8_torchperf.cli.main import main
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.chosen import GROUPS, Chosen
 
-STEP = """\
-import torch
-
-
-def train(model: torch.nn.Module, loader, opt):
-    for x in loader:
-        loss = model(x.cuda()).sum()
-        loss.backward()
-        opt.step()
-        print(loss)
+STEP = (
+    TRAINING_STEP
+    + """\
         if loss > 3:
             loss.item()
 """
+)
 READ, TEXT, BRANCH = "TPF101", "TPF104", "TPF301"
 
 

@@ -7,22 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from linting import TRAINING_STEP as STEP
 
 from flake8_torchperf.cli.main import main
 
 pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-
-STEP = """\
-import torch
-
-
-def train(model: torch.nn.Module, loader, opt):
-    for x in loader:
-        loss = model(x.cuda()).sum()
-        loss.backward()
-        opt.step()
-        print(loss)
-"""
 
 
 def git(folder: Path, *words: str) -> None:

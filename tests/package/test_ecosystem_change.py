@@ -6,22 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+from linting import TRAINING_STEP as STEP
+
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from ecosystem_change import MOST_LISTED, PACKAGES, Told, report  # noqa: E402
-
-STEP = """\
-import torch
-
-
-def train(model: torch.nn.Module, loader, opt):
-    for x in loader:
-        loss = model(x.cuda()).sum()
-        loss.backward()
-        opt.step()
-        print(loss)
-"""
 
 
 def told(line: int, code: str = "TPF101", cost: str = "per step") -> Told:

@@ -21,7 +21,7 @@ from flake8_torchperf.cli.check_files import FileChecker, Work, cannot_have_find
 from flake8_torchperf.cli.fix.verification import Verified, verdicts
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
-from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, decoded, read_source
+from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, decoded, read_bytes
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed, followed
 from flake8_torchperf.history.finding_record import rows_of
 from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
@@ -159,17 +159,11 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
 
 def _source(filename: str, pending: bytes | None) -> Source:
     """Return the text of a file, or of a notebook's cells. Raises NotWrittenError."""
+    data = read_bytes(filename) if pending is None else pending
     if not is_notebook(filename):
-        return read_source(filename) if pending is None else decoded(filename, pending)
+        return decoded(filename, data)
     from flake8_torchperf.cli.notebooks.written import notebook_source
 
-    data = pending
-    if data is None:
-        try:
-            with open(filename, "rb") as file:
-                data = file.read()
-        except OSError as error:
-            raise NotWrittenError(f"cannot be read: {error.strerror}") from error
     return notebook_source(filename, data)
 
 

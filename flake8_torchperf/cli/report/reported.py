@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from flake8.violation import Violation
 
+    from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.rule import Rule
     from flake8_torchperf.history.finding_record import Place
 
@@ -62,7 +63,7 @@ class Reported:
         """The severity that its rule states, else that of its cost; the worst without a rule."""
         if self.code in RESERVED or not self.code.startswith("TPF"):
             return WORST
-        rule = rules().get(self.code)
+        rule = _catalogue().rule(self.code)
         stated = "" if rule is None else rule.severity
         return stated or _LEVELS.get(self.told.cost, MIDDLE)
 
@@ -155,8 +156,11 @@ def _same_drive(path: str) -> bool:
 
 def rules() -> dict[str, Rule]:
     """Return the rules of this run, by code."""
-    catalogue = load_catalogue(TorchPerfPlugin.options().rules)
-    return {rule.code: rule for rule in catalogue.rules}
+    return {rule.code: rule for rule in _catalogue().rules}
+
+
+def _catalogue() -> Catalogue:
+    return load_catalogue(TorchPerfPlugin.options().rules)
 
 
 def name_of(code: str, known: Mapping[str, Rule]) -> str:

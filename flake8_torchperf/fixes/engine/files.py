@@ -40,12 +40,16 @@ class Source:
 
 def read_source(path: str) -> Source:
     """Read a file as Python would. Raises NotWrittenError, with the reason, where it can't."""
+    return decoded(path, read_bytes(path))
+
+
+def read_bytes(path: str) -> bytes:
+    """Return the bytes of a file. Raises NotWrittenError, with the reason, where it can't."""
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            return file.read()
     except OSError as error:
         raise NotWrittenError(f"cannot be read: {error.strerror}") from error
-    return decoded(path, data)
 
 
 def decoded(path: str, data: bytes) -> Source:
