@@ -19,6 +19,7 @@ from flake8_torchperf.options import (
     from_namespace,
     from_values,
 )
+from flake8_torchperf.project.file_index import upwards
 
 if TYPE_CHECKING:
     import argparse
@@ -105,17 +106,15 @@ def _say_unread(path: str, program: str) -> None:
 def _files(folder: str) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of each pyproject.toml from a folder up to below the home folder."""
     home = os.path.expanduser("~")
-    while True:
-        path = os.path.join(folder, NAME)
+    for above in upwards(folder):
+        if above == home != folder:
+            return
+        path = os.path.join(above, NAME)
         try:
             with open(path, "rb") as file:
                 yield path, file.read()
         except OSError:
             pass  # missing or unreadable: flake8 skips such files as well
-        above = os.path.dirname(folder)
-        if above in (folder, home):
-            return
-        folder = above
 
 
 def tables(path: str, data: bytes) -> Mapping[str, Any]:

@@ -317,10 +317,10 @@ def _findings(
     findings: list[Finding] = []
     profiled = _profiled(module, options)
     # With a profile, a place that looks cold may have run often.
-    looked_at = options.scope if profiled is None else Level.COLD
+    looked_at = min(options.scope, Level.HOT) if profiled is None else Level.COLD
     selection = Selection(module, analysis, heats, catalogue.kinds_when_cold())
     review = CallerReview(analysis, heats)
-    follows = options.scope is Level.HOT or options.review
+    follows = options.scope is not Level.COLD or options.review
     try:
         if follows:
             for info in selection.unheard(suspects.functions):

@@ -1,4 +1,4 @@
-"""Decide by the words of a file, or of files that it imports from, if it needs any analysis.
+"""Decide by the words of a file and of the files around it if it needs any analysis.
 
 This must stay cheap to import and to call: it runs for every file, and for most files nothing else
 runs. Nothing is parsed.
@@ -36,16 +36,27 @@ _ELSEWHERE = re.compile(
 )
 
 
+# Calls that wait if their operand is a tensor, in a file that need not import torch for them.
+_READS = re.compile(r"\b(?:float|int|bool)\(|\.(?:item|tolist|numpy|cpu)\(")
+# What other modules import from a file.
+_DEFINES = re.compile(r"^(?:class|def|async def)[ \t]+(\w+)", re.MULTILINE)
+
+
 def concerns(lines: Iterable[str], filename: str) -> bool:
     """True if a file with these lines needs analysis.
 
     Analysis is needed if the file, or a file of its package that it imports from, contains one of
-    `TORCH_WORDS`. A file that imports another tensor library must contain "torch".
+    `TORCH_WORDS`, or if it reads values and a module of its project that contains one names what it
+    defines: a meter or a callback seldom imports torch. A file that imports another tensor library
+    must contain "torch".
     """
     text = "".join(lines)
-    if not says(text) and not (os.path.isfile(filename) and _imports_it(text, filename)):
+    if "torch" not in text and _ELSEWHERE.search(text):
         return False
-    return "torch" in text or not _ELSEWHERE.search(text)
+    if says(text):
+        return True
+    path = os.path.abspath(filename) if os.path.isfile(filename) else ""
+    return path != "" and (_imports_it(text, path) or _may_be_given_tensors(text, path))
 
 
 def states_contracts(lines: Iterable[str]) -> bool:
@@ -58,8 +69,33 @@ def says(text: str) -> bool:
     return any(word in text for word in TORCH_WORDS)
 
 
-def _imports_it(text: str, filename: str) -> bool:
-    return any(_says(path, *stamp) for path, stamp in _imported(text, os.path.abspath(filename)))
+def _imports_it(text: str, path: str) -> bool:
+    return any(_says(other, *stamp) for other, stamp in _imported(text, path))
+
+
+def _may_be_given_tensors(text: str, path: str) -> bool:
+    """True if a file reads values, and a module of its project that says torch names what it has.
+
+    The modules of the project are read once, for all files that are linted.
+    """
+    if not _READS.search(text):
+        return False
+    project = project_folder(os.path.dirname(path))
+    if not project:
+        return False
+    from flake8_torchperf.project.text_search import is_too_large, read_texts
+
+    folder = os.path.join(project, "")
+    if is_too_large(folder):
+        return False
+    texts = read_texts(folder)
+    if not texts.that_say_torch:
+        return False
+    return any(
+        one in texts.that_say_torch
+        for name in dict.fromkeys(_DEFINES.findall(text))
+        for one in texts.that_say(name) or ()
+    )
 
 
 def _imported(text: str, path: str) -> Iterator[tuple[str, tuple[int, int]]]:

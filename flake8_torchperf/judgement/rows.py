@@ -171,7 +171,7 @@ ROWS = (
         FREQUENCY,
         COLD,
         "no step reaches it",
-        "In a program that trains, a function that no step and no loop over steps leads to runs "
+        "In a program that trains, a function whose known calls all stand outside the steps runs "
         "seldom.",
     ),
     Row(

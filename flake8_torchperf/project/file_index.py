@@ -9,6 +9,10 @@ from __future__ import annotations
 import os
 import time
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # If a folder changed less than this before it was listed, its names are not cached, because it may
 # change again within the same tick of its clock.
@@ -88,6 +92,16 @@ def _names_in(folder: str) -> frozenset[str]:
 def _kept_names_in(folder: str, modified: int) -> frozenset[str]:
     """Return the names in a folder, cached until its modification time changes."""
     return frozenset(os.listdir(folder))
+
+
+def upwards(folder: str) -> Iterator[str]:
+    """Yield a folder and each one above it, up to the root of the file system."""
+    above = os.path.dirname(folder)
+    while folder and above != folder:
+        yield folder
+        folder, above = above, os.path.dirname(above)
+    if folder:
+        yield folder
 
 
 def modules_below(folder: str, most: int = MAX_TREE) -> list[str]:

@@ -50,8 +50,6 @@ from flake8_torchperf.project.text_search import (
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
 
-# The name of the module that is run, which programs ask for.
-ENTRY = "__main__"
 # The most modules that are read for one linted file.
 MAX_MODULES = 400
 
@@ -203,16 +201,6 @@ class Project:
     def in_distribution(self) -> bool:
         """True if the project says how its package is installed."""
         return self._folder != "" and is_distribution(self._folder, self._note)
-
-    @property
-    def is_distributed(self) -> bool:
-        """True if the linted module is in a package that programs elsewhere install.
-
-        It is a distribution, and none of its modules is run as a program.
-        """
-        if self.top == "" or not self.in_distribution:
-            return False
-        return self.package_modules_that_say(ENTRY, self.linted) == ()
 
     @cached_property
     def trains(self) -> bool:

@@ -6,9 +6,16 @@ import os
 import re
 import sys
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.project.file_index import INIT, MAX_PACKAGE_DEPTH, SITE_FOLDERS, FileIndex
+from flake8_torchperf.project.file_index import (
+    INIT,
+    MAX_PACKAGE_DEPTH,
+    SITE_FOLDERS,
+    FileIndex,
+    upwards,
+)
 from flake8_torchperf.project.files import read_file
 
 if TYPE_CHECKING:
@@ -192,40 +199,46 @@ def _home() -> str:
 def project_folder(folder: str) -> str:
     """Return the folder of the project around the folder that a module's imports start from.
 
-    It is the nearest folder with one of `MARKERS` that is no package itself. The result is "" if
-    there is none, or for an installed package.
+    It is the nearest folder with one of `MARKERS` that is no package itself; if there is none, the
+    folder that imports start from. The result is "" for a folder that many projects share, and for
+    an installed package.
     """
-    if not SITE_FOLDERS.isdisjoint(folder.split(os.sep)):
+    if not SITE_FOLDERS.isdisjoint(folder.split(os.sep)) or _is_shared(folder):
         return ""
-    for _ in range(MAX_PACKAGE_DEPTH):
-        if _is_shared(folder):
-            return ""
-        if ends_project(folder):
-            return folder
-        folder = os.path.dirname(folder)
-    return ""
+    for above in islice(upwards(folder), MAX_PACKAGE_DEPTH):
+        if _is_shared(above):
+            break
+        if ends_project(above):
+            return above
+    return folder
 
 
 def start_of(head: str, root: str, project: str, index: FileIndex) -> str:
     """Return the folder in which ``import head`` of a module finds a module or a folder of modules.
 
     ``root`` is the folder that the module's own imports start from. After it come the folders above
-    it in the project, then the folders at the top of the project, if one alone has the name. The
-    result is "" if there is none.
+    it in the project, then the folders at the top of the project, if one alone has the name.
+    Without a project ("") only ``root`` is searched. The result is "" if there is none.
     """
-    near = [root]
-    while near[-1] != project and near[-1].startswith(project):
-        near.append(os.path.dirname(near[-1]))
+    near = _up_to(project, root)
     for holds in (index.holds_named, index.holds_module):
         for folder in near:
             if holds(os.path.join(folder, head)):
                 return folder
+    if not project:
+        return ""
     tops = (os.path.join(project, name) for name in index.names(project) if "." not in name)
     packages = (
         os.path.join(one, head, INIT) for one in tops if not index.holds(os.path.join(one, INIT))
     )
     found = [os.path.dirname(os.path.dirname(one)) for one in packages if index.holds(one)]
     return found[0] if len(found) == 1 else ""
+
+
+def _up_to(project: str, root: str) -> list[str]:
+    """Return a folder and those above it up to the project's; itself alone outside the project."""
+    above = list(upwards(root))
+    return above[: above.index(project) + 1] if project in above else [root]
 
 
 def is_elsewhere(head: str) -> bool:

@@ -27,6 +27,8 @@ from flake8_torchperf.syntax.contract_comments import promises
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+# A module that never says torch may import `Tensor` from a module of its own package.
+TORCH_WORDS = ("torch", "Tensor")
 # A word in more modules than this is too common, because each of them would have to be parsed.
 MOST_MODULES = 24
 # After this many searches, the words of all modules are gathered, which takes as long as about
@@ -86,6 +88,12 @@ class TextSearch:
         if self._content is None:
             self._content = digest_of_files(self._read, self._digest)
         return self._content
+
+    @cached_property
+    def that_say_torch(self) -> frozenset[str]:
+        """The modules that contain one of `TORCH_WORDS`."""
+        words = [word.encode() for word in TORCH_WORDS]
+        return frozenset(p for p, data in self._data.items() if any(w in data for w in words))
 
     @cached_property
     def that_promise(self) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.configuration import near
 from flake8_torchperf.options import SETTINGS, OptionError, Options, from_values
+from flake8_torchperf.project.file_index import upwards
 from flake8_torchperf.project.files import stamp
 
 if TYPE_CHECKING:
@@ -26,12 +27,11 @@ def configuration_files(folder: str) -> tuple[str, ...]:
     """Return the files that may hold a folder's configuration, whether they exist or not."""
     found: list[str] = []
     home = os.path.expanduser("~")
-    while True:
-        found += (os.path.join(folder, name) for name in SETTINGS_FILES)
-        above = os.path.dirname(folder)
-        if above == folder or folder == home:
-            return tuple(found)
-        folder = above
+    for above in upwards(folder):
+        found += (os.path.join(above, name) for name in SETTINGS_FILES)
+        if above == home:
+            break
+    return tuple(found)
 
 
 def stamps(paths: Iterable[str]) -> dict[str, tuple[int, int]]:

@@ -104,33 +104,6 @@ SILENT: dict[str, dict[str, str]] = {
                     return x * 2
             """,
     },
-    "private, and named nowhere": {
-        "ops.py": """
-            @torch.no_grad()
-            def _positives(x: Tensor):
-                return x[x > 0]  # TPF402
-
-            class Layer(nn.Module):
-                def _unused(self, x: Tensor):
-                    return x[x > 0]  # TPF402
-            """,
-    },
-    "private, and only defined anew": {
-        "ops.py": """
-            class Layer(nn.Module):
-                def _unused(self, x: Tensor):
-                    return x[x > 0]  # TPF402
-
-            class Wider(Layer):
-                def _unused(self, x: Tensor):
-                    return x[x > 1]  # TPF402
-            """,
-        "other.py": """
-            class Other:
-                def _unused(self, x: Tensor):
-                    return x[x > 0]  # TPF402
-            """,
-    },
     "of a transform that datasets call": {
         "transforms/crop.py": """
             class Crop(RandomTransform):
@@ -239,6 +212,40 @@ SILENT: dict[str, dict[str, str]] = {
                     return solve(a, b)
             """,
     },
+    "what stands in a package named for tests, called by a step there": {
+        "test_functions/base.py": BASE,
+        "test_functions/layer.py": LAYER,
+    },
+}
+
+LOUD: dict[str, dict[str, str]] = {
+    "private, and named nowhere": {
+        "ops.py": """
+            @torch.no_grad()
+            def _positives(x: Tensor):
+                return x[x > 0]  # TPF402
+
+            class Layer(nn.Module):
+                def _unused(self, x: Tensor):
+                    return x[x > 0]  # TPF402
+            """,
+    },
+    "private, and only defined anew": {
+        "ops.py": """
+            class Layer(nn.Module):
+                def _unused(self, x: Tensor):
+                    return x[x > 0]  # TPF402
+
+            class Wider(Layer):
+                def _unused(self, x: Tensor):
+                    return x[x > 1]  # TPF402
+            """,
+        "other.py": """
+            class Other:
+                def _unused(self, x: Tensor):
+                    return x[x > 0]  # TPF402
+            """,
+    },
     "called by what nothing in the package names": {
         "ops.py": RESAMPLE,
         "_deprecated.py": """
@@ -248,13 +255,6 @@ SILENT: dict[str, dict[str, str]] = {
                 return resample(x)
             """,
     },
-    "what stands in a package named for tests, called by a step there": {
-        "test_functions/base.py": BASE,
-        "test_functions/layer.py": LAYER,
-    },
-}
-
-LOUD: dict[str, dict[str, str]] = {
     "a transform that is no dataset's": {
         "transforms/crop.py": """
             class Crop(nn.Module):
@@ -570,7 +570,7 @@ def test_reported_by_default(tmp_path: Path, modules: dict[str, str]) -> None:
 
 def test_a_file_alone_is_no_package(tmp_path: Path) -> None:
     """What stands beside a script says nothing of who calls its functions."""
-    source = TORCH + textwrap.dedent(SILENT["private, and named nowhere"]["ops.py"])
+    source = TORCH + textwrap.dedent(LOUD["private, and named nowhere"]["ops.py"])
     path = tmp_path / "script.py"
     path.write_text(source)
     assert rows(path, HOT) == expected(source)

@@ -25,6 +25,7 @@ from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, decoded
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed, followed
 from flake8_torchperf.history.finding_record import rows_of
 from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
+from flake8_torchperf.project.file_index import upwards
 from flake8_torchperf.project.files import expect
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 from flake8_torchperf.suppression import Suppression
@@ -341,11 +342,7 @@ def concerned(
 
 @functools.cache
 def _folders(path: str) -> tuple[str, ...]:
-    found = []
-    while (above := os.path.dirname(path)) != path:
-        found.append(above)
-        path = above
-    return tuple(found)
+    return tuple(upwards(os.path.dirname(path)))
 
 
 def as_read(path: str) -> str:

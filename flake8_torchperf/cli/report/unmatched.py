@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import re
 from fnmatch import fnmatchcase
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.check_files import content_of
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.parser import near
-from flake8_torchperf.project.file_index import modules_below
+from flake8_torchperf.project.file_index import modules_below, upwards
+from flake8_torchperf.project.roots import is_package
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -105,10 +107,8 @@ def _paths(filenames: Sequence[str]) -> Iterator[str]:
 
 def _package_of(folder: str) -> str:
     """Return the outermost package around a folder; "" if the folder is not a package."""
-    found = ""
-    while os.path.isfile(os.path.join(folder, "__init__.py")):
-        found, folder = folder, os.path.dirname(folder)
-    return found
+    packages = list(takewhile(is_package, upwards(folder)))
+    return packages[-1] if packages else ""
 
 
 def _text(path: str) -> str:

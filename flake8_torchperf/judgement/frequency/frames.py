@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import step_loops
 from flake8_torchperf.judgement.frequency.own_heat import FINAL, MODULE_HEAT
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.syntax.traversal import once, walk
@@ -49,7 +48,7 @@ class FrameHeats:
         if frame.outer is not None:
             return frozenset()
         known = self._outermost(frame.info).cause in (Cause.OUTSIDE_STEPS, Cause.NOTHING)
-        return step_loops(frame.info) if known else frozenset()
+        return self._heats.step_loops(frame.info) if known else frozenset()
 
     def _of(self, frame: Frame) -> Heat:
         plain = self._as_plain(frame)

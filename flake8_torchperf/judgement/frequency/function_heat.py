@@ -6,7 +6,13 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import around_steps, goes_backward
+from flake8_torchperf.idioms.loop_kinds import (
+    STATEMENTS,
+    around_steps,
+    goes_backward,
+    step_loops,
+    takes_training_step,
+)
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.options import outcome_by_settings
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, given_tensors
@@ -20,7 +26,7 @@ from flake8_torchperf.judgement.frequency.call_graph import calls_in
 from flake8_torchperf.judgement.frequency.own_heat import own_heat
 from flake8_torchperf.judgement.frequency.propagation import SETTLED_CAUSES, CalledHeats
 from flake8_torchperf.judgement.frequency.roots import Lineage
-from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.project.module_index import FunctionInfo
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
@@ -28,14 +34,17 @@ from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import Function, Tensor
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
     from flake8_torchperf.judgement.frequency.own_heat import Names
-    from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
 
+# Causes of functions whose own text does not show how often they run.
+UNDECIDED = frozenset((Cause.NOTHING, Cause.GIVEN_TENSORS))
 LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
 
 
@@ -51,6 +60,8 @@ class FunctionHeats:
         self._around: dict[ast.AST, bool] = {}
         self._warmed: dict[str, Heat] = {}
         self._off: dict[CallSite, bool] = {}
+        # The loops of a function, by identity, in which it calls training steps; by its key.
+        self._over_steps: dict[str, frozenset[int]] = {}
         analysis.is_around_steps = self.is_around_steps
 
     @property
@@ -71,8 +82,27 @@ class FunctionHeats:
         if found is None:
             given = partial(given_tensors, info, self._analysis)
             found = own_heat(info, self._names, self._lineage, given)
+            if found.cause in UNDECIDED and self._loops_over_training_steps(info):
+                found = Heat(Level.COLD, Cause.OUTSIDE_STEPS, info.name, loops=False)
             self._own[info.key] = found
         return found
+
+    def step_loops(self, info: FunctionInfo) -> frozenset[int]:
+        """Return the loops over steps of a function, by identity; a round may call the step."""
+        return step_loops(info) | self._loops_over_training_steps(info)
+
+    def _loops_over_training_steps(self, info: FunctionInfo) -> frozenset[int]:
+        """Return the loops in a function that call a function which is a training step."""
+        known = self._over_steps.get(info.key)
+        if known is None:
+            loops = info.nodes.of_any(*STATEMENTS)
+            known = frozenset(
+                id(loop)
+                for loop in (loops if self._names.trains() else ())
+                if any(map(takes_training_step, self._called_in(loop, info.module)))
+            )
+            self._over_steps[info.key] = known
+        return known
 
     def nested(self, info: FunctionInfo) -> Heat:
         """Return the heat of a nested function, from its own text alone."""
@@ -125,9 +155,7 @@ class FunctionHeats:
         name = module.name
         if name not in self._called:
             calls = self.calls(module)
-            self._called[name] = CalledHeats(
-                calls, self.own, self.is_around_steps, self.is_seldom, self._names.ignored
-            )
+            self._called[name] = CalledHeats(calls, self, self._names.ignored)
         return self._called[name]
 
     def is_seldom(self, site: CallSite) -> bool:
@@ -157,14 +185,24 @@ class FunctionHeats:
             known = self._around[loop] = around_steps(loop) or self._calls_holder(loop, module)
         return known
 
-    def _calls_holder(self, loop: ast.AST, module: ModuleMap) -> bool:
-        body = getattr(loop, "body", None)
-        if not isinstance(body, list) or goes_backward(loop):
+    def runs_steps(self, info: FunctionInfo) -> bool:
+        """True if a function calls one that holds the loop over steps, so that it is no step."""
+        return self._calls_holder(info.node, info.module)
+
+    def _calls_holder(self, code: ast.AST, module: ModuleMap) -> bool:
+        body = getattr(code, "body", None)
+        if not isinstance(body, list) or goes_backward(code):
             return False
-        found = (self._function(n.func, module) for n in walk(body) if isinstance(n, ast.Call))
         return any(
-            info is not None and self.own(info).cause is Cause.OUTSIDE_STEPS for info in found
+            self.own(info).cause is Cause.OUTSIDE_STEPS for info in self._called_in(code, module)
         )
+
+    def _called_in(self, code: ast.AST, module: ModuleMap) -> Iterator[FunctionInfo]:
+        """Yield the functions that the body of a loop or a function calls, where they are known."""
+        for node in walk(list(getattr(code, "body", ()))):
+            called = self._function(node.func, module) if isinstance(node, ast.Call) else None
+            if called is not None:
+                yield called
 
     def _function(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
         """Return the function that a name, an imported path or a method of ``self`` refers to."""

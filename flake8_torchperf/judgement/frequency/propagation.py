@@ -6,9 +6,8 @@ function, that outweighs the evidence of its parameters.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from flake8_torchperf.idioms.loop_kinds import step_loops
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.reachability import Every, Some
 from flake8_torchperf.judgement.heat import Call, Heat, Level
@@ -16,7 +15,8 @@ from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
@@ -31,26 +31,33 @@ CALLS = (Cause.CALLED, Cause.CALLED_IN_LOOP)
 SILENT = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT))
 
 
+class Texts(Protocol):
+    """What the text of functions and of their loops shows."""
+
+    def own(self, info: FunctionInfo) -> Heat:
+        """Return the heat of a function by its own text."""
+
+    def step_loops(self, info: FunctionInfo) -> AbstractSet[int]:
+        """Return the loops over steps of a function, by identity."""
+
+    def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
+        """True if a loop contains the loop over steps."""
+
+    def is_seldom(self, site: CallSite) -> bool:
+        """True for a call that runs once in several rounds."""
+
+
 class CalledHeats:
     """The heat of functions by their own text and by the calls in their module that lead to them.
 
-    ``own`` returns a function's heat by its own text; ``around`` returns True if a loop contains
-    the loop over steps; ``seldom`` returns True for a call that runs once in several rounds.
+    ``texts`` says what the text of functions shows.
     """
 
-    def __init__(
-        self,
-        calls: Calls,
-        own: Callable[[FunctionInfo], Heat],
-        around: Callable[[ast.AST, ModuleMap], bool],
-        seldom: Callable[[CallSite], bool],
-        ignored: frozenset[Cause] = frozenset(),
-    ) -> None:
+    def __init__(self, calls: Calls, texts: Texts, ignored: frozenset[Cause] = frozenset()) -> None:
         self._ignored = ignored
-        self._seldom_run = seldom
         self._calls = calls
-        self._own = own
-        self._around = around
+        self._texts: Texts = texts
+        self._own = texts.own
         self._before_steps = Every(calls, self._runs_before_steps)
         self._set_up = Every(calls, self._sets_up)
         self._seldom = Every(calls, self._runs_seldom)
@@ -88,7 +95,7 @@ class CalledHeats:
         if site.caller is None:
             return bool(site.loops)
         module = site.caller.module
-        return any(not self._around(loop, module) for loop in site.loops)
+        return any(not self._texts.is_around_steps(loop, module) for loop in site.loops)
 
     def _made_hot(self, info: FunctionInfo, heat: Heat) -> Heat | None:
         """Return the heat by the first call from a step, else from a loop; None if there is none.
@@ -110,7 +117,7 @@ class CalledHeats:
 
         None if the callers of the caller decide.
         """
-        if site.caller is None or self._seldom_run(site):
+        if site.caller is None or self._texts.is_seldom(site):
             return False
         own = self._own(site.caller)
         if own.cause in SILENT:
@@ -120,7 +127,7 @@ class CalledHeats:
         if own.cause is not Cause.OUTSIDE_STEPS:
             return None
         # Code beside the loop over steps runs once for all of them.
-        return not step_loops(site.caller).isdisjoint(map(id, site.loops))
+        return not self._texts.step_loops(site.caller).isdisjoint(map(id, site.loops))
 
     def makes_hot(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if the call stands in a loop, or in a function that runs every step.
@@ -128,7 +135,7 @@ class CalledHeats:
         None if the callers of the caller decide.
         """
         if site.caller is None:
-            return bool(site.loops) and not self._seldom_run(site)
+            return bool(site.loops) and not self._texts.is_seldom(site)
         answer = self.in_steps(info, site)
         if answer is not None:
             return answer
@@ -169,7 +176,7 @@ class CalledHeats:
         """
         if self._calls.are_open(info.name):
             return False
-        seldom = self._seldom_run(site)
+        seldom = self._texts.is_seldom(site)
         return seldom if seldom or site.caller is None else None
 
     def _runs_before_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
-
-from flake8_torchperf.judgement.frequency.roots import hands_to_tracer
 
 if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
@@ -40,26 +37,12 @@ def files_of(module: ModuleMap) -> tuple[str, ...]:
     return () if module.path is None else (str(module.path.resolve()),)
 
 
-def mentions(module: ModuleMap, name: str) -> bool:
-    """True if a module's text, comments included, contains a name other than in its definition."""
-    return (
-        re.search(rf"(?<!def )(?<!class )\b{re.escape(name)}\b", "".join(module.lines)) is not None
-    )
-
-
 def calls_of_name(info: FunctionInfo, module: ModuleMap, calls: Calls) -> list[CallSite]:
     """Return the calls of all methods of a name, since one class may override another's."""
     methods = [
         one.methods[info.name] for one in module.classes.values() if info.name in one.methods
     ]
     return [site for method in methods for site in calls.of(method)]
-
-
-def is_plain(decorator: str) -> bool:
-    """True if a decorator registers the function nowhere, as ``@torch.no_grad()``."""
-    if decorator in ("staticmethod", "classmethod"):
-        return True
-    return decorator.startswith("torch.") and not hands_to_tracer(decorator)
 
 
 def hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:

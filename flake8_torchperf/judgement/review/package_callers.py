@@ -28,8 +28,6 @@ from flake8_torchperf.judgement.review.call_forms import (
     fits,
     fits_container,
     hands_on,
-    is_plain,
-    mentions,
 )
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
@@ -104,7 +102,6 @@ class PackageCallers:
         if paths is None:
             return []
         found: list[CallSite] = []
-        read: list[ModuleMap] = []
         elsewhere = False
         for module, calls in self._with_linted(paths):
             if is_test_file(module) and not is_test_file(info.module):
@@ -113,12 +110,11 @@ class PackageCallers:
             found += calls_of_name(info, module, calls) if method else calls.of(info)
             found += self._outward(info, module, calls, by_name=True)
             elsewhere = elsewhere or (module is not info.module and len(found) > known)
-            read.append(module)
             if not constructs and hands_on(info, module, calls):
                 return []
         if not info.module.package and not elsewhere:
             return [] if public else found  # programs outside the project may use a script
-        return found or self._unused(info, name, read)
+        return found
 
     def possible(self, info: FunctionInfo) -> list[CallSite] | None:
         """Return every call in the package that may lead to a function, by its name alone.
@@ -328,21 +324,6 @@ class PackageCallers:
         if project.is_in_package(path, project.linted):
             return 1
         return 3 if is_test_name(Path(path).stem) else 2
-
-    def _unused(self, info: FunctionInfo, name: str, read: list[ModuleMap]) -> list[CallSite]:
-        """Return one call, marked as seldom, for a private function that its package never names.
-
-        Return no call if a base class from another package may call the function.
-        """
-        if not info.name.startswith("_") or not all(map(is_plain, info.decorators)):
-            return []
-        if any(mentions(module, name) for module in read):
-            return []
-        if info.owner is not None and self._has_foreign_base(info.owner):
-            return []
-        if not self._analysis.project.is_searched_whole:
-            return []
-        return [CallSite(None, info.node.lineno, seldom=True)]
 
     def _has_foreign_base(self, owner: ClassInfo) -> bool:
         bases = [base for base in lineage(owner, self._analysis) if isinstance(base, str)]

@@ -1,4 +1,4 @@
-"""The functions of an application that no step leads to, by every call in the package."""
+"""The functions of an application whose known calls all stand outside its steps."""
 
 from __future__ import annotations
 
@@ -34,7 +34,11 @@ class Reach:
         self._known: dict[str, bool] = {}
 
     def unreached(self, info: FunctionInfo, heat: Heat) -> bool:
-        """True if the package trains, and no step and no loop over steps leads to a function."""
+        """True if the package trains, and every call that leads to a function is outside its steps.
+
+        A function that nothing calls is not unreached, nor is what it leads to: new code has no
+        callers yet.
+        """
         if Cause.UNREACHED in self._analysis.ignored or not self._is_open(heat):
             return False
         if not self._analysis.project.trains:
@@ -59,8 +63,8 @@ class Reach:
             sites = self._callers.possible(info)
             if sites is None or len(seen) > MAX_CALLERS:
                 return True
-            if not sites and self._is_offered(info):
-                return True
+            if not sites:
+                return True  # nobody calls it yet, or code elsewhere does: that is no evidence
             for site in sites:
                 answer = self._in_step(info, site)
                 if answer:
@@ -70,11 +74,6 @@ class Reach:
                     seen.add(caller.key)
                     waiting.append(caller)
         return False
-
-    def _is_offered(self, info: FunctionInfo) -> bool:
-        """True for a public function of a distribution, which programs elsewhere may call."""
-        private = info.name.startswith("_") or "._" in f".{info.module.name}"
-        return not private and self._analysis.project.is_distributed
 
     def _in_step(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if a call stands in a step; None if the callers of its caller decide."""
@@ -87,7 +86,7 @@ class Reach:
             return answer
         if samples(caller, site.loops):
             return True
-        if any(
+        if self._heats.runs_steps(caller) or any(
             self._heats.is_around_steps(loop, caller.module)
             for loop in caller.nodes.of_any(*STATEMENTS)
         ):
