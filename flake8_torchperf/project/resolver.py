@@ -50,6 +50,8 @@ from flake8_torchperf.project.text_search import (
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
 
+# Stands for the path and the folder of a text that has no file.
+NO_PATH = ""
 # The most modules that are read for one linted file.
 MAX_MODULES = 400
 
@@ -59,7 +61,8 @@ class Project:
 
     def __init__(self, module: ModuleMap, reads: dict[str, str] | None = None) -> None:
         self.linted = module
-        self._reads = reads  # None if reads are not recorded
+        # None if reads are not recorded. A text without a file depends on no other.
+        self._reads = reads if module.path is not None else None
         self._root = import_root(module)
         self._folder = project_folder(self._root) if self._root else ""
         self._own = _own_path(module)
@@ -265,8 +268,18 @@ class Project:
         return texts
 
     def searched_texts(self) -> TextSearch | None:
-        """Return the text of all modules that are searched for callers; None if none are."""
+        """Return the text of all modules that are searched for callers; None if none are.
+
+        A text without a file, as an editor pastes it, is a project of its own.
+        """
+        if self.linted.path is None:
+            return self._alone
         return self._texts_in(self._searched())
+
+    @cached_property
+    def _alone(self) -> TextSearch:
+        text = "".join(self.linted.lines).encode("utf-8", "surrogatepass")
+        return TextSearch([NO_PATH], NO_PATH, {NO_PATH: text})
 
     def _searching(self) -> TextSearch | None:
         """Return the modules that are searched, for queries that are recorded one by one."""
@@ -287,7 +300,8 @@ class Project:
         In a package that is too large, only the part around the linted module is searched.
         """
         searched = self._searched()
-        return searched != "" and searched in (self._whole(), self.top_folder)
+        alone = self.linted.path is None
+        return alone or (searched != "" and searched in (self._whole(), self.top_folder))
 
     def _whole(self) -> str:
         """Return the project's folder; "" if there is none."""

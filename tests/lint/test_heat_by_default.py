@@ -455,8 +455,8 @@ REPORTED = {
             def _predict_batch(self, x: Tensor):
                 return [y.cpu().numpy() for y in self.network(torch.sin(x)).split(3)]  # TPF102
         """,
-    "checks that an argument asks for, which nobody is seen to leave out": """
-        def exchanged(x: Tensor, verify_shapes=None):
+    "checks that an argument asks for, which its default switches on": """
+        def exchanged(x: Tensor, verify_shapes=True):
             if verify_shapes:
                 assert x.sum() > 0  # TPF303
             return x

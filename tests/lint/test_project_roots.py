@@ -68,6 +68,10 @@ SEEN: dict[str, dict[str, str]] = {
         "setup.cfg": "",
         "train.py": importing("utils.loss"),
     },
+    "beside a script outside any project": {
+        "loss.py": RESAMPLE,
+        "train.py": importing("loss"),
+    },
     "a script beside a script": {
         "loss.py": RESAMPLE,
         "setup.py": "",
@@ -117,10 +121,6 @@ SEEN: dict[str, dict[str, str]] = {
     },
 }
 UNSEEN: dict[str, dict[str, str]] = {
-    "beside a script outside any project": {
-        "loss.py": RESAMPLE,
-        "train.py": importing("loss"),
-    },
     "in the script itself": {
         "train.py": f"{textwrap.dedent(RESAMPLE)}\n{textwrap.dedent(NET)}",
         ".git/HEAD": "",
@@ -298,7 +298,8 @@ def test_project_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert project_folder(f"{root}/home/r/venv/site-packages") == ""
     assert project_folder(f"{root}/home") == f"{root}/home"
     monkeypatch.setattr("flake8_torchperf.project.roots._home", lambda: f"{root}/home")
-    assert project_folder(f"{root}/home/other") == ""
+    assert project_folder(f"{root}/home/other") == f"{root}/home/other"  # where its imports start
+    assert project_folder(f"{root}/home") == ""
     assert project_folder("/") == ""
 
 
