@@ -155,7 +155,7 @@ ROWS = (
         Cause.SELDOM_CALLS,
         FREQUENCY,
         COLD,
-        "called in seldom branches",
+        "called seldom",
         "Every call of the function is in a branch that runs seldom: once in several steps, on an "
         "error, or where an option is switched on.",
     ),
@@ -374,8 +374,8 @@ ROWS = (
         FATE,
         COLD,
         "copied in a loop",
-        "An explicit copy is meant in a loop over an object's entries, in a comprehension, and in a "
-        "function of which only calls in loops are known.",
+        "An explicit copy is meant in a loop over an object's entries, in a comprehension, and in "
+        "a function of which only calls in loops are known.",
     ),
     Row(
         Cause.COPY_TO_ARRAY,
