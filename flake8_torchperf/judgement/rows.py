@@ -439,7 +439,7 @@ ROWS = (
         Cause.HOST_MADE,
         FATE,
         COLD,
-        "made on the host on purpose",
+        "made on the host",
         "Data that the code makes on the host on purpose, or on one of its paths, has to be "
         "copied.",
     ),

@@ -13,9 +13,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from flake8_torchperf.cli.why.account import Account, Judged
-
-NO_FINDING = "no rule objects to what stands here, even with --scope all --confidence assumed"
+    from flake8_torchperf.cli.why.account import Account
+    from flake8_torchperf.cli.why.decisions import Judged
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -65,12 +64,14 @@ def why(arguments: argparse.Namespace) -> int:
 
 def _lines(account: Account) -> Iterator[str]:
     yield f"{account.path}:{account.line}: {account.source}"
-    yield f"in {account.function or 'the module'}, which runs {account.frequency}"
+    around = account.function or "the module"
+    yield f"in {around}: the line runs {account.frequency}" if account.frequency else f"in {around}"
     if account.silenced:
         yield "the line says noqa: flake8 may silence what is reported here"
     if not account.findings:
         yield ""
-        yield NO_FINDING
+        yield "nothing is found here, even with --scope all --confidence assumed:"
+        yield from (f"  {one.text}" for one in account.silent)
     for judged in account.findings:
         yield ""
         yield from _of_finding(judged)
