@@ -96,15 +96,17 @@ class LineValues:
     """The facts about one line: the function around it, and the values in it.
 
     ``place`` is a site that waits for nothing, judged where the line stands; None if the analysis
-    evaluates nothing in the line. ``is_spent`` is True if the analysis of the code around the line
-    ended at the limit of its steps.
+    evaluates nothing in the line. ``called`` are the functions of the project that the line calls.
+    ``is_spent`` is True if the analysis of the code around the line ended at the limit of its
+    steps.
     """
 
     module: ModuleMap
     info: FunctionInfo | None
     place: JudgedSite | None
     values: list[tuple[ast.expr, Value]]
-    is_spent: bool = False
+    called: list[FunctionInfo]
+    is_spent: bool
 
 
 def values_in(source: str, filename: str, line: int, options: Options) -> LineValues:
@@ -130,7 +132,8 @@ def values_in(source: str, filename: str, line: int, options: Options) -> LineVa
     values = watched.values()
     ctx = watched.place
     place = None if ctx is None else _judged_there(values[0][0], ctx, info, heats, review)
-    return LineValues(module, info, place, values, watched.is_spent)
+    called = watched.called(analysis)
+    return LineValues(module, info, place, values, called, watched.is_spent)
 
 
 def _judged_there(

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.why.trials import same
 from flake8_torchperf.findings.catalogue import told_rules
+from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.findings.heat_text import frequency, hidden_by
 from flake8_torchperf.findings.match import rule_for
-from flake8_torchperf.judgement.heat import SAID, Level
+from flake8_torchperf.judgement.heat import SAID, Level, Measured
 from flake8_torchperf.judgement.rows import BY_CAUSE, FREQUENCY, row_id
+from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
 
 if TYPE_CHECKING:
@@ -169,7 +172,7 @@ def _to_silence(finding: Finding, trials: Trials) -> Iterator[str]:
     yield f"`# noqa: {finding.code}` in the line, with the reason"
     if not trials.tells(finding, cold=(*trials.options.cold, function)):
         yield f'`--cold "{function}"`, where the function runs seldom'
-    if _is_measured(finding):
+    if finding.site.heat.level is not Level.COLD and _is_measured(finding, trials):
         yield "a profile of `torchperf run` in which the line ran once or did not wait"
 
 
@@ -187,7 +190,7 @@ def _to_tell(finding: Finding, trials: Trials) -> Iterator[str]:
     if trials.tells(finding, hot=(*trials.options.hot, function), **surer):
         yield f'`--hot "{function}"`{also}, where the function runs often'
     yield f"`--scope all`{also}"
-    if doubted or not _is_measured(finding):
+    if doubted or not _is_measured(finding, trials) or not _counts_if_often(finding, trials):
         return
     if finding.site.heat.costs_nothing:
         yield "a profile of `torchperf run` on the device, in which the line waited"
@@ -195,9 +198,23 @@ def _to_tell(finding: Finding, trials: Trials) -> Iterator[str]:
         yield "a profile of `torchperf run` in which the line ran often"
 
 
-def _is_measured(finding: Finding) -> bool:
+def _is_measured(finding: Finding, trials: Trials) -> bool:
     """True if a profile may change the frequency of a place."""
+    spec = evidence_of(finding.rule)
+    if is_notebook(trials.path) or (spec is not None and spec.shows == "use"):
+        return False
     return not finding.site.compiled and finding.site.heat.cause not in SAID
+
+
+def _counts_if_often(finding: Finding, trials: Trials) -> bool:
+    """True if the rule objects to a place that is left out, once a profile says it ran often."""
+    site, scope = finding.site, trials.options.scope
+    catalogue = told_rules(trials.options.rules, preview=trials.options.preview)
+    if rule_for(site, catalogue, scope) is not None:
+        return False  # its calls show that it does not wait
+    level = Level.LOOP if site.loops else Level.STEP
+    often = site.heated(site.heat.by(Cause.RAN_OFTEN, level, Measured(times=2, waits=2)))
+    return rule_for(often, catalogue, scope) is not None
 
 
 def _function(finding: Finding) -> str:

@@ -22,11 +22,12 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.linter import LineValues
+    from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value
 
 NO_TORCH = "the file says nothing of torch, and imports no module of its project that does"
 EXCLUDED = "the settings exclude the file"
-KNOWN = "all values in the line are known, and nothing is done with them that waits for a device"
+KNOWN = "the values are known, and nothing that the line itself does with them waits for a device"
 UNREACHED = "the analysis finds no way through the function that leads to the line"
 # Sites that find a way of looping; the body of the loop is told with it.
 LOOPING = (SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS)
@@ -76,20 +77,18 @@ def _elsewhere(trials: Trials, line: int, known: LineValues) -> Iterator[Silence
     every = trials.everything()
     statement = _statement(known.module.tree, line)
     if statement is not None and statement.lineno < line and _own_lines(statement, line):
-        yield Silence(
-            "elsewhere", f"the line goes on with the statement of line {statement.lineno}"
-        )
+        yield Silence("elsewhere", f"the statement begins in line {statement.lineno}")
     inside = [one for one in every if any(loop.line == line for loop in one.site.loops)]
     if inside:
         yield Silence("elsewhere", f"the line is the loop of {_named(inside)}")
     around = [one for one in every if _loops_around(one, line, known.module.tree)]
     if around:
         yield Silence("elsewhere", f"the loop around the line is told as a whole: {_named(around)}")
-    for function in _called(known):
+    for function in known.called:
         there = _in_function(function, trials, every)
         if there:
-            where = _named(there, "" if function.info.module is known.module else _path(function))
-            yield Silence("elsewhere", f"the line calls `{function.info.name}`, which has {where}")
+            where = _named(there, "" if function.module is known.module else _path(function))
+            yield Silence("elsewhere", f"the line calls `{function.name}`, which has {where}")
 
 
 def _named(found: list[Finding], path: str = "") -> str:
@@ -110,28 +109,17 @@ def _loops_around(finding: Finding, line: int, tree: ast.Module) -> bool:
     )
 
 
-def _called(known: LineValues) -> list[Function]:
-    """Return the functions of the project that the line calls, each once."""
-    values = {id(node): value for node, value in known.values}
-    found: dict[str, Function] = {}
-    for node, _ in known.values:
-        value = values.get(id(node.func)) if isinstance(node, ast.Call) else None
-        if isinstance(value, Function):
-            found.setdefault(value.key, value)
-    return list(found.values())
-
-
-def _in_function(function: Function, trials: Trials, every: list[Finding]) -> list[Finding]:
+def _in_function(function: FunctionInfo, trials: Trials, every: list[Finding]) -> list[Finding]:
     """Return the findings in a function, whose module is linted if it is another."""
-    node, path = function.info.node, _path(function)
+    node, path = function.node, _path(function)
     if path and os.path.realpath(path) != os.path.realpath(trials.path):
-        text = "".join(function.info.module.lines)
+        text = "".join(function.module.lines)
         every = Trials(text, path, trials.options).everything()
     return [one for one in every if node.lineno <= one.line <= (node.end_lineno or 0)]
 
 
-def _path(function: Function) -> str:
-    return "" if function.info.module.path is None else str(function.info.module.path)
+def _path(function: FunctionInfo) -> str:
+    return "" if function.module.path is None else os.path.relpath(function.module.path)
 
 
 def _limits(line: int, known: LineValues) -> Iterator[Silence]:
@@ -205,7 +193,10 @@ def _why(node: ast.expr, values: dict[int, Value], known: LineValues) -> str:
     match node:
         case ast.Name(id=name) if known.info is not None and name in _parameters(known.info.node):
             return "no annotation, default, use or call of the parameter says what it is"
-        case ast.Name():
+        case ast.Name(id=name):
+            given = _given_in(name, node, known)
+            if given:
+                return f"see line {given}, which gives it its value"
             return "nothing that is read says what the name stands for"
         case ast.Call(func=func):
             called = values.get(id(func))
@@ -220,6 +211,22 @@ def _why(node: ast.expr, values: dict[int, Value], known: LineValues) -> str:
         case ast.Subscript():
             return "nothing shows what the items are"
     return "nothing shows what the expression gives"
+
+
+def _given_in(name: str, node: ast.expr, known: LineValues) -> int:
+    """Return the last line before a name's own that gives it a value; 0 if none does."""
+    root = known.module.tree if known.info is None else known.info.node
+    return max(
+        (
+            one.lineno
+            for one in ast.walk(root)
+            if isinstance(one, ast.Name)
+            and isinstance(one.ctx, ast.Store)
+            and one.id == name
+            and one.lineno < node.lineno
+        ),
+        default=0,
+    )
 
 
 def _length(function: Function) -> int:
@@ -266,6 +273,8 @@ def _own_lines(statement: ast.stmt, line: int) -> bool:
 def _expressions(statement: ast.stmt) -> list[ast.expr]:
     """Return the expressions of a statement that are evaluated where it stands."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return []
+    if isinstance(statement, ast.AnnAssign) and statement.value is None:
         return []
     found = [one for one in ast.iter_child_nodes(statement) if isinstance(one, ast.expr)]
     is_text = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)

@@ -11,7 +11,8 @@ from flake8_torchperf.interpreter.driver.function_analysis import (
     interpret_module,
 )
 from flake8_torchperf.interpreter.engine.dispatch import EXPRESSIONS
-from flake8_torchperf.values.values import UNKNOWN, Value
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
+from flake8_torchperf.values.values import UNKNOWN, ClassValue, Function, Instance, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +49,30 @@ class Watched:
         """The place of the first expression; None if none was evaluated."""
         found = self.values()
         return self._places[id(found[0][0])] if found else None
+
+    def called(self, analysis: Analysis) -> list[FunctionInfo]:
+        """Return the functions of the project that the calls in the line run, each once."""
+        found: dict[str, FunctionInfo] = {}
+        for node, _ in self.values():
+            info = self._callee(node, analysis) if isinstance(node, ast.Call) else None
+            if info is not None:
+                found.setdefault(info.key, info)
+        return list(found.values())
+
+    def _callee(self, call: ast.Call, analysis: Analysis) -> FunctionInfo | None:
+        _, value = self._values.get(id(call.func), (None, UNKNOWN))
+        owner, names = value, ["forward", "__call__"]
+        if isinstance(value, Function):
+            return value.info
+        if isinstance(value, ClassValue):
+            names = ["__init__"]
+        elif isinstance(call.func, ast.Attribute):
+            _, owner = self._values.get(id(call.func.value), (None, UNKNOWN))
+            names = [call.func.attr]
+        if not isinstance(owner, (ClassValue, Instance)) or owner.info is None:
+            return None
+        methods = (find_method(owner.info, name, analysis) for name in names)
+        return next((method.info for method in methods if method is not None), None)
 
     @property
     def is_spent(self) -> bool:
