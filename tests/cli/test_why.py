@@ -220,7 +220,7 @@ def read(x: torch.Tensor):
 
 def fit(net: nn.Module, loader, optimizer, x: torch.Tensor, given):
     # a comment
-    unsure = given.max()
+    unsure = given.thing
     later = unsure + 1
     y = x * 2
     z = read(y)
@@ -286,7 +286,7 @@ def test_the_limits_of_the_analysis_are_named(tmp_path: Path) -> None:
     assert "nests more than 110 expressions" in account.silent[0].text
     loops = "".join(f"{'    ' * i}for i{i} in range(x):\n" for i in range(1, 9))
     long = f"import torch\n\n\ndef f(x):\n{loops}"
-    long += "".join(f"{'    ' * 9}y = [x + {i}, x * 2, x / 3]\n" for i in range(300))
+    long += "".join(f"{'    ' * 9}y = [x + {i}, x * 2, x / 3]\n" for i in range(3000))
     account = told_of(tmp_path / "long.py", f"{long}    return y\n", "return y")
     assert "takes more steps to analyse" in account.silent[0].text
 
@@ -356,7 +356,7 @@ def test_a_call_that_an_option_switches_off_is_not_said_to_be_before_the_steps(
 
 
 def test_a_copy_in_a_step_is_not_said_to_be_outside_steps(tmp_path: Path) -> None:
-    source = STEPS.replace("extra = loss * 2", "extra = loss.cpu().numpy()")
+    source = STEPS.replace("extra = loss * 2", "extra = (batch * 2).cpu().numpy()")
     source = source.replace("def train(", "def fit(").replace("    for batch in loader:\n", "")
     source = source[: source.index("        if debug")].replace("        ", "    ")
     source = source.replace("net: nn.Module, loader", "net: nn.Module, batch: torch.Tensor")

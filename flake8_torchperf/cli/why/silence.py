@@ -31,6 +31,8 @@ KNOWN = "the values are known, and nothing that the line itself does with them w
 UNREACHED = "the analysis finds no way through the function that leads to the line"
 # Sites that find a way of looping; the body of the loop is told with it.
 LOOPING = (SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS)
+# What stands in the blocks of a statement.
+_PARTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 COPYING_METHODS = ("to", "cuda")
 
 
@@ -266,8 +268,11 @@ def _statement(tree: ast.Module, line: int) -> ast.stmt | None:
 
 def _own_lines(statement: ast.stmt, line: int) -> bool:
     """True if a line belongs to the statement itself: a simple one, or the head of a block."""
-    body = getattr(statement, "body", None)
-    return line < body[0].lineno if isinstance(body, list) and body else True
+    if not isinstance(getattr(statement, "body", None), list):
+        return True
+    head = [one for one in ast.iter_child_nodes(statement) if not isinstance(one, _PARTS)]
+    ends = [getattr(node, "end_lineno", None) or 0 for one in head for node in ast.walk(one)]
+    return line <= max([statement.lineno, *ends])
 
 
 def _expressions(statement: ast.stmt) -> list[ast.expr]:
