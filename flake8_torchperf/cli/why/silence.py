@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NO_TORCH = "the file says nothing of torch, and imports no module of its project that does"
 EXCLUDED = "the settings exclude the file"
-KNOWN = "the values are known, and nothing that the line itself does with them waits for a device"
+NO_WAIT = "the values are known, and nothing that the line itself does with them waits for a device"
 UNREACHED = "the analysis finds no way through the function that leads to the line"
 # Sites that find a way of looping; the body of the loop is told with it.
 LOOPING = (SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS)
@@ -248,7 +248,7 @@ def _plain(line: int, known: LineValues) -> Silence:
         tensors = [tensor_of(value) for _, value in known.values]
         on_host = [one.device == "host" for one in tensors if isinstance(one, Tensor)]
         where = "; its tensors lie on the host" if on_host and all(on_host) else ""
-        return Silence("known", KNOWN + where)
+        return Silence("known", NO_WAIT + where)
     statement = _statement(known.module.tree, line)
     if statement is None or not _own_lines(statement, line) or not _expressions(statement):
         return Silence("nothing", "nothing is computed in the line")
