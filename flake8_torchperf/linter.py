@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.history.profile import Profiled
     from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.frequency.own_heat import Names
-    from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.judgement.review.caller_review import CallerReview
-    from flake8_torchperf.judgement.site import Judged
+    from flake8_torchperf.judgement.site import Judged, JudgedSite
     from flake8_torchperf.options import Options
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.suspects.nominate import Suspects
@@ -93,11 +93,20 @@ def lint_tree(
 
 @dataclass(frozen=True, slots=True)
 class LineValues:
-    """The facts about one line: the function around it, how often that runs, and the values."""
+    """The facts about one line: the function around it, and the values in it.
 
-    function: str
-    heat: Heat | None
+    ``place`` is a site that waits for nothing, judged where the line stands; None if the analysis
+    evaluates nothing in the line. ``called`` are the functions of the project that the line calls.
+    ``is_spent`` is True if the analysis of the code around the line ended at the limit of its
+    steps.
+    """
+
+    module: ModuleMap
+    info: FunctionInfo | None
+    place: JudgedSite | None
     values: list[tuple[ast.expr, Value]]
+    called: list[FunctionInfo]
+    is_spent: bool
 
 
 def values_in(source: str, filename: str, line: int, options: Options) -> LineValues:
@@ -115,10 +124,41 @@ def values_in(source: str, filename: str, line: int, options: Options) -> LineVa
         for one in module.defined
         if one.node.lineno <= line <= (one.node.end_lineno or one.node.lineno)
     ]
-    CallerReview(analysis, heats).arguments.tell(around)  # as a run does for suspects
-    info, values = values_in_line(module, line, analysis)
-    heat = None if info is None else heats.called(info)
-    return LineValues("" if info is None else info.qualname, heat, values)
+    review = CallerReview(analysis, heats)
+    for one in around:
+        review.warm(one)
+    review.arguments.tell(around)  # as a run does for suspects
+    info, watched = values_in_line(module, line, analysis)
+    values = watched.values()
+    ctx = watched.place
+    place = None if ctx is None else _judged_there(values[0][0], ctx, info, heats, review)
+    called = watched.called(analysis)
+    return LineValues(module, info, place, values, called, watched.is_spent)
+
+
+def _judged_there(
+    node: ast.expr,
+    ctx: Context,
+    info: FunctionInfo | None,
+    heats: FunctionHeats,
+    review: CallerReview,
+) -> JudgedSite | None:
+    """Return a site at an expression, judged as the sites of findings are."""
+    from flake8_torchperf.findings.locate import locate
+    from flake8_torchperf.interpreter.engine.place import Interpreted, Site
+    from flake8_torchperf.judgement.judge import judge
+    from flake8_torchperf.syntax.positions import Snippet
+    from flake8_torchperf.values.site import SiteKind
+
+    roots = ctx.module.tree.body if info is None else [info.node]
+    snippet = Snippet(ctx.module.lines, roots)
+    site = Site(SiteKind.SYNCHRONIZE, "", node, None, ctx, frozenset())
+    met = Interpreted(snippet, (site,))
+    result = judge(met, heats)
+    if info is not None:
+        result = review.rewarmed(result, met, info)
+        result = result.updated(review.reviewed(result, info))
+    return next((locate(one, snippet) for one in result.sites), None)
 
 
 def _with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:

@@ -102,6 +102,14 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e6:.0f} us"
 
 
+def frequency(site: JudgedSite) -> str:
+    """Return how often a place runs and why, whether its wait matters or not."""
+    heat = site.heat.frequency
+    if heat.cause is Cause.NOTHING and heat.level is Level.COLD:
+        return f"{heat.cost.value}, and {_unknown(heat)}"
+    return f"{heat.cost.value}, {place(site.heated(heat)).text}"
+
+
 def row_of(heat: Heat) -> str:
     """Return the id of the row that decides how a place of this heat is reported."""
     return row_id(heat.hidden_by)
@@ -110,15 +118,12 @@ def row_of(heat: Heat) -> str:
 def hidden_by(heat: Heat) -> str:
     """Return why only scope "all" reports a cold place: "convention log-writers"."""
     if heat.hidden_by is Cause.NOTHING:
-        return (
-            f"nothing shows how often {heat.name} runs" if heat.name else "nothing shows how often"
-        )
+        return _unknown(heat)
     return _named(heat.hidden_by, heat).text
 
 
-def reason_for(heat: Heat) -> str:
-    """Return why a function runs as often as it does: "called by `fit` at line 9"."""
-    return _named(heat.cause, heat).text
+def _unknown(heat: Heat) -> str:
+    return f"nothing shows how often {heat.name} runs" if heat.name else "nothing shows how often"
 
 
 def _named(cause: Cause, heat: Heat, words: str | None = None) -> Place:

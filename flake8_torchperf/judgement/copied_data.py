@@ -34,7 +34,7 @@ def causes_of_copy(site: Site) -> Iterator[Cause]:
         # torch.compile writes a few numbers into the kernel that computes with them.
         yield Cause.COMPILED
     if tensor.origin in (CHOSEN, SOMETIMES):
-        yield Cause.COPY_ASKED
+        yield Cause.HOST_MADE
     elif tensor.memory != PINNED and tensor.reason.root().source in NEW_EACH_TIME:
         if "non-blocking" not in site.traits:
             yield Cause.NEW_DATA

@@ -28,7 +28,15 @@ def asked_for(site: JudgedSite) -> Cause | None:
     """Return the cause for which an explicit copy or wait is wanted; None if it is not wanted."""
     if AS_DECLARED in site.traits and _only_given(site):
         return Cause.DECLARED
-    return Cause.COPY_ASKED if _is_asked_for(site) and not _repeated(site) else None
+    return _asked_how(site) if _is_asked_for(site) and not _repeated(site) else None
+
+
+def _asked_how(site: JudgedSite) -> Cause:
+    """Return the cause for which a site that is asked for, and not repeated in steps, is wanted."""
+    if site.heat.level < Level.STEP:
+        return Cause.COPY_ASKED
+    array = site.heat.level is Level.STEP and AS_ARRAY in site.traits
+    return Cause.COPY_TO_ARRAY if array else Cause.COPY_IN_LOOP
 
 
 def _is_asked_for(site: JudgedSite) -> bool:

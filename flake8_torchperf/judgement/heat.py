@@ -87,6 +87,7 @@ class Heat:
     around a loop; for a function, it is the least level of the code around its loops. ``own_text``
     is True if the code itself shows what a loop's rounds are: elements, steps or calls of a model.
     ``why`` is the cause for which an otherwise hot place is reported only in scope "all".
+    ``runs`` is how often the place runs if ``cause`` only says that its wait does not matter.
     ``measured`` holds a profile's measurements, if there are any.
     """
 
@@ -97,6 +98,7 @@ class Heat:
     loops: bool = True
     around: Level = Level.COLD
     why: Cause | None = None
+    runs: Heat | None = None
     cost: Cost = Cost.CALL
     own_text: bool = False
     measured: Measured | None = None
@@ -112,7 +114,7 @@ class Heat:
 
     def by(self, cause: Cause, level: Level, measured: Measured) -> Heat:
         """Return this heat with the level that a profile measured; the loop that it names stays."""
-        return replace(self, level=level, cause=cause, why=None, measured=measured)
+        return replace(self, level=level, cause=cause, why=None, runs=None, measured=measured)
 
     @property
     def caller(self) -> str:
@@ -123,6 +125,11 @@ class Heat:
     def line(self) -> int:
         """The line of the call that makes a function hot; 0 without one."""
         return self.calls[0].line if self.calls else 0
+
+    @property
+    def frequency(self) -> Heat:
+        """The heat that tells how often the place runs, whether its wait matters or not."""
+        return self if self.runs is None else self.runs
 
     @property
     def costs_nothing(self) -> bool:

@@ -155,8 +155,9 @@ ROWS = (
         Cause.SELDOM_CALLS,
         FREQUENCY,
         COLD,
-        "called every few steps",
-        "Every call of the function is in a branch that runs once in several steps.",
+        "called seldom",
+        "Every call of the function is in a branch that runs seldom: once in several steps, on an "
+        "error, or where an option is switched on.",
     ),
     Row(
         Cause.EVALUATION,
@@ -369,6 +370,21 @@ ROWS = (
         "An explicit copy or wait that no step repeats is meant.",
     ),
     Row(
+        Cause.COPY_IN_LOOP,
+        FATE,
+        COLD,
+        "copied in a loop",
+        "An explicit copy is meant in a loop over an object's entries, in a comprehension, and in "
+        "a function of which only calls in loops are known.",
+    ),
+    Row(
+        Cause.COPY_TO_ARRAY,
+        FATE,
+        COLD,
+        "for an array",
+        "A copy to the host that becomes an array is made for code that needs an array.",
+    ),
+    Row(
         Cause.DECLARED,
         FATE,
         COLD,
@@ -418,6 +434,14 @@ ROWS = (
         "host data in every call",
         "Every call of the function in the project, except in set-up code, passes values that lie "
         "on the host.",
+    ),
+    Row(
+        Cause.HOST_MADE,
+        FATE,
+        COLD,
+        "made on the host",
+        "Data that the code makes on the host on purpose, or on one of its paths, has to be "
+        "copied.",
     ),
     Row(
         Cause.HOST_NAME,

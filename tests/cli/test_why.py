@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import ROOT
 
 from flake8_torchperf.cli.main import main
-from flake8_torchperf.cli.why.account import account_of
+from flake8_torchperf.cli.why.account import Account, account_of
+from flake8_torchperf.cli.why.silence import Silence
+from flake8_torchperf.findings.chosen import Chosen
 from flake8_torchperf.options import Options
 
 PROGRAM = """\
@@ -34,6 +37,7 @@ def train(net: nn.Module, loader, optimizer, steps: int):
 
 def save_image(image: torch.Tensor, path: str):
     image.cpu().numpy().tofile(path)
+    print(f"saved {image.sum()}")
 
 
 def timed(net: nn.Module, x: torch.Tensor):
@@ -83,8 +87,9 @@ def test_a_reported_line(file: Path, capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     ("text", "row", "wanted", "change"),
     [
-        ("print(loss.item())", "some-steps", False, '`--hot "train"`'),
-        ("image.cpu().numpy().tofile(path)", "convention", False, '`--hot "save_image"`'),
+        ("print(loss.item())", "some-steps", False, "a profile of `torchperf run`"),
+        ("image.cpu().numpy().tofile(path)", "convention", False, "a profile of `torchperf run`"),
+        ('print(f"saved {image.sum()}")', "convention", False, '`--hot "save_image"`'),
         ("torch.cuda.synchronize()", "measuring", True, "`--scope all`"),
     ],
 )
@@ -127,12 +132,12 @@ def test_values_of_a_line_without_a_finding(file: Path, capsys: pytest.CaptureFi
 def test_in_words(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["why", f"model.py:{LINES['total += loss.item()']}"]) == 0
     told = capsys.readouterr().out
-    assert "model.py:13: total += loss.item()\nin train, which runs " in told
+    assert "model.py:13: total += loss.item()\nin train: the line runs per step, loop at" in told
     assert "\nreported: TPF206 " in told
     assert "  reported: it runs per step, loop at line 9 [loop]\n" in told
     assert "\nvalues\n" in told
     assert main(["why", f"model.py:{LINES['total = 0.0']}"]) == 0
-    assert "no rule objects to what stands here" in capsys.readouterr().out
+    assert "nothing is found here, even with --scope all" in capsys.readouterr().out
 
 
 def test_a_method_is_told_by_its_callers(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -151,7 +156,7 @@ def test_a_method_is_told_by_its_callers(file: Path, capsys: pytest.CaptureFixtu
     ("place", "problem"),
     [
         ("model.py", "model.py names no line: write model.py:12"),
-        ("model.py:999", "model.py has 37 lines: there is no line 999"),
+        ("model.py:999", "model.py has 38 lines: there is no line 999"),
         ("gone.py:3", "there is no file or folder gone.py:3"),
         (".:3", ". is a folder, which has no line 3: name a file"),
         ("model.py:x", "'x' is not a line number: write model.py:12"),
@@ -195,3 +200,212 @@ def test_a_declared_integer_that_callers_give_a_tensor(tmp_path: Path) -> None:
     assert [one.code for one in account.findings if one.reported] == ["TPF107"]
     (value,) = [one for one in account.values if one.expression == "t"]
     assert value.kind.startswith("a tensor")
+
+
+def told_of(file: Path, source: str, text: str, **settings: Any) -> Account:
+    """Return the account of the line in which a text stands, in a module of this source."""
+    file.write_text(source, encoding="utf-8")
+    (number,) = [i for i, line in enumerate(source.splitlines(), 1) if text in line]
+    return account_of(source, str(file), number, Options(**settings))
+
+
+SILENT = """\
+import torch
+from torch import nn
+
+
+def read(x: torch.Tensor):
+    return x.sum().item()
+
+
+def fit(net: nn.Module, loader, optimizer, x: torch.Tensor, given):
+    # a comment
+    unsure = given.thing
+    later = unsure + 1
+    y = x * 2
+    z = read(y)
+    pinned = torch.ones(3).pin_memory().to("cuda", non_blocking=True)
+    for row in x:
+        y = row + 1
+    for _ in range(3):
+        z = y.sum().item()
+    return y
+    print(z)
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "text"),
+    [
+        ("# a comment", "nothing", "nothing is computed in the line"),
+        (
+            "unsure = given",
+            "unknown",
+            "`given` is unknown: no annotation, default, use or call of the parameter says what it is",
+        ),
+        ("later =", "unknown", "`unsure` is unknown: see line 11, which gives it its value"),
+        ("y = x * 2", "known", "nothing that the line itself does with them waits for a device"),
+        ("z = read(y)", "elsewhere", "the line calls `read`, which has TPF101 in line 6"),
+        ("pinned =", "copy", "copies from pinned memory, without waiting"),
+        (
+            "y = row + 1",
+            "elsewhere",
+            "the loop around the line is told as a whole: TPF201 in line 16",
+        ),
+        ("for _ in range(3)", "elsewhere", "the line is the loop of TPF101 in line 19"),
+        ("print(z)", "unreached", "no way through the function that leads to the line"),
+    ],
+)
+def test_a_line_without_a_finding_says_why(tmp_path: Path, line: str, kind: str, text: str) -> None:
+    account = told_of(tmp_path / "fit.py", SILENT, line)
+    assert account.findings == ()
+    assert [one.kind for one in account.silent] == [kind]
+    assert text in account.silent[0].text
+
+
+def test_a_file_without_torch_says_so(tmp_path: Path) -> None:
+    account = told_of(tmp_path / "plain.py", "def f(x):\n    return x.item()\n", "x.item()")
+    assert [one.kind for one in account.silent] == ["no-torch"]
+    assert account.values == ()
+
+
+def test_what_the_settings_leave_out_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "fit.py"
+    account = told_of(file, SILENT, "return x.sum().item()", chosen=Chosen(ignore=("TPF1",)))
+    assert account.silent == (
+        Silence("settings", "the settings leave out TPF101, which stands here"),
+    )
+    account = told_of(file, SILENT, "y = x * 2", chosen=Chosen(exclude=("fit.py",)))
+    assert account.silent == (Silence("settings", "the settings exclude the file"),)
+
+
+def test_the_limits_of_the_analysis_are_named(tmp_path: Path) -> None:
+    deep = f"import torch\n\n\ndef f(x):\n    return {'(' * 60}x{'+ 1)' * 60} + x{'.T' * 120}\n"
+    account = told_of(tmp_path / "deep.py", deep, "return")
+    assert [one.kind for one in account.silent] == ["limit"]
+    assert "nests more than 110 expressions" in account.silent[0].text
+    loops = "".join(f"{'    ' * i}for i{i} in range(x):\n" for i in range(1, 9))
+    long = f"import torch\n\n\ndef f(x):\n{loops}"
+    long += "".join(f"{'    ' * 9}y = [x + {i}, x * 2, x / 3]\n" for i in range(3000))
+    account = told_of(tmp_path / "long.py", f"{long}    return y\n", "return y")
+    assert "takes more steps to analyse" in account.silent[0].text
+
+
+def test_a_long_function_that_is_called_ends_what_is_known(tmp_path: Path) -> None:
+    body = "".join(f"    y = x + {i}\n" for i in range(260))
+    source = (
+        f"import torch\n\n\ndef long(x):\n{body}    return y\n\n\ndef f(x: int):\n    z = long(x)\n"
+    )
+    account = told_of(tmp_path / "long.py", source, "z = long(x)")
+    assert [one.kind for one in account.silent] == ["unknown"]
+    assert "functions of more than 250 are not followed" in account.silent[0].text
+
+
+def test_a_read_in_a_row_names_the_line_that_tells_it(tmp_path: Path) -> None:
+    source = (
+        "import torch\n\n\ndef f(x: torch.Tensor, y: torch.Tensor):\n"
+        "    a = x.item()\n    b = y.item()\n    return a + b\n"
+    )
+    account = told_of(tmp_path / "row.py", source, "b = y.item()")
+    (found,) = account.findings
+    assert (found.reported, found.leader) == (True, 5)
+    assert found.decided.startswith("reported in line 5, whose wait it directly follows: it runs")
+    (first,) = told_of(tmp_path / "row.py", source, "a = x.item()").findings
+    assert first.leader == 0
+
+
+STEPS = """\
+import torch
+from torch import nn
+
+
+def total(x: torch.Tensor):
+    return x.sum().item()
+
+
+def train(net: nn.Module, loader, optimizer, debug=False):
+    best = torch.ones(3)
+    for batch in loader:
+        loss = net(batch).sum()
+        loss.backward()
+        optimizer.step()
+        extra = loss * 2
+        if debug:
+            total(loss)
+"""
+
+
+def test_the_header_speaks_of_the_line(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").touch()
+    file = tmp_path / "steps.py"
+    assert told_of(file, STEPS, "best =").frequency == "per call, outside the steps"
+    assert told_of(file, STEPS, "extra =").frequency == "per step, loop at line 11"
+    assert told_of(file, STEPS, "total(loss)").frequency == "per call, option off by default"
+
+
+def test_a_call_that_an_option_switches_off_is_not_said_to_be_before_the_steps(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "requirements.txt").touch()
+    (found,) = told_of(tmp_path / "steps.py", STEPS, "x.sum().item()").findings
+    assert (found.row, found.reported) == ("switched-off", False)
+    (found,) = told_of(
+        tmp_path / "steps.py", STEPS.replace("debug:", "loss.numel() % 9 == 0:"), "x.sum().item()"
+    ).findings
+    assert found.row == "seldom-calls"
+
+
+def test_a_copy_in_a_step_is_not_said_to_be_outside_steps(tmp_path: Path) -> None:
+    source = STEPS.replace("extra = loss * 2", "extra = (batch * 2).cpu().numpy()")
+    source = source.replace("def train(", "def fit(").replace("    for batch in loader:\n", "")
+    source = source[: source.index("        if debug")].replace("        ", "    ")
+    source = source.replace("net: nn.Module, loader", "net: nn.Module, batch: torch.Tensor")
+    found = told_of(tmp_path / "step.py", source, "extra =").findings
+    (copy,) = [one for one in found if one.row == "copy-to-array"]
+    assert copy.frequency == "per step, in a training step"
+    assert "no step repeats" not in copy.rule
+
+
+class TestNotebooks:
+    """With nbformat."""
+
+    @pytest.fixture(autouse=True)
+    def _in_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        pytest.importorskip("nbformat")
+        monkeypatch.chdir(ROOT / "tests" / "notebooks")
+
+    @pytest.mark.parametrize("place", ["training.ipynb:cell_2:7", "training.ipynb:cell_2:7:9"])
+    def test_a_place_as_check_prints_it(
+        self, capsys: pytest.CaptureFixture[str], place: str
+    ) -> None:
+        assert main(["why", place, "--format", "json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert (told["path"], told["line"]) == ("training.ipynb:cell_2", 7)
+        assert told["source"] == "total += batch.sum().item()"
+        assert told["frequency"] == "per step, loop at line 6"
+        assert [one["code"] for one in told["findings"]] == ["TPF206"]
+
+    @pytest.mark.parametrize(
+        ("place", "problem"),
+        [
+            (
+                "training.ipynb:3",
+                "training.ipynb is a notebook: name a cell and a line of it, training.ipynb:cell_2:6",
+            ),
+            (
+                "training.ipynb",
+                "training.ipynb is a notebook: name a cell and a line of it, training.ipynb:cell_2:6",
+            ),
+            ("training.ipynb:cell_9:1", "training.ipynb has 4 cells of code: there is no cell_9"),
+            (
+                "training.ipynb:cell_2:99",
+                "cell_2 of training.ipynb has 8 lines: there is no line 99",
+            ),
+            ("gone.ipynb:cell_1:1", "there is no file gone.ipynb"),
+        ],
+    )
+    def test_a_mistake_is_one_line(
+        self, capsys: pytest.CaptureFixture[str], place: str, problem: str
+    ) -> None:
+        assert main(["why", place]) == 2
+        assert capsys.readouterr().err == f"torchperf: why: {problem}\n"

@@ -117,11 +117,11 @@ def in_cell(error: Violation) -> Violation:
         return error  # that is what the finding says
     cell, line = book.place(error.line_number)
     name = f"{error.filename}:cell_{cell}"
-    text = _lines_in(error.text, book, cell)
+    text = lines_by_cell(error.text, book, cell)
     return error._replace(filename=name, line_number=line, text=text)
 
 
-def _lines_in(text: str, book: Notebook, here: int) -> str:
+def lines_by_cell(text: str, book: Notebook, here: int) -> str:
     """Return a message with lines named by their cells; text between backticks is unchanged."""
 
     def named(match: re.Match[str]) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.heat_text import hidden_by, place, reason_for
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.rows import BY_CAUSE, FREQUENCY, row_id
-from flake8_torchperf.linter import lint, values_in
+from flake8_torchperf.cli.why.decisions import RESIDENCE, Judged, judged, line_of, place_in_words
+from flake8_torchperf.cli.why.silence import NO_TORCH, Silence, silences
+from flake8_torchperf.cli.why.trials import Trials, in_line, same
+from flake8_torchperf.findings.heat_text import frequency
+from flake8_torchperf.linter import values_in
+from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.resolver import split_lines
 from flake8_torchperf.values.values import (
-    BESIDE_HOST,
     BoundMethod,
     ClassValue,
     Compared,
@@ -32,48 +33,13 @@ from flake8_torchperf.values.values import (
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Finding
-    from flake8_torchperf.judgement.heat import Heat
+    from flake8_torchperf.linter import LineValues
     from flake8_torchperf.options import Options
     from flake8_torchperf.values.values import Value
 
-RESIDENCE = {
-    "device": "on an accelerator",
-    "host": "on the host",
-    "unknown": "nothing says where: as if on an accelerator",
-    BESIDE_HOST: "nothing says where, but it is combined with a tensor on the host",
-}
 _NAMING = (External, Imported, BoundMethod, Function, ClassValue)
-NO_TENSOR = "no tensor is needed"
 # Longer source is cut in its middle.
 LONGEST = 60
-
-
-@dataclass(frozen=True)
-class Judged:
-    """One rule's finding in the line, reported or not.
-
-    ``tensor`` is the reason why the value is a tensor, ``sure`` how sure that is ("stated",
-    "inferred", "assumed"), ``residence`` where it lies, ``frequency`` how often the place runs.
-    ``calls`` are the calls that lead there. ``row`` is the id of the row that decided if the
-    finding is reported, in words as ``decided``, and ``rule`` its sentence; they are "confidence"
-    and "" where the reason was too weak. ``wanted`` is False where the wait itself did not matter
-    for that. ``changes`` would change the decision.
-    """
-
-    code: str
-    column: int
-    message: str
-    reported: bool
-    tensor: str
-    sure: str
-    residence: str
-    frequency: str
-    calls: tuple[str, ...]
-    row: str
-    rule: str
-    decided: str
-    wanted: bool
-    changes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -89,7 +55,11 @@ class Known:
 
 @dataclass(frozen=True)
 class Account:
-    """All that is known in a line of a file."""
+    """All that is known in a line of a file.
+
+    ``frequency`` is how often the line runs, or its parts where they differ; "" if nothing is
+    computed there. ``silent`` says why there are no findings.
+    """
 
     path: str
     line: int
@@ -98,112 +68,52 @@ class Account:
     frequency: str
     silenced: bool
     findings: tuple[Judged, ...]
+    silent: tuple[Silence, ...]
     values: tuple[Known, ...]
 
 
 def account_of(source: str, path: str, line: int, options: Options) -> Account:
     """Lint a module as configured and with everything reported. Raises SyntaxError."""
-    whole = replace(options, scope=Level.COLD, confidence="assumed", explain=False, review=True)
-    reported = _in_line(lint(source, path, options), line)
-    every = _in_line(lint(source, path, whole), line)
-    told = {(one.code, one.column): one for one in reported}
+    ast.parse(source)
+    lines = split_lines(source)
+    text = lines[line - 1]
+    if not concerns(lines, path):
+        silent = (Silence("no-torch", NO_TORCH),)
+        return Account(path, line, text.strip(), "", "", False, (), silent, ())
+    trials = Trials(source, path, options)
+    found = _findings(trials, line)
     known = values_in(source, path, line, options)
-    hidden = [one for one in every if (one.code, one.column) not in told]
-    text = split_lines(source)[line - 1]
-    judged = [_judged(one, options, reported=True) for one in reported]
-    judged += [_judged(one, options, reported=False) for one in hidden]
     return Account(
         path,
         line,
         text.strip(),
-        known.function,
-        _frequency_of(known.heat),
+        "" if known.info is None else known.info.qualname,
+        _frequency(found, known),
         "noqa" in text.lower(),
-        tuple(judged),
+        tuple(judged(one, trials) for one in found),
+        () if found else silences(trials, line, known),
         tuple(_values(known.values)),
     )
 
 
-def _in_line(found: list[Finding], line: int) -> list[Finding]:
-    return [one for one in found if one.line <= line <= max(one.line, one.end_line)]
+def _findings(trials: Trials, line: int) -> list[Finding]:
+    """Return the findings in a line as they are reported, and then those that are not."""
+    reported = in_line(trials.found(), line)
+    every = in_line(trials.everything(), line)
+    return reported + [one for one in every if not any(same(one, told) for told in reported)]
 
 
-def _judged(finding: Finding, options: Options, *, reported: bool) -> Judged:
-    site = finding.site
-    operand = None if site.operand is None else tensor_of(site.operand)
-    sure = "" if operand is None else operand.reason.strength.name.lower()
-    heat = site.heat
-    frequency = f"{heat.cost.value}, {place(site).text}"
-    doubted = not reported and _is_doubted(sure, options)
-    cause = heat.cause if reported else heat.hidden_by
-    decided = _decided(finding, frequency, reported=reported, doubted=doubted, sure=sure)
-    return Judged(
-        finding.code,
-        finding.column + 1,
-        finding.message,
-        reported,
-        NO_TENSOR if operand is None else operand.reason.describe(_line_of),
-        sure,
-        "" if operand is None else RESIDENCE.get(operand.device, operand.device),
-        frequency,
-        tuple(f"{one.caller or 'module level'} at {one.path}:{one.line}" for one in heat.calls),
-        "confidence" if doubted else row_id(cause),
-        "" if doubted else BY_CAUSE[cause].sentence,
-        decided,
-        not reported and not doubted and BY_CAUSE[cause].question != FREQUENCY,
-        _changes(finding, reported=reported, doubted=doubted),
-    )
+def _frequency(found: list[Finding], known: LineValues) -> str:
+    """Describe how often the line runs, as far as its text, its function and the callers show."""
+    if found:
+        return place_in_words(found)
+    if known.place is None:
+        return ""
+    return "once, at module level" if _is_module_level(known) else frequency(known.place)
 
 
-def _is_doubted(sure: str, options: Options) -> bool:
-    """True if the reason is weaker than the options require."""
-    order = ("assumed", "inferred", "stated")
-    return sure != "" and order.index(sure) < order.index(options.confidence)
-
-
-def _decided(finding: Finding, frequency: str, *, reported: bool, doubted: bool, sure: str) -> str:
-    heat = finding.site.heat
-    if reported:
-        return f"reported: it runs {frequency}"
-    if doubted:
-        return f"left out: that it is a tensor is only {sure}"
-    if heat.level is Level.COLD:
-        return f"left out: {hidden_by(heat)}"
-    return f"left out: {finding.code} asks for code that runs more often than {frequency}"
-
-
-def _changes(finding: Finding, *, reported: bool, doubted: bool) -> tuple[str, ...]:
-    """Return what the user may write or measure to change the decision."""
-    function = finding.site.function.replace(".<locals>", "")
-    if reported:
-        return (
-            f"`# noqa: {finding.code}` in the line, with the reason",
-            f'`--cold "{function}"`, where the function runs seldom',
-            "a profile of `torchperf run` in which the line ran once or did not wait",
-        )
-    if doubted:
-        return ("an annotation that says it is a tensor", "`--confidence assumed`")
-    heat = finding.site.heat
-    if heat.level is Level.COLD and BY_CAUSE[heat.hidden_by].question != FREQUENCY:
-        return ("`--scope all`", "a profile of `torchperf run` in which the line waited")
-    return (
-        f'`--hot "{function}"`, where the function runs often',
-        "`--scope all`",
-        "a profile of `torchperf run` in which the line ran often",
-    )
-
-
-def _frequency_of(heat: Heat | None) -> str:
-    """Describe how often a function runs, as far as its name, its text and its callers show."""
-    if heat is None:
-        return "once, at module level"
-    words = hidden_by(heat) if heat.level is Level.COLD else reason_for(heat)
-    return {
-        Level.COLD: f"seldom, or nobody knows: {words}",
-        Level.HOT: f"as often as it is called: {words}",
-        Level.STEP: f"in each step: {words}",
-        Level.LOOP: f"in a loop: {words}",
-    }[heat.level]
+def _is_module_level(known: LineValues) -> bool:
+    return known.info is None and known.place is not None and not known.place.loops
 
 
 def _values(values: list[tuple[ast.expr, Value]]) -> list[Known]:
@@ -225,7 +135,7 @@ def _known(node: ast.expr, value: Value) -> Known:
         kind = "a tensor" if isinstance(value, Tensor) else "may be a tensor"
         dtype = "" if tensor.dtype == "unknown" else f" of {tensor.dtype}"
         size = ", of one value" if tensor.scalar else ""
-        reason = f"{tensor.reason.describe(_line_of)} ({tensor.reason.strength.name.lower()})"
+        reason = f"{tensor.reason.describe(line_of)} ({tensor.reason.strength.name.lower()})"
         residence = RESIDENCE.get(tensor.device, tensor.device)
         return Known(text, column, f"{kind}{dtype}{size}", residence, reason)
     return Known(text, column, _kind(value))
@@ -252,7 +162,3 @@ def _kind(value: Value) -> str:
         case Union(options=options):
             return " or ".join(dict.fromkeys(map(_kind, options)))
     return type(value).__name__.strip("_").lower()
-
-
-def _line_of(node: ast.AST) -> int | None:
-    return getattr(node, "lineno", None)

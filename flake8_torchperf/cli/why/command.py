@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
-    from flake8_torchperf.cli.why.account import Account, Judged
-
-NO_FINDING = "no rule objects to what stands here, even with --scope all --confidence assumed"
+    from flake8_torchperf.cli.notebooks.source import Notebook
+    from flake8_torchperf.cli.why.account import Account
+    from flake8_torchperf.cli.why.decisions import Judged
+    from flake8_torchperf.options import Options
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -26,7 +27,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "say why a line is reported, or is not, and what is known of its values",
         "torchperf why src/train.py:41",
     )
-    parser.add_argument("place", metavar="FILE:LINE", help="a line, as flake8 prints it")
+    parser.add_argument("place", metavar="FILE:LINE", help="a line, as flake8 or check prints it")
     parser.add_argument("--format", choices=("text", "json"), default="text")
     add_settings(parser)
     parser.set_defaults(run=why)
@@ -34,28 +35,21 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def why(arguments: argparse.Namespace) -> int:
     """Print the account of a line; returns the exit status."""
-    from flake8_torchperf.cli.why.account import account_of
-    from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source
-    from flake8_torchperf.project.resolver import split_lines
-    from flake8_torchperf.runtime.confirm.plan import PlanError, parse_request
+    from flake8_torchperf.cli.why.cells import CellError, names_notebook, notebook_at
+    from flake8_torchperf.runtime.confirm.plan import PlanError
 
+    book = None
     try:
-        request = parse_request(arguments.place)
-    except PlanError as error:
+        if names_notebook(arguments.place):
+            path, book, line = notebook_at(arguments.place)
+            text = "".join(book.lines)
+        else:
+            path, text, line = _module_at(arguments.place)
+        account = _account(text, path, line, settings(arguments, "why"), book)
+    except (PlanError, CellError) as error:
         return fail(f"why: {error}")
-    path = str(request.path)
-    if not request.line:
-        return fail(f"why: {path} names no line: write {path}:12")
-    try:
-        text = read_source(path).text
-        count = len(split_lines(text))
-        if request.line > count:
-            return fail(f"why: {path} has {count} lines: there is no line {request.line}")
-        account = account_of(text, path, request.line, settings(arguments, "why"))
-    except NotWrittenError as error:
-        return fail(f"why: {path} {error}")
     except SyntaxError as error:
-        return fail(f"why: {path}:{error.lineno or 1}: {error.msg}")
+        return fail(f"why: {_where(path, error.lineno or 1, book)}: {error.msg}")
     if arguments.format == "json":
         print(json.dumps(asdict(account), indent=2))
     else:
@@ -63,14 +57,51 @@ def why(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _module_at(place: str) -> tuple[str, str, int]:
+    """Return the path and text of a module and the line that a place names. Raises PlanError."""
+    from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source
+    from flake8_torchperf.project.resolver import split_lines
+    from flake8_torchperf.runtime.confirm.plan import PlanError, parse_request
+
+    request = parse_request(place)
+    path = str(request.path)
+    if not request.line:
+        raise PlanError(f"{path} names no line: write {path}:12")
+    try:
+        text = read_source(path).text
+    except NotWrittenError as error:
+        raise PlanError(f"{path} {error}") from error
+    count = len(split_lines(text))
+    if request.line > count:
+        raise PlanError(f"{path} has {count} lines: there is no line {request.line}")
+    return path, text, request.line
+
+
+def _account(text: str, path: str, line: int, options: Options, book: Notebook | None) -> Account:
+    """Return the account of a line, in the words of the notebook if it stands in one."""
+    from flake8_torchperf.cli.why.account import account_of
+    from flake8_torchperf.cli.why.cells import in_cells
+
+    account = account_of(text, path, line, options)
+    return account if book is None else in_cells(account, book)
+
+
+def _where(path: str, line: int, book: Notebook | None) -> str:
+    from flake8_torchperf.cli.why.cells import place_in
+
+    return f"{path}:{line}" if book is None else f"{path}:{place_in(book, line)}"
+
+
 def _lines(account: Account) -> Iterator[str]:
     yield f"{account.path}:{account.line}: {account.source}"
-    yield f"in {account.function or 'the module'}, which runs {account.frequency}"
+    around = account.function or "the module"
+    yield f"in {around}: the line runs {account.frequency}" if account.frequency else f"in {around}"
     if account.silenced:
         yield "the line says noqa: flake8 may silence what is reported here"
     if not account.findings:
         yield ""
-        yield NO_FINDING
+        yield "nothing is found here, even with --scope all --confidence assumed:"
+        yield from (f"  {one.text}" for one in account.silent)
     for judged in account.findings:
         yield ""
         yield from _of_finding(judged)

@@ -11,12 +11,13 @@ from flake8_torchperf.interpreter.driver.function_analysis import (
     interpret_module,
 )
 from flake8_torchperf.interpreter.engine.dispatch import EXPRESSIONS
-from flake8_torchperf.values.values import UNKNOWN, Value
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
+from flake8_torchperf.values.values import UNKNOWN, ClassValue, Function, Instance, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.interpreter.engine.analysis import Analysis, Budget
     from flake8_torchperf.interpreter.engine.dispatch import Expression
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
@@ -29,13 +30,54 @@ class Watched:
         self._module = module
         self._line = line
         self._values: dict[int, tuple[ast.expr, Value]] = {}
+        self._places: dict[int, Context] = {}
+        self._budgets: dict[int, Budget] = {}
 
     def note(self, node: ast.expr, value: Value, ctx: Context) -> None:
         """Store a value; a known one is not replaced if a later round knows less."""
-        if ctx.module is not self._module or node.lineno != self._line:
+        if ctx.module is not self._module:
             return
+        self._budgets[id(ctx.budget)] = ctx.budget
+        if node.lineno != self._line:
+            return
+        self._places[id(node)] = ctx
         if value is not UNKNOWN or id(node) not in self._values:
             self._values[id(node)] = (node, value)
+
+    @property
+    def place(self) -> Context | None:
+        """The place of the first expression; None if none was evaluated."""
+        found = self.values()
+        return self._places[id(found[0][0])] if found else None
+
+    def called(self, analysis: Analysis) -> list[FunctionInfo]:
+        """Return the functions of the project that the calls in the line run, each once."""
+        found: dict[str, FunctionInfo] = {}
+        for node, _ in self.values():
+            info = self._callee(node, analysis) if isinstance(node, ast.Call) else None
+            if info is not None:
+                found.setdefault(info.key, info)
+        return list(found.values())
+
+    def _callee(self, call: ast.Call, analysis: Analysis) -> FunctionInfo | None:
+        _, value = self._values.get(id(call.func), (None, UNKNOWN))
+        owner, names = value, ["forward", "__call__"]
+        if isinstance(value, Function):
+            return value.info
+        if isinstance(value, ClassValue):
+            names = ["__init__"]
+        elif isinstance(call.func, ast.Attribute):
+            _, owner = self._values.get(id(call.func.value), (None, UNKNOWN))
+            names = [call.func.attr]
+        if not isinstance(owner, (ClassValue, Instance)) or owner.info is None:
+            return None
+        methods = (find_method(owner.info, name, analysis) for name in names)
+        return next((method.info for method in methods if method is not None), None)
+
+    @property
+    def is_spent(self) -> bool:
+        """True if the steps that the analysis of one function may take did not suffice."""
+        return any(budget.steps < 0 for budget in self._budgets.values())
 
     def values(self) -> list[tuple[ast.expr, Value]]:
         """Return the expressions with their values, in the order of the text, longest first."""
@@ -67,7 +109,7 @@ def _noted(handler: Expression, watched: Watched) -> Expression:
 
 def values_in_line(
     module: ModuleMap, line: int, analysis: Analysis
-) -> tuple[FunctionInfo | None, list[tuple[ast.expr, Value]]]:
+) -> tuple[FunctionInfo | None, Watched]:
     """Return the function around a line, None at module level, and the values in the line."""
     around = [one for one in module.defined if _holds(one.node, line)]
     watched = Watched(module, line)
@@ -76,7 +118,7 @@ def values_in_line(
             interpret_function(around[-1], analysis)
         else:
             interpret_module(module, analysis)
-    return (around[-1] if around else None), watched.values()
+    return (around[-1] if around else None), watched
 
 
 def _holds(node: ast.FunctionDef | ast.AsyncFunctionDef, line: int) -> bool:

@@ -10,6 +10,7 @@ from flake8_torchperf.interpreter.events.element_loops import AT_ONCE, by_elemen
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.judgement.frequency.own_heat import FINAL
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
+from flake8_torchperf.judgement.rows import BY_CAUSE, FREQUENCY
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.elements import goes_through_layers
@@ -28,12 +29,21 @@ ONCE = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.DATA_WORKER)
 def heat(e: Evidence, why: Cause | None) -> Heat:
     """Return how often a site runs; ``why`` is evidence that it costs little, if there is any."""
     over = over_elements(e.place, e.kind, e.operation)
+    if why is None or _counts_all_the_same(e.place, why, over=over):
+        return _frequency(e, over=over)
+    if BY_CAUSE[why].question == FREQUENCY:
+        name = e.place.row if why is Cause.CONVENTION else e.base.name
+        cost = Cost.ELEMENT if _paid_per_element(e, over=over) else Cost.CALL
+        return Heat(Level.COLD, why, name, cost=cost)
+    runs = _frequency(e, over=over and why is not Cause.AT_ONCE)
+    return Heat(Level.COLD, why, e.base.name, runs=runs, cost=runs.cost)
+
+
+def _frequency(e: Evidence, *, over: bool) -> Heat:
+    """Return how often a site runs, by its function and its loops."""
+    base = e.base
     each = _paid_per_element(e, over=over)
     cost = Cost.ELEMENT if each else Cost.CALL
-    base = e.base
-    if why is not None and not _counts_all_the_same(e.place, why, over=over):
-        name = e.place.row if why is Cause.CONVENTION else base.name
-        return Heat(Level.COLD, why, name, cost=cost)
     if base.cause in FINAL:
         return base.costing(cost)
     loops = [place for place in e.place.loops if _repeats(place, e.place)]

@@ -62,13 +62,14 @@ class CalledHeats:
         self._set_up = Every(calls, self._sets_up)
         self._seldom = Every(calls, self._runs_seldom)
         self._in_steps = Some(calls, self.in_steps)
+        self._off_in_steps = Some(calls, self._rarely_in_steps)
         self._hot = Some(calls, self.makes_hot)
 
     def forget(self) -> None:
         """Drop the references back to this object, so that it is freed with its last user."""
         for question in (self._before_steps, self._set_up, self._seldom):
             question.forget()
-        for one in (self._in_steps, self._hot):
+        for one in (self._in_steps, self._off_in_steps, self._hot):
             one.forget()
 
     def of(self, info: FunctionInfo) -> Heat:
@@ -87,8 +88,16 @@ class CalledHeats:
             (self._seldom, Cause.SELDOM_CALLS),
         ):
             if cause not in self._ignored and question.of(info):
-                return Heat(Level.COLD, cause, info.name, loops=False)
+                shown = self._beside(info) if cause is Cause.BEFORE_STEPS else cause
+                return Heat(Level.COLD, shown, info.name, loops=False)
         return heat
+
+    def _beside(self, info: FunctionInfo) -> Cause:
+        """Return the cause for which no step runs a function that the loop over steps calls."""
+        path = self._off_in_steps.path(info)
+        if not path:
+            return Cause.BEFORE_STEPS
+        return Cause.SELDOM_CALLS if path[-1].seldom else Cause.SWITCHED_OFF
 
     def repeats(self, site: CallSite) -> bool:
         """True if a loop repeats a call; a loop over epochs, around the steps, does not count."""
@@ -127,7 +136,22 @@ class CalledHeats:
         if own.cause is not Cause.OUTSIDE_STEPS:
             return None
         # Code beside the loop over steps runs once for all of them.
-        return not self._texts.step_loops(site.caller).isdisjoint(map(id, site.loops))
+        return self._in_step_loop(site, site.caller)
+
+    def _in_step_loop(self, site: CallSite, caller: FunctionInfo) -> bool:
+        return not self._texts.step_loops(caller).isdisjoint(map(id, site.loops))
+
+    def _rarely_in_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """True for a call in the loop over steps, in a branch that few steps or none take.
+
+        None if the callers of the caller decide.
+        """
+        caller = site.caller
+        if caller is None:
+            return False
+        if self._own(caller).cause is not Cause.OUTSIDE_STEPS:
+            return None
+        return self._texts.is_seldom(site) and self._in_step_loop(site, caller)
 
     def makes_hot(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if the call stands in a loop, or in a function that runs every step.

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 # Causes that no call in the package changes.
 DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
 # Causes of cold functions that a call seen elsewhere in the package outweighs.
+# Causes of functions that run beside the loop over steps, or in it where an option says so.
+BESIDE_STEPS = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SWITCHED_OFF)
 WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
 # How many levels of callers are searched above the direct callers of a function.
 MAX_CALLERS_ABOVE = 3
@@ -212,7 +214,7 @@ class CallerReview:
         repeated = self._heats.of_module(caller.module).repeats(site)
         if called.level >= Level.STEP or site.steps:
             return False
-        if called.cause is Cause.OUTSIDE_STEPS or called.cause is Cause.BEFORE_STEPS:
+        if called.cause in BESIDE_STEPS:
             return not repeated
         if caller.name == CONSTRUCTOR and self._made_by_others(caller):
             return None
@@ -236,13 +238,14 @@ def _wants_step(site: JudgedSite) -> bool:
     """True if the site is reported in a step, but not in every helper: a copy, a wait, a growth."""
     if site.kind is SiteKind.GROWTH and site.heat.level < Level.STEP:
         return True
-    return site.kind in COPY_KINDS and site.heat.hidden_by in (
-        Cause.COPY_ASKED,
-        Cause.GIVEN_TENSORS,
-    )
+    return site.kind in COPY_KINDS and site.heat.hidden_by in STEP_DECIDES
 
 
 COPY_KINDS = (SiteKind.TRANSFER, SiteKind.SYNCHRONIZE)
+# Causes of copies in a helper that count if a step calls it.
+STEP_DECIDES = frozenset(
+    (Cause.COPY_ASKED, Cause.COPY_IN_LOOP, Cause.HOST_MADE, Cause.GIVEN_TENSORS)
+)
 
 
 def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:

@@ -1,0 +1,231 @@
+"""What decided that a finding is reported or not, and what would change that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cli.why.trials import same
+from flake8_torchperf.findings.catalogue import told_rules
+from flake8_torchperf.findings.documentation import evidence_of
+from flake8_torchperf.findings.heat_text import frequency, hidden_by
+from flake8_torchperf.findings.match import rule_for
+from flake8_torchperf.judgement.heat import SAID, Level, Measured
+from flake8_torchperf.judgement.rows import BY_CAUSE, FREQUENCY, row_id
+from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Iterator, Sequence
+
+    from flake8_torchperf.cli.why.trials import Trials
+    from flake8_torchperf.findings.model import Finding
+
+RESIDENCE = {
+    "device": "on an accelerator",
+    "host": "on the host",
+    "unknown": "nothing says where: as if on an accelerator",
+    BESIDE_HOST: "nothing says where, but it is combined with a tensor on the host",
+}
+NO_TENSOR = "no tensor is needed"
+# What decided where no row of the table did: the reason is too weak, the rule asks for more or less
+# than the place's frequency, or the calls of the function show that nothing waits.
+CONFIDENCE, RULE, ARGUMENTS = "confidence", "rule", "arguments"
+STRENGTHS = ("assumed", "inferred", "stated")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One rule's finding in the line, reported or not.
+
+    ``tensor`` is the reason why the value is a tensor, ``sure`` how sure that is ("stated",
+    "inferred", "assumed"), ``residence`` where it lies, ``frequency`` how often the place runs.
+    ``calls`` are the calls that lead there. ``row`` is the id of the row that decided if the
+    finding is reported, in words as ``decided``, and ``rule`` its sentence; where no row did, they
+    are "confidence", "rule" or "arguments" and "". ``leader`` is the line that reports it with its
+    own wait, 0 for the line itself. ``wanted`` is False where the wait itself did not matter for
+    that. ``changes`` would change the decision.
+    """
+
+    code: str
+    column: int
+    message: str
+    reported: bool
+    tensor: str
+    sure: str
+    residence: str
+    frequency: str
+    calls: tuple[str, ...]
+    row: str
+    rule: str
+    decided: str
+    leader: int
+    wanted: bool
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Decision:
+    """The row that decided, its sentence, and both in words; ``wanted`` as for `Judged`."""
+
+    row: str
+    words: str
+    rule: str = ""
+    wanted: bool = False
+
+
+def judged(finding: Finding, trials: Trials) -> Judged:
+    """Return what decided for a finding."""
+    reported = trials.tells(finding)
+    leader = leader_of(finding, trials) if reported else 0
+    decision = _why_told(finding, trials, leader) if reported else _why_left_out(finding, trials)
+    operand = None if finding.site.operand is None else tensor_of(finding.site.operand)
+    changes = _to_silence(finding, trials) if reported else _to_tell(finding, trials)
+    return Judged(
+        finding.code,
+        finding.column + 1,
+        finding.message,
+        reported,
+        NO_TENSOR if operand is None else operand.reason.describe(line_of),
+        _sure(finding),
+        "" if operand is None else RESIDENCE.get(operand.device, operand.device),
+        frequency(finding.site),
+        tuple(
+            f"{one.caller or 'module level'} at {one.path}:{one.line}"
+            for one in finding.site.heat.frequency.calls
+        ),
+        decision.row,
+        decision.rule,
+        decision.words,
+        leader,
+        decision.wanted,
+        tuple(changes),
+    )
+
+
+def leader_of(finding: Finding, trials: Trials) -> int:
+    """Return the line whose finding stands for this one in a row; 0 if it stands for itself."""
+    if not finding.row:
+        return 0
+    lines = trials.source.splitlines()
+    row = [
+        one
+        for one in trials.found()
+        if one.row == finding.row and "noqa" not in " ".join(lines[one.line - 1 : one.end_line])
+    ]
+    first = row[0] if row else finding
+    return 0 if same(first, finding) or first.line == finding.line else first.line
+
+
+def _sure(finding: Finding) -> str:
+    operand = None if finding.site.operand is None else tensor_of(finding.site.operand)
+    return "" if operand is None else operand.reason.strength.name.lower()
+
+
+def _is_doubted(finding: Finding, trials: Trials) -> bool:
+    """True if the reason is weaker than the options require."""
+    sure = _sure(finding)
+    return sure != "" and STRENGTHS.index(sure) < STRENGTHS.index(trials.options.confidence)
+
+
+def _why_told(finding: Finding, trials: Trials, leader: int) -> _Decision:
+    heat = finding.site.heat
+    where = f" in line {leader}, whose wait it directly follows" if leader else ""
+    if heat.level is not Level.COLD:
+        words = f"reported{where}: it runs {frequency(finding.site)}"
+        return _Decision(row_id(heat.cause), words, BY_CAUSE[heat.cause].sentence)
+    catalogue = told_rules(trials.options.rules, preview=trials.options.preview)
+    if rule_for(finding.site, catalogue, Level.HOT) is not None:
+        return _Decision(RULE, f"reported{where}: {finding.code} counts however seldom it runs")
+    row = BY_CAUSE[heat.hidden_by]
+    words = f"reported{where} with --scope all alone: {hidden_by(heat)}"
+    return _Decision(row_id(heat.hidden_by), words, row.sentence, row.question != FREQUENCY)
+
+
+def _why_left_out(finding: Finding, trials: Trials) -> _Decision:
+    site = finding.site
+    doubt = ""
+    if _is_doubted(finding, trials):
+        doubt = f"that it is a tensor is only {_sure(finding)}"
+    catalogue = told_rules(trials.options.rules, preview=trials.options.preview)
+    if rule_for(site, catalogue, trials.options.scope) is not None:
+        if doubt:
+            return _Decision(CONFIDENCE, f"left out: {doubt}")
+        return _Decision(ARGUMENTS, "left out: what calls pass here shows that it does not wait")
+    if site.heat.level is not Level.COLD:
+        words = f"{finding.code} asks for code that runs more often than {frequency(site)}"
+        row, question = "", FREQUENCY
+    else:
+        words, row = hidden_by(site.heat), BY_CAUSE[site.heat.hidden_by].sentence
+        question = BY_CAUSE[site.heat.hidden_by].question
+    if doubt:
+        return _Decision(CONFIDENCE, f"left out: {doubt}; and {words}", row, question != FREQUENCY)
+    name = row_id(site.heat.hidden_by) if row else RULE
+    return _Decision(name, f"left out: {words}", row, question != FREQUENCY)
+
+
+def _to_silence(finding: Finding, trials: Trials) -> Iterator[str]:
+    """Yield what the user may write or measure so that a finding is not reported."""
+    function = _function(finding)
+    yield f"`# noqa: {finding.code}` in the line, with the reason"
+    if not trials.tells(finding, cold=(*trials.options.cold, function)):
+        yield f'`--cold "{function}"`, where the function runs seldom'
+    if finding.site.heat.level is not Level.COLD and _is_measured(finding, trials):
+        yield "a profile of `torchperf run` in which the line ran once or did not wait"
+
+
+def _to_tell(finding: Finding, trials: Trials) -> Iterator[str]:
+    """Yield what the user may write or measure so that a finding is reported."""
+    function = _function(finding)
+    doubted = _is_doubted(finding, trials)
+    surer = {"confidence": "assumed"} if doubted else {}
+    sure = "`--confidence assumed`"
+    if doubted and trials.tells(finding, **surer):
+        yield "an annotation that says it is a tensor"
+        yield sure
+        return
+    also = f" and {sure}" if doubted else ""
+    if trials.tells(finding, hot=(*trials.options.hot, function), **surer):
+        yield f'`--hot "{function}"`{also}, where the function runs often'
+    yield f"`--scope all`{also}"
+    if doubted or not _is_measured(finding, trials) or not _counts_if_often(finding, trials):
+        return
+    if finding.site.heat.costs_nothing:
+        yield "a profile of `torchperf run` on the device, in which the line waited"
+    else:
+        yield "a profile of `torchperf run` in which the line ran often"
+
+
+def _is_measured(finding: Finding, trials: Trials) -> bool:
+    """True if a profile may change the frequency of a place."""
+    spec = evidence_of(finding.rule)
+    if is_notebook(trials.path) or (spec is not None and spec.shows == "use"):
+        return False
+    return not finding.site.compiled and finding.site.heat.cause not in SAID
+
+
+def _counts_if_often(finding: Finding, trials: Trials) -> bool:
+    """True if the rule objects to a place that is left out, once a profile says it ran often."""
+    site, scope = finding.site, trials.options.scope
+    catalogue = told_rules(trials.options.rules, preview=trials.options.preview)
+    if rule_for(site, catalogue, scope) is not None:
+        return False  # its calls show that it does not wait
+    level = Level.LOOP if site.loops else Level.STEP
+    often = site.heated(site.heat.by(Cause.RAN_OFTEN, level, Measured(times=2, waits=2)))
+    return rule_for(often, catalogue, scope) is not None
+
+
+def _function(finding: Finding) -> str:
+    return finding.site.function.replace(".<locals>", "")
+
+
+def line_of(node: ast.AST) -> int | None:
+    """Return the line of a node in the file."""
+    return getattr(node, "lineno", None)
+
+
+def place_in_words(found: Sequence[Finding]) -> str:
+    """Return how often the places of findings in one line run."""
+    return "; ".join(dict.fromkeys(frequency(one.site) for one in found))

@@ -1,0 +1,190 @@
+"""The parts of what `torchperf why` says of a finding agree, and what it advises works."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from documents import ROOT
+
+from flake8_torchperf.cli.why.account import Account, account_of
+from flake8_torchperf.cli.why.decisions import ARGUMENTS, CONFIDENCE, RULE, Judged
+from flake8_torchperf.cli.why.trials import Trials
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.rows import COLD, FREE, FREQUENCY, HOT, ROWS
+from flake8_torchperf.options import Options
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+PRELUDE = "import torch\nfrom torch import Tensor, nn\n\n"
+ROW_OF = {row.id: row for row in ROWS}
+COSTS = ("per element", "per step", "per call")
+# Sentences that say of a place that it is not repeated, which no place in a loop or a step is.
+NOT_REPEATED = re.compile(
+    r"no step repeats|runs? once|runs? seldom|beside the loop|before the steps"
+)
+LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.comprehension)
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A module that is linted where it lies, or in a folder of its own."""
+
+    id: str
+    source: str
+    path: Path | None
+    settings: dict[str, Any]
+
+    def written(self, folder: Path) -> str:
+        """Return the path of the module; ``folder`` receives one that lies nowhere."""
+        if self.path is not None:
+            return str(self.path)
+        (folder / "requirements.txt").touch()
+        file = folder / "model.py"
+        file.write_text(self.source, encoding="utf-8")
+        return str(file)
+
+
+def programs() -> Iterator[Program]:
+    rows = tomllib.loads((ROOT / "tests/data/row_examples.toml").read_text(encoding="utf-8"))
+    for row, example in rows.items():
+        named = {key: tuple(example[key]) for key in ("hot", "cold", "sync_free") if key in example}
+        for side in ("silent", "told"):
+            text = PRELUDE + example[side].lstrip("\n")
+            yield Program(f"{row}-{side}", text, None, named)
+    for pattern in ("fixtures/**/*.py", "docs/*_project/*.py"):
+        for file in sorted(ROOT.glob(pattern)):
+            name = file.relative_to(ROOT).as_posix()
+            yield Program(name, file.read_text(encoding="utf-8"), file, {})
+    for page in sorted(ROOT.glob("rules/TPF*.md")):
+        blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+        for number, block in enumerate(blocks):
+            yield Program(f"{page.stem[:6]}-{number}", block, None, {})
+
+
+@cache
+def every_program() -> tuple[Program, ...]:
+    return tuple(programs())
+
+
+def accounts(program: Program, path: str, options: Options) -> list[Account]:
+    """Return an account of each line in which anything is found, however seldom it runs."""
+    trials = Trials(program.source, path, options)
+    lines = sorted({one.line for one in [*trials.everything(), *trials.found()]})
+    return [account_of(program.source, path, line, options) for line in lines]
+
+
+def cost_of(text: str) -> str:
+    return next((cost for cost in COSTS if text.startswith(cost)), "")
+
+
+def contradictions(account: Account, one: Judged, scope: Level) -> Iterator[str]:
+    """Yield each pair of parts that can't both be true."""
+    if one.frequency not in account.frequency:
+        yield f"header {account.frequency!r}, frequency {one.frequency!r}"
+    told = [cost for cost in COSTS if f" {cost} (" in one.message]
+    if told and told[0] != cost_of(one.frequency):
+        yield f"message {told[0]!r}, frequency {one.frequency!r}"
+    repeated = cost_of(one.frequency) != "per call"
+    if one.row in ROW_OF:
+        yield from _of_row(one, repeated=repeated, scope=scope)
+    elif one.row == CONFIDENCE:
+        if one.reported or f"only {one.sure}" not in one.decided:
+            yield f"confidence decided, and {one.decided!r}"
+    elif one.row == ARGUMENTS:
+        if one.reported or one.wanted:
+            yield f"arguments decided, and {one.decided!r}"
+    elif one.row != RULE:
+        yield f"there is no row {one.row}"
+
+
+def _of_row(one: Judged, *, repeated: bool, scope: Level) -> Iterator[str]:
+    row = ROW_OF[one.row]
+    if one.row == "convention" and one.frequency.endswith("a step by name"):
+        row = row._replace(effect=HOT)  # each convention says what it does
+    if one.rule != row.sentence:
+        yield f"row {one.row}, sentence {one.rule!r}"
+    if row.question == FREQUENCY and row.effect == COLD and cost_of(one.frequency) == "per step":
+        yield f"row {one.row}, frequency {one.frequency!r}"
+    if repeated and NOT_REPEATED.search(one.rule) and cost_of(one.frequency) == "per step":
+        yield f"sentence {one.rule!r}, frequency {one.frequency!r}"
+    if one.reported and row.effect in (COLD, FREE) and scope is not Level.COLD:
+        yield f"reported by the row {one.row}, which leaves out"
+    if not one.reported and row.effect == HOT:
+        yield f"left out by the row {one.row}, which reports"
+    if one.wanted != (row.question != FREQUENCY):
+        yield f"row {one.row}, wanted {one.wanted}"
+    start = re.split(r"[{`]", row.words)[0].strip()
+    if row.effect != HOT and start not in one.decided and one.row != "nothing":
+        yield f"row {one.row}, in words {one.decided!r}"
+
+
+def loops_at(source: str) -> set[int]:
+    """Return the lines in which a loop begins."""
+    nodes = [*ast.walk(ast.parse(source))]
+    return {node.lineno for node in nodes if isinstance(node, (*LOOPS[:3], *COMPREHENSIONS))}
+
+
+@pytest.mark.parametrize("scope", [Level.HOT, Level.COLD], ids=("default", "all"))
+@pytest.mark.parametrize("program", every_program(), ids=lambda program: program.id)
+def test_the_parts_agree(program: Program, scope: Level, tmp_path: Path) -> None:
+    path = program.written(tmp_path)
+    options = replace(Options(), scope=scope, **program.settings)
+    loops = loops_at(program.source)
+    found = []
+    for account in accounts(program, path, options):
+        for one in account.findings:
+            found += [
+                f"{account.line} {one.code} {text}" for text in contradictions(account, one, scope)
+            ]
+            named = re.findall(r"loop at line (\d+)", one.frequency)
+            found += [
+                f"{account.line}: no loop at {line}" for line in named if int(line) not in loops
+            ]
+    assert found == []
+
+
+OPTION = re.compile(r'--(hot|cold|scope|confidence) "?([^"`]+)"?')
+
+
+def changed(text: str, options: Options) -> Options:
+    """Return the settings with the options that an advice names."""
+    for name, value in OPTION.findall(text):
+        if name in ("hot", "cold"):
+            options = replace(options, **{name: (*getattr(options, name), value)})
+        elif name == "scope":
+            assert value == "all"
+            options = replace(options, scope=Level.COLD)
+        else:
+            options = replace(options, confidence=value)
+    return options
+
+
+@pytest.mark.parametrize("program", every_program(), ids=lambda program: program.id)
+def test_what_would_change_a_decision_changes_it(program: Program, tmp_path: Path) -> None:
+    path = program.written(tmp_path)
+    options = replace(Options(), **program.settings)
+    for account in accounts(program, path, options):
+        for one in account.findings:
+            for change in one.changes:
+                with_it = changed(change, options)
+                if with_it == options:
+                    continue
+                told = Trials(program.source, path, with_it).found()
+                there = any(
+                    (f.code, f.column + 1) == (one.code, one.column)
+                    and f.line <= account.line <= max(f.line, f.end_line)
+                    for f in told
+                )
+                assert there is not one.reported, f"{account.line} {one.code}: {change}"
