@@ -19,6 +19,7 @@ from flake8_torchperf.options import (
     from_namespace,
     from_values,
 )
+from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     import argparse
@@ -28,6 +29,22 @@ if TYPE_CHECKING:
 
 NAME = "pyproject.toml"
 TABLE = "[tool.torchperf]"
+
+
+# Where flake8 and we look for settings, in a folder and in those above it.
+SETTINGS_FILES = ("setup.cfg", "tox.ini", ".flake8", NAME)
+
+
+def configuration_files(folder: str) -> tuple[str, ...]:
+    """Return the files that may hold a folder's configuration, whether they exist or not."""
+    found: list[str] = []
+    home = os.path.expanduser("~")
+    while True:
+        found += (os.path.join(folder, name) for name in SETTINGS_FILES)
+        above = os.path.dirname(folder)
+        if above == folder or folder == home:
+            return tuple(found)
+        folder = above
 
 
 class KnownNames(dict[str, "Option"]):
@@ -108,6 +125,7 @@ def _files(folder: str) -> Iterator[tuple[str, bytes]]:
     while True:
         path = os.path.join(folder, NAME)
         try:
+            refuse_special(path)
             with open(path, "rb") as file:
                 yield path, file.read()
         except OSError:

@@ -30,6 +30,7 @@ from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.report.progress import Bar
 from flake8_torchperf.digest import digest
 from flake8_torchperf.history.finding_record import led, restored, rows_of
+from flake8_torchperf.special_files import special_kind
 from flake8_torchperf.suppression import Suppression
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ class Manager(checker.Manager):
         self.notes: list[str] = []
         failed = _walking_aloud(super().start)
         self.notes += [f"{one.filename}: not looked into: {one.strerror}" for one in failed]
+        self._leave_special()
         unread = {str(one.filename) for one in failed}
         for path in self.options.filenames or ["."]:
             inside = os.path.join(path, "")
@@ -83,6 +85,13 @@ class Manager(checker.Manager):
                 continue
             if not any(name.startswith(inside) for name in self.filenames):
                 self.notes.append(f"{path}: there is no Python file in it that is not excluded")
+
+    def _leave_special(self) -> None:
+        """Leave out pipes and devices that were found in folders; a note names each of them."""
+        kinds = {name: special_kind(name) for name in self.filenames if name != STDIN}
+        self.filenames = tuple(name for name in self.filenames if not kinds.get(name))
+        for name, kind in kinds.items():
+            self.notes += [f"{name}: skipped: it is {kind}, not a file"] if kind else []
 
     def run(self) -> None:
         """Take findings from the cache and lint the other files, several of them in parallel.

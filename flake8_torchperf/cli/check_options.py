@@ -26,8 +26,10 @@ from flake8_torchperf.cli.check_files import STDIN
 from flake8_torchperf.cli.codes import check_configured, check_given, with_groups
 from flake8_torchperf.cli.parser import complain, near
 from flake8_torchperf.cli.report.formats import settle_format
+from flake8_torchperf.configuration import configuration_files
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.reserved import UNUSED_NOQA
+from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -192,6 +194,9 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
     if known.output_file:
         rest += ["--output-file", known.output_file]  # the formatter asks for it
     flake8.configure_logging(known.verbose, known.output_file)
+    if known.config is None and not known.isolated:
+        for path in configuration_files(os.getcwd()):
+            refuse_special(path)  # flake8 would wait for its writer
     cfg, folder = config.load_config(
         config=known.config, extra=known.append_config, isolated=known.isolated
     )

@@ -16,7 +16,6 @@ import configparser
 import errno
 import json
 import os
-import stat
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -48,6 +47,7 @@ from flake8_torchperf.cli.parser import INTERRUPTED, USAGE_ERROR, fail
 from flake8_torchperf.cli.report import summary
 from flake8_torchperf.cli.report.formats import report_for
 from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.special_files import special_kind
 
 if TYPE_CHECKING:
     import argparse
@@ -370,10 +370,11 @@ def check_places(options: argparse.Namespace) -> None:
             continue
         if not os.path.lexists(name) and not selected(options, ("E902",)):
             raise FileNotFoundError(errno.ENOENT, "there is no such file or folder", name or "''")
-        if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
-            # flake8 reads a file several times.
-            problem = "is a pipe; write torchperf check - and hand the text over on standard input"
-            raise OSError(errno.ESPIPE, problem, name)
+        kind = special_kind(name)
+        if kind:
+            # flake8 reads a file several times, and a device can be endless.
+            advice = "write torchperf check - and hand the text over on standard input"
+            raise OSError(errno.ESPIPE, f"is {kind}; {advice}", name)
     if getattr(options, "write_baseline", ""):
         from flake8_torchperf.cli.check_baseline import unusable
 

@@ -13,11 +13,12 @@ from pygls.protocol import LanguageServerProtocol
 from pygls.uris import to_fs_path, uri_scheme
 
 from flake8_torchperf import __version__
+from flake8_torchperf.configuration import SETTINGS_FILES
 from flake8_torchperf.options import OptionError
 from flake8_torchperf.server import actions, marks, present
 from flake8_torchperf.server.documents import Document, Documents
 from flake8_torchperf.server.model import Count, Counted, Explain, Problem, Text
-from flake8_torchperf.server.settings import SETTINGS_FILES, sent
+from flake8_torchperf.server.settings import sent
 from flake8_torchperf.server.text import Units
 
 if TYPE_CHECKING:

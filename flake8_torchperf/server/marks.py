@@ -13,9 +13,10 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.configuration import configuration_files
 from flake8_torchperf.fixes.engine import noqa
-from flake8_torchperf.server.settings import configuration_files
 from flake8_torchperf.server.text import split_lines
+from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,6 +149,7 @@ def _lists(path: str, text: str) -> dict[str, list[Any]]:
 def _read(path: str) -> str:
     """Return the text of a file; "" if it is missing or holds no text."""
     try:
+        refuse_special(path)
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
     except (OSError, UnicodeDecodeError):

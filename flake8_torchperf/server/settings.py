@@ -1,11 +1,10 @@
-"""Settings: those that an editor sends, and the files that configure a folder.
+"""Settings that an editor sends, and stamps of the files that configure a folder.
 
 A process is replaced when one of them changes.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -18,20 +17,6 @@ if TYPE_CHECKING:
 
 # The section of an editor's settings that is ours.
 SECTION = "torchperf"
-# Where flake8 and we look for settings, in a folder and in those above it.
-SETTINGS_FILES = ("setup.cfg", "tox.ini", ".flake8", "pyproject.toml")
-
-
-def configuration_files(folder: str) -> tuple[str, ...]:
-    """Return the files that may hold a folder's configuration, whether they exist or not."""
-    found: list[str] = []
-    home = os.path.expanduser("~")
-    while True:
-        found += (os.path.join(folder, name) for name in SETTINGS_FILES)
-        above = os.path.dirname(folder)
-        if above == folder or folder == home:
-            return tuple(found)
-        folder = above
 
 
 def stamps(paths: Iterable[str]) -> dict[str, tuple[int, int]]:

@@ -12,6 +12,8 @@ import tempfile
 import tokenize
 from dataclasses import dataclass
 
+from flake8_torchperf.special_files import refuse_special
+
 
 class NotWrittenError(Exception):
     """The file was not written; ``str`` says why, in a few words."""
@@ -46,6 +48,7 @@ def read_source(path: str) -> Source:
 def read_bytes(path: str) -> bytes:
     """Return the bytes of a file. Raises NotWrittenError, with the reason, where it can't."""
     try:
+        refuse_special(path)
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
