@@ -28,7 +28,7 @@ HOOK = """\
   hooks:
     - id: torchperf
       name: torchperf
-      entry: torchperf check
+      entry: torchperf check --exit-zero-on-nothing
       language: python
       additional_dependencies: [flake8-torchperf]
       types: [python]
