@@ -25,6 +25,7 @@ from flake8_torchperf.cli.check_files import (
     recall,
     why_no_text,
 )
+from flake8_torchperf.cli.noqa.ruff_file import has_our_comment
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.report.progress import Bar
 from flake8_torchperf.digest import digest
@@ -54,6 +55,8 @@ class Manager(checker.Manager):
     interrupted = False
     # The files in which something may be told.
     linted: frozenset[str] = frozenset()
+    # A linted file with a comment that silences our codes.
+    silenced = ""
     # Is some file no text that Python can read?
     unread = False
     # Report the findings with the highest measured cost first.
@@ -228,6 +231,8 @@ class Manager(checker.Manager):
         if data is None:
             return None
         problem = "" if filename == STDIN else why_no_text(data)
+        if not self.silenced and filename != STDIN and has_our_comment(data):
+            self.silenced = filename
         if problem:
             self.unread = True
             self.notes.append(f"{filename}: taken for Latin-1, for Python can't read it: {problem}")

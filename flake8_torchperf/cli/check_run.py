@@ -144,6 +144,7 @@ class CheckApplication(Application):
             foreign = self._changes.foreign(sorted(manager.linted))
             manager.notes += of_other_repositories(foreign)
             manager.linted = manager.linted.difference(foreign)
+        self._note_lost_comments(manager)
         path = TorchPerfPlugin.options().profile
         if path is not None and not manager.interrupted:
             from flake8_torchperf.cli.report.stale import notes
@@ -164,6 +165,14 @@ class CheckApplication(Application):
                 lambda name: (content_of(name) or b"").decode("utf-8", "replace"),
             )
             manager.notes += said
+
+    def _note_lost_comments(self, manager: Manager) -> None:
+        """Note that ruff is going to delete our comments, if it is, and there are some."""
+        assert self.options is not None
+        if manager.silenced and not self.options.isolated:
+            from flake8_torchperf.cli.noqa.ruff_file import warning
+
+            manager.notes += filter(None, [warning(manager.silenced)])
 
     def _can_show_at_once(self) -> bool:
         """True if the findings go to a terminal, through a formatter that needs no preparing."""
@@ -274,6 +283,9 @@ class CheckApplication(Application):
             added = add_noqa(found, self.options.reason)
             self._left = bool(added.problems)
             said = [*added.problems, added.words]
+            if added.lines and not self.file_checker_manager.silenced:
+                self.file_checker_manager.silenced = found[0].filename
+                self._note_lost_comments(self.file_checker_manager)
         else:
             from flake8_torchperf.cli.check_baseline import write_baseline
 
