@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import stat
 import tempfile
 import tokenize
 from dataclasses import dataclass
@@ -71,7 +72,12 @@ def check_writable(path: str) -> None:
     """Raise NotWrittenError where a file is a symbolic link or is read-only."""
     if os.path.islink(path):
         raise NotWrittenError("is a symbolic link; name the file that it leads to")
-    if not os.access(path, os.W_OK):
+    # Root may write any file; one that its owner may not write was locked on purpose.
+    try:
+        locked = not os.stat(path).st_mode & stat.S_IWUSR
+    except OSError as error:
+        raise NotWrittenError(f"cannot be written: {error.strerror}") from error
+    if locked or not os.access(path, os.W_OK):
         raise NotWrittenError("is read-only")
 
 
