@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 PATHS = "PATH"
 # What `check` and `fix` put before the words of a command line, whose own ``--select`` decides.
-OURS = f"--select={FAMILY}"
+SELECT_OURS = f"--select={FAMILY}"
 _REPORT = "flake8.report"
 _OURS = "flake8_torchperf."
 
@@ -222,7 +222,7 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
         manager = _manager(plugins, early, face)
         _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
     given = manager.parse_args(rest)
-    if face.codes and rest[:1] == [OURS]:
+    if face.codes and rest[:1] == [SELECT_OURS]:
         rest = [_selecting(cfg), *rest[1:]]
     try:
         options = aggregator.aggregate_options(manager, cfg, folder, rest)
@@ -253,7 +253,9 @@ def _selecting(cfg: configparser.RawConfigParser) -> str:
         for word in parse_comma_separated_list(cfg.get("flake8", name, fallback=""))
     ]
     ours = [word for word in words if word.startswith(FAMILY)]
-    return f"--select={','.join(ours)}" if ours and cfg.has_option("flake8", "select") else OURS
+    return (
+        f"--select={','.join(ours)}" if ours and cfg.has_option("flake8", "select") else SELECT_OURS
+    )
 
 
 def _needed(plugin: Plugin) -> bool:

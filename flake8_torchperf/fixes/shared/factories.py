@@ -68,7 +68,7 @@ class Sameness(IntEnum):
 
 
 class Repeated(Enum):
-    """How a device repeats the numbers of the host."""
+    """The ways in which a device repeats the numbers of the host."""
 
     EXACTLY = auto()
     ROUNDED = auto()  # in another way, perhaps
