@@ -128,6 +128,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let a run that lints no file succeed: a hook may be given only excluded files",
     )
+    _add_fix_options(group)
+    # Those of fix alone.
+    parser.set_defaults(unsafe=False, suggested=False, verify=False, require_verified=False)
+
+
+def _add_fix_options(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--fix",
         action="store_true",
@@ -138,8 +144,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --fix: show what would change, and neither write nor report anything",
     )
-    # Those of fix alone.
-    parser.set_defaults(unsafe=False, suggested=False, verify=False, require_verified=False)
 
 
 # Folders with third-party code, besides those that flake8 excludes by default, and where Jupyter
@@ -199,9 +203,7 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
     if known.output_file:
         rest += ["--output-file", known.output_file]  # the formatter asks for it
     flake8.configure_logging(known.verbose, known.output_file)
-    if known.config is None and not known.isolated:
-        for path in configuration_files(os.getcwd()):
-            refuse_special(path)  # flake8 would wait for its writer
+    _refuse_pipes(known)
     cfg, folder = config.load_config(
         config=known.config, extra=known.append_config, isolated=known.isolated
     )
@@ -240,6 +242,13 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
         check_given(given, rules)
         check_configured(cfg, options, rules)
     return plugins, options
+
+
+def _refuse_pipes(known: argparse.Namespace) -> None:
+    """Raise OSError for a pipe in place of a configuration: flake8 would wait for its writer."""
+    if known.config is None and not known.isolated:
+        for path in configuration_files(os.getcwd()):
+            refuse_special(path)
 
 
 def _selecting(cfg: configparser.RawConfigParser) -> str:
