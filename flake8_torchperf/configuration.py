@@ -20,6 +20,7 @@ from flake8_torchperf.options import (
     from_values,
 )
 from flake8_torchperf.project.file_index import upwards
+from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     import argparse
@@ -29,6 +30,21 @@ if TYPE_CHECKING:
 
 NAME = "pyproject.toml"
 TABLE = "[tool.torchperf]"
+
+
+# Where flake8 and we look for settings, in a folder and in those above it.
+SETTINGS_FILES = ("setup.cfg", "tox.ini", ".flake8", NAME)
+
+
+def configuration_files(folder: str) -> tuple[str, ...]:
+    """Return the files that may hold a folder's configuration, whether they exist or not."""
+    found: list[str] = []
+    home = os.path.expanduser("~")
+    for above in upwards(folder):
+        found += (os.path.join(above, name) for name in SETTINGS_FILES)
+        if above == home:
+            break
+    return tuple(found)
 
 
 class KnownNames(dict[str, "Option"]):
@@ -111,6 +127,7 @@ def _files(folder: str) -> Iterator[tuple[str, bytes]]:
             return
         path = os.path.join(above, NAME)
         try:
+            refuse_special(path)
             with open(path, "rb") as file:
                 yield path, file.read()
         except OSError:

@@ -399,6 +399,11 @@ def from_namespace(namespace: argparse.Namespace, base: Options | None = None) -
     return from_values(given, base or Options(), lambda name: f"--{PREFIX}{name}")
 
 
+def given_settings(values: Mapping[str, object]) -> frozenset[str]:
+    """Return the names of the settings that have a value, by their attributes in a namespace."""
+    return frozenset(one.name for one in SETTINGS if values.get(one.dest) is not None)
+
+
 def from_values(
     values: Mapping[str, object], base: Options, spelt: Callable[[str], str]
 ) -> Options:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import traceback
 from typing import TYPE_CHECKING
 
@@ -90,6 +91,7 @@ class TorchPerfPlugin:
         try:
             options = settled(manager, namespace, cls.defaults or Options())
             check_files(options)
+            _check_globs(manager, namespace, options)
             cls.use(options)
             cls._flake8 = namespace
             cls._suppression = None
@@ -204,6 +206,24 @@ class TorchPerfPlugin:
 
         places = Places(self.tree)
         return [tell(finding, places, self._lines) for finding in findings]
+
+
+def _check_globs(manager: OptionManager, namespace: argparse.Namespace, options: Options) -> None:
+    """Say for flake8 which globs name no function. Raises `OptionError` for a lost contract.
+
+    Our own commands check globs when they have linted, and a process of flake8's not again.
+    """
+    if not (options.sync_free or options.hot or options.cold) or manager.parser.prog != "flake8":
+        return
+    from multiprocessing import parent_process
+
+    if parent_process() is None:
+        from flake8_torchperf.contracts.unmatched import check_flake8
+        from flake8_torchperf.options import PREFIX
+
+        words = [word.partition("=")[0].removeprefix(f"--{PREFIX}") for word in sys.argv]
+        globs = {"sync-free", "hot", "cold"}
+        check_flake8(namespace, options, globs.intersection(words))
 
 
 def check_files(options: Options, prefix: str = "--torchperf-") -> None:

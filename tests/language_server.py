@@ -52,12 +52,18 @@ class LanguageServer:
         self._send({"method": method, "params": params})
 
     def request(self, method: str, params: dict[str, Any]) -> Any:
-        self._requests += 1
-        self._send({"id": self._requests, "method": method, "params": params})
-        while (message := self._receive()).get("id") != self._requests:
-            pass
+        message = self.messages(method, params)[-1]
         assert "error" not in message, message
         return message["result"]
+
+    def messages(self, method: str, params: dict[str, Any]) -> list[dict[str, Any]]:
+        """What the server sends until it has answered a request, the answer last."""
+        self._requests += 1
+        self._send({"id": self._requests, "method": method, "params": params})
+        received = [self._receive()]
+        while received[-1].get("id") != self._requests:
+            received.append(self._receive())
+        return received
 
     def diagnostics(self, uri: str, version: int) -> list[dict[str, Any]]:
         """What the server publishes for this version of the document."""

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from flake8_torchperf.digest import digest
+from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -86,6 +87,7 @@ class Store:
         """Return the value that was put under ``key``, or None."""
         path = self._path(key)
         try:
+            refuse_special(path)
             with open(path, "rb") as file:
                 data = file.read()
                 age = time.time() - os.fstat(file.fileno()).st_mtime

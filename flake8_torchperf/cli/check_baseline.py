@@ -25,6 +25,7 @@ from flake8_torchperf.history.baseline import (
 )
 from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -145,6 +146,7 @@ def _written_before(path: Path) -> Baseline:
     empty = Baseline(os.path.realpath(path.parent))
     if not path.exists():
         return empty
+    refuse_special(path)
     try:
         text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError:

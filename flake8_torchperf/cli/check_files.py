@@ -30,6 +30,7 @@ from flake8_torchperf.history.finding_record import restored
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.prefilter import concerns, states_contracts
 from flake8_torchperf.reserved import INTERNAL_ERROR
+from flake8_torchperf.special_files import refuse_special
 from flake8_torchperf.syntax.parsing import require_python, syntax_error
 
 if TYPE_CHECKING:
@@ -198,6 +199,7 @@ def content_of(filename: str) -> bytes | None:
     if filename == STDIN:
         return utils.stdin_get_value().encode("utf-8", "surrogatepass")
     try:
+        refuse_special(filename)
         with open(filename, "rb") as file:
             return file.read()
     except OSError:

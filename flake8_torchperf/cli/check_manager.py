@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import sys
-from functools import partial
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,14 +25,16 @@ from flake8_torchperf.cli.check_files import (
     recall,
     why_no_text,
 )
+from flake8_torchperf.cli.noqa.ruff_file import has_our_comment
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.report.progress import Bar
 from flake8_torchperf.digest import digest
 from flake8_torchperf.history.finding_record import led, restored, rows_of
+from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.suppression import Suppression
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from flake8.plugins.finder import Checkers
     from flake8.style_guide import StyleGuideManager
@@ -52,6 +53,10 @@ class Manager(checker.Manager):
     # Report each file as soon as those before it are done, and not all in the end.
     at_once = False
     interrupted = False
+    # The files in which something may be told.
+    linted: frozenset[str] = frozenset()
+    # A linted file with a comment that silences our codes.
+    silenced = ""
     # Is some file no text that Python can read?
     unread = False
     # Report the findings with the highest measured cost first.
@@ -72,17 +77,19 @@ class Manager(checker.Manager):
         self._suppression = Suppression(self.options, style_guide)
 
     def start(self) -> None:
-        """Find the files, and print the folders that can't be listed."""
-        self.notes: list[str] = []
-        failed = _walking_aloud(super().start)
-        self.notes += [f"{one.filename}: not looked into: {one.strerror}" for one in failed]
+        """Find the files, and note what is not going to be linted."""
+        from flake8_torchperf.cli.report import left_out
+
+        failed, books = _walking_aloud(super().start)
+        self.notes = [f"{one.filename}: not looked into: {one.strerror}" for one in failed]
+        self.filenames, special = left_out.without_special(self.filenames)
+        chosen = TorchPerfPlugin.options().chosen
+        self.linted = left_out.told_of(self.filenames, chosen, self.options)
         unread = {str(one.filename) for one in failed}
-        for path in self.options.filenames or ["."]:
-            inside = os.path.join(path, "")
-            if path in unread or not os.path.isdir(path):
-                continue
-            if not any(name.startswith(inside) for name in self.filenames):
-                self.notes.append(f"{path}: there is no Python file in it that is not excluded")
+        paths = [path for path in self.options.filenames or ["."] if path not in unread]
+        self.notes += special
+        self.notes += left_out.excluded(paths, self.filenames, self.linted)
+        self.notes += left_out.unread_notebooks(books, self.options)
 
     def run(self) -> None:
         """Take findings from the cache and lint the other files, several of them in parallel.
@@ -224,6 +231,8 @@ class Manager(checker.Manager):
         if data is None:
             return None
         problem = "" if filename == STDIN else why_no_text(data)
+        if not self.silenced and filename != STDIN and has_our_comment(data):
+            self.silenced = filename
         if problem:
             self.unread = True
             self.notes.append(f"{filename}: taken for Latin-1, for Python can't read it: {problem}")
@@ -239,19 +248,26 @@ class Manager(checker.Manager):
         return recall(work.memory, key(work.memory, filename, data, self.options))
 
 
-def _walking_aloud(find_files: Callable[[], None]) -> list[OSError]:
-    """Let flake8 find its files; returns the errors of folders that it could not list.
+def _walking_aloud(find_files: Callable[[], None]) -> tuple[list[OSError], list[str]]:
+    """Let flake8 find its files; returns errors of folders it could not list, and notebooks.
 
     flake8 calls ``os.walk`` without an ``onerror``, so it treats such a folder as empty.
     """
     failed: list[OSError] = []
+    books: list[str] = []
     walk = os.walk
-    os.walk = partial(walk, onerror=failed.append)
+
+    def aloud(top: str) -> Iterator[tuple[str, list[str], list[str]]]:
+        for folder, folders, files in walk(top, onerror=failed.append):
+            books.extend(os.path.join(folder, one) for one in files if is_notebook(one))
+            yield folder, folders, files
+
+    os.walk = aloud  # type: ignore[assignment]  # as flake8 calls it
     try:
         find_files()
     finally:
         os.walk = walk
-    return failed
+    return failed, books
 
 
 def say_forgetful(problem: str) -> None:

@@ -8,6 +8,7 @@ file holds the configuration.
 from __future__ import annotations
 
 import argparse
+import configparser
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,13 +22,17 @@ from flake8.main import options as flake8_options
 from flake8.options import aggregator, config
 from flake8.options.manager import OptionManager
 from flake8.plugins import finder
+from flake8.utils import parse_comma_separated_list
 
 from flake8_torchperf.cli.check_files import STDIN
-from flake8_torchperf.cli.codes import check_configured, check_given, with_groups
+from flake8_torchperf.cli.codes import FAMILY, check_configured, check_given, with_groups
+from flake8_torchperf.cli.notebooks.names import NOTEBOOKS, PYTHON_FILES
 from flake8_torchperf.cli.parser import complain, near
 from flake8_torchperf.cli.report.formats import settle_format
+from flake8_torchperf.configuration import configuration_files
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.reserved import UNUSED_NOQA
+from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
     from flake8.plugins.finder import Plugin, Plugins
 
 PATHS = "PATH"
+# What `check` and `fix` put before the words of a command line, whose own ``--select`` decides.
+SELECT_OURS = f"--select={FAMILY}"
 _REPORT = "flake8.report"
 _OURS = "flake8_torchperf."
 
@@ -117,6 +124,17 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="let files that cannot be read or parsed not change the exit status",
     )
     group.add_argument(
+        "--exit-zero-on-nothing",
+        action="store_true",
+        help="let a run that lints no file succeed: a hook may be given only excluded files",
+    )
+    _add_fix_options(group)
+    # Those of fix alone.
+    parser.set_defaults(unsafe=False, suggested=False, verify=False, require_verified=False)
+
+
+def _add_fix_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
         "--fix",
         action="store_true",
         help="make the safe fixes first, as torchperf fix does; report what is left",
@@ -126,8 +144,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --fix: show what would change, and neither write nor report anything",
     )
-    # Those of fix alone.
-    parser.set_defaults(unsafe=False, suggested=False, verify=False, require_verified=False)
 
 
 # Folders with third-party code, besides those that flake8 excludes by default, and where Jupyter
@@ -142,11 +158,6 @@ def look_for_notebooks(options: argparse.Namespace) -> None:
     """
     if list(options.filename) == PYTHON_FILES and find_spec("nbformat") is not None:
         options.filename = [*PYTHON_FILES, NOTEBOOKS]
-
-
-# flake8's default of its option ``filename``.
-PYTHON_FILES = ["*.py"]
-NOTEBOOKS = "*.ipynb"
 
 
 def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
@@ -192,6 +203,7 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
     if known.output_file:
         rest += ["--output-file", known.output_file]  # the formatter asks for it
     flake8.configure_logging(known.verbose, known.output_file)
+    _refuse_pipes(known)
     cfg, folder = config.load_config(
         config=known.config, extra=known.append_config, isolated=known.isolated
     )
@@ -212,6 +224,8 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
         manager = _manager(plugins, early, face)
         _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
     given = manager.parse_args(rest)
+    if face.codes and rest[:1] == [SELECT_OURS]:
+        rest = [_selecting(cfg), *rest[1:]]
     try:
         options = aggregator.aggregate_options(manager, cfg, folder, rest)
     except ValueError:
@@ -228,6 +242,29 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
         check_given(given, rules)
         check_configured(cfg, options, rules)
     return plugins, options
+
+
+def _refuse_pipes(known: argparse.Namespace) -> None:
+    """Raise OSError for a pipe in place of a configuration: flake8 would wait for its writer."""
+    if known.config is None and not known.isolated:
+        for path in configuration_files(os.getcwd()):
+            refuse_special(path)
+
+
+def _selecting(cfg: configparser.RawConfigParser) -> str:
+    """Return the option that selects the codes of ours that flake8's files select.
+
+    All of them, where those files select none: flake8's own checkers may be all they choose among.
+    """
+    words = [
+        word
+        for name in ("select", "extend-select", "extend_select")
+        for word in parse_comma_separated_list(cfg.get("flake8", name, fallback=""))
+    ]
+    ours = [word for word in words if word.startswith(FAMILY)]
+    return (
+        f"--select={','.join(ours)}" if ours and cfg.has_option("flake8", "select") else SELECT_OURS
+    )
 
 
 def _needed(plugin: Plugin) -> bool:

@@ -16,7 +16,6 @@ import configparser
 import errno
 import json
 import os
-import stat
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +37,7 @@ from flake8_torchperf.cli.check_files import (
     UNREADABLE,
     Needs,
     Work,
+    content_of,
     place_of,
     selected,
 )
@@ -47,7 +47,9 @@ from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.parser import INTERRUPTED, USAGE_ERROR, fail
 from flake8_torchperf.cli.report import summary
 from flake8_torchperf.cli.report.formats import report_for
+from flake8_torchperf.options import given_settings
 from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.special_files import special_kind
 
 if TYPE_CHECKING:
     import argparse
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.cli.check_baseline import Findings, OldFindings
     from flake8_torchperf.cli.check_manager import LeaveOut
     from flake8_torchperf.cli.report.reported import Gathered
+    from flake8_torchperf.history.changed_lines import Changes
     from flake8_torchperf.history.finding_record import FindingRecord, Place
     from flake8_torchperf.options import Options
 
@@ -75,6 +78,9 @@ class CheckApplication(Application):
     _interrupted = False
     # Could some file not be read or parsed?
     _unread = False
+    _changes: Changes | None = None
+    # Was no file linted?
+    _nothing = False
     # Does a contract of the command line name no function?
     _unguarded = False
 
@@ -116,7 +122,8 @@ class CheckApplication(Application):
             manager.unused_noqa = UnusedNoqa(self.options).rows
         manager.leave_out = self._old.leave_out if self._old is not None else None
         if self.options.diff_base:
-            manager.leave_out = _unchanged(self.options.diff_base, manager.leave_out)
+            self._changes = _changes(self.options.diff_base)
+            manager.leave_out = _unchanged(self._changes, manager.leave_out)
         manager.by_cost = ours.profile is not None
         manager.at_once = self._can_show_at_once() and not manager.by_cost
         self.file_checker_manager = manager
@@ -131,6 +138,13 @@ class CheckApplication(Application):
         assert isinstance(manager, Manager)
         if self._old is not None and not manager.interrupted:
             manager.notes += self._old.notes(manager)
+        if self._changes is not None:
+            from flake8_torchperf.cli.report.left_out import of_other_repositories
+
+            foreign = self._changes.foreign(sorted(manager.linted))
+            manager.notes += of_other_repositories(foreign)
+            manager.linted = manager.linted.difference(foreign)
+        self._note_lost_comments(manager)
         path = TorchPerfPlugin.options().profile
         if path is not None and not manager.interrupted:
             from flake8_torchperf.cli.report.stale import notes
@@ -141,11 +155,24 @@ class CheckApplication(Application):
             manager.notes += unfound(path, linted, TorchPerfPlugin.options())
         ours = TorchPerfPlugin.options()
         if (ours.sync_free or ours.hot or ours.cold) and not manager.interrupted:
-            from flake8_torchperf.cli.report.unmatched import unmatched
+            from flake8_torchperf.contracts.unmatched import unmatched
 
             assert self.options is not None
-            said, self._unguarded = unmatched(manager.filenames, ours, self.options.command_line)
+            said, self._unguarded = unmatched(
+                [name for name in manager.filenames if not is_notebook(name)],
+                ours,
+                given_settings(self.options.command_line),
+                lambda name: (content_of(name) or b"").decode("utf-8", "replace"),
+            )
             manager.notes += said
+
+    def _note_lost_comments(self, manager: Manager) -> None:
+        """Note that ruff is going to delete our comments, if it is, and there are some."""
+        assert self.options is not None
+        if manager.silenced and not self.options.isolated:
+            from flake8_torchperf.cli.noqa.ruff_file import warning
+
+            manager.notes += filter(None, [warning(manager.silenced)])
 
     def _can_show_at_once(self) -> bool:
         """True if the findings go to a terminal, through a formatter that needs no preparing."""
@@ -176,7 +203,7 @@ class CheckApplication(Application):
         status = super().exit_code()
         if self.catastrophic_failure or self.options.exit_zero:
             return status
-        if self._unguarded:
+        if self._unguarded or (self._nothing and not self.options.exit_zero_on_nothing):
             return USAGE_ERROR
         if self._unread and not self.options.exit_zero_on_errors:
             return USAGE_ERROR
@@ -256,6 +283,9 @@ class CheckApplication(Application):
             added = add_noqa(found, self.options.reason)
             self._left = bool(added.problems)
             said = [*added.problems, added.words]
+            if added.lines and not self.file_checker_manager.silenced:
+                self.file_checker_manager.silenced = found[0].filename
+                self._note_lost_comments(self.file_checker_manager)
         else:
             from flake8_torchperf.cli.check_baseline import write_baseline
 
@@ -278,6 +308,7 @@ class CheckApplication(Application):
         complete = not (self.catastrophic_failure or self.file_checker_manager.interrupted)
         if self._written is not None and complete:
             self._write(self._written.found)
+        self._nothing = not self.file_checker_manager.linted
         self._unread = self.file_checker_manager.unread or any(
             row[0] in UNREADABLE for _, rows, _ in self.file_checker_manager.results for row in rows
         )
@@ -292,18 +323,21 @@ class CheckApplication(Application):
             print(f"torchperf: check: {words}", file=sys.stderr)
 
 
-def _unchanged(base: str, before: LeaveOut | None) -> LeaveOut:
-    """Return a function that leaves out findings in lines that are the same in a commit.
-
-    ``before`` has left out others. Stops the process with a one-line error if git knows no such
-    commit.
-    """
+def _changes(base: str) -> Changes:
+    """Return what changed since a commit; stops with a one-line error if git knows none such."""
     from flake8_torchperf.history.changed_lines import ChangeError, Changes
 
     try:
-        changes = Changes(base)
+        return Changes(base)
     except ChangeError as error:
         raise SystemExit(fail(f"check: --diff-base: {error}")) from error
+
+
+def _unchanged(changes: Changes, before: LeaveOut | None) -> LeaveOut:
+    """Return a function that leaves out findings in lines that did not change.
+
+    ``before`` has left out others.
+    """
 
     def leave_out(name: str, rows: list[Any], told: dict[Place, FindingRecord]) -> list[Any]:
         kept = rows if before is None else before(name, rows, told)
@@ -370,10 +404,11 @@ def check_places(options: argparse.Namespace) -> None:
             continue
         if not os.path.lexists(name) and not selected(options, ("E902",)):
             raise FileNotFoundError(errno.ENOENT, "there is no such file or folder", name or "''")
-        if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
-            # flake8 reads a file several times.
-            problem = "is a pipe; write torchperf check - and hand the text over on standard input"
-            raise OSError(errno.ESPIPE, problem, name)
+        kind = special_kind(name)
+        if kind:
+            # flake8 reads a file several times, and a device can be endless.
+            advice = "write torchperf check - and hand the text over on standard input"
+            raise OSError(errno.ESPIPE, f"is {kind}; {advice}", name)
     if getattr(options, "write_baseline", ""):
         from flake8_torchperf.cli.check_baseline import unusable
 

@@ -115,9 +115,19 @@ def _check(named: Iterable[tuple[str, str]], rules: Sequence[Path]) -> None:
     for where, word in named:
         if not word or word == FAMILY:
             continue
-        known = known or {**dict.fromkeys((*RESERVED, *UNREADABLE), ""), **_own(), **_added(rules)}
+        known = known or _known(rules)
         if not any(code.startswith(word) for code in known):
             raise CodeError(f"{where}: no rule has the code {word}{_nearest(word, known)}")
+
+
+def nearest_code(word: str, rules: Sequence[Path]) -> str:
+    """Return ``"; did you mean TPF101?"`` for a word that is no code."""
+    return _nearest(word, _known(rules))
+
+
+def _known(rules: Sequence[Path]) -> dict[str, str]:
+    """Return the names of all rules by code; "" for codes that no page describes."""
+    return {**dict.fromkeys((*RESERVED, *UNREADABLE), ""), **_own(), **_added(rules)}
 
 
 def _own() -> dict[str, str]:

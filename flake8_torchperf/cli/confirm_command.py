@@ -20,6 +20,7 @@ from flake8_torchperf.cli.main import save, unwritable
 from flake8_torchperf.cli.parser import INTERRUPTED, add_parser, fail
 from flake8_torchperf.cli.settings.options import add_settings, settings
 from flake8_torchperf.options import OptionError
+from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.confirm.plan import Group, Settings
@@ -184,6 +185,7 @@ def _check_harness(path: Path) -> None:
     from flake8_torchperf.runtime.confirm.plan import UNPARSABLE, unparsable
 
     try:
+        refuse_special(path)
         tree = ast.parse(path.read_bytes())
     except OSError as error:
         raise OptionError(f"--harness: {path} cannot be read: {error.strerror}") from error

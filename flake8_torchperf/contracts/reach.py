@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.contracts.recording import is_left_out, is_nested_left_out, may_record
 from flake8_torchperf.contracts.roots import (
     Root,
     canonical,
     handed_over,
     is_recorded,
-    may_record,
     nested_in,
     place_of,
     recorded_blocks,
@@ -177,9 +177,13 @@ class Contracts:
             place = (getattr(call.node, "lineno", 0), getattr(call.node, "col_offset", 0))
             reached.unseen.setdefault(place, (call.node, way))
         elif isinstance(target, Function):
+            if way.recorded and is_left_out(target.info):
+                return
             further = self._entry(target)
             if further is not None:
                 self._reach(further, target.info.qualname, way.to(_last(target.info)), call.given)
+        elif way.recorded and is_nested_left_out(target.node, target.module):
+            return
         elif target.key in places:
             source = places[target.key]
             reached.ways.setdefault(source, way.to(source.rpartition(".")[2]))

@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.contracts.recording import recording_blocks
 from flake8_torchperf.interpreter.calls.call_log import COMPILE, RECORDING_MODE
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.judgement.frequency.own_heat import named_in
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis, SeenCall
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
-GRAPH = "torch.cuda.graph"
-# A function that has torch record a CUDA graph contains one of these names.
-RECORDERS = frozenset(("graph", "make_graphed_callables", "compile"))
 # The most modules that are parsed for the contracts of one package.
 MAX_MODULES = 200
 # How many parsed modules stay cached from one linted file to the next.
@@ -82,15 +80,11 @@ def recording_modules(analysis: Analysis) -> Iterator[ModuleMap]:
 
 
 def recorded_blocks(info: FunctionInfo, function: Function) -> Iterator[Root]:
-    """Yield the blocks of a function that torch records: ``with torch.cuda.graph(g):``."""
-    for block in info.nodes.of_any(ast.With, ast.AsyncWith):
-        assert isinstance(block, (ast.With, ast.AsyncWith))
-        called = [one.context_expr for one in block.items]
-        names = [info.module.qualify(c.func) for c in called if isinstance(c, ast.Call)]
-        if GRAPH in names:
-            source = _innermost(block, info)
-            last = block.end_lineno or block.lineno
-            yield Root(function, source, _shown(source), block.body[0].lineno, last)
+    """Yield the blocks of a function that torch records."""
+    for block in recording_blocks(info):
+        source = _innermost(block, info)
+        last = block.end_lineno or block.lineno
+        yield Root(function, source, _shown(source), block.body[0].lineno, last)
 
 
 def handed_over(calls: list[SeenCall]) -> Iterator[Root]:
@@ -125,11 +119,6 @@ def is_recorded(info: FunctionInfo) -> bool:
                     case ast.keyword(arg="mode", value=ast.Constant(value=mode)):
                         return bool(mode == RECORDING_MODE)
     return False
-
-
-def may_record(info: FunctionInfo) -> bool:
-    """True if a function may have torch record a CUDA graph."""
-    return not RECORDERS.isdisjoint(info.nodes.words())
 
 
 def _shown(source: str) -> str:

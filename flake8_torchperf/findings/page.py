@@ -25,6 +25,7 @@ from flake8_torchperf.findings.rule import (
 )
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.reserved import RESERVED
+from flake8_torchperf.special_files import refuse_special
 from flake8_torchperf.values.site import SiteKind
 
 if sys.version_info >= (3, 11):
@@ -164,6 +165,7 @@ class PageText:
 def read_text(path: Path) -> str:
     """Return the page's text; raise PageError if the file cannot be read."""
     try:
+        refuse_special(path)
         with open(path, encoding="utf-8-sig") as file:  # editors on Windows add a byte order mark
             return file.read()
     except UnicodeDecodeError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 # A part of a change: the first line of the new text, and how many lines it has.
 _PART = re.compile(r"^@@ -\S+ \+(\d+)(?:,(\d+))? @@")
@@ -33,11 +33,31 @@ class Changes:
 
     def touch(self, path: str, first: int, last: int) -> bool:
         """True if one of these lines of a file changed, or the file is not tracked yet."""
-        name = os.path.relpath(os.path.realpath(path), os.path.realpath(self._top))
-        name = name.replace(os.sep, "/")
+        name = self._name(path)
         if name in self._new:
             return True
         return any(start <= last and first < end for start, end in self._parts.get(name, ()))
+
+    def foreign(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return for each file that git does not compare the repository that it is in, or ""."""
+        found = {path: self._foreign(path) for path in paths}
+        return {path: top for path, top in found.items() if top is not None}
+
+    def _foreign(self, path: str) -> str | None:
+        folder, top = os.path.dirname(os.path.realpath(path)), os.path.realpath(self._top)
+        while folder != top:
+            if os.path.exists(os.path.join(folder, ".git")):
+                return folder
+            above = os.path.dirname(folder)
+            if above == folder:
+                return ""
+            folder = above
+        return None
+
+    def _name(self, path: str) -> str:
+        """Return a file's path below the repository, as git writes it."""
+        name = os.path.relpath(os.path.realpath(path), os.path.realpath(self._top))
+        return name.replace(os.sep, "/")
 
 
 def _parts(diff: str) -> Iterator[tuple[str, list[tuple[int, int]]]]:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+from flake8_torchperf.special_files import refuse_special
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -47,6 +49,7 @@ class Kind:
 def read_text(path: Path, kind: Kind) -> str:
     """Return the text of a file. Raises the kind's error."""
     try:
+        refuse_special(path)
         if path.stat().st_size > kind.max_bytes:
             raise kind.error(f"{path} is too large to be a {kind.name}; name another file")
         return path.read_text(encoding="utf-8")

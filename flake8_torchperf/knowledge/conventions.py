@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.special_files import refuse_special
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
@@ -139,6 +141,7 @@ def read_conventions(file: Path) -> list[Convention]:
     else:
         import tomli as tomllib
     try:
+        refuse_special(file)
         # Editors on Windows begin a file with a mark.
         table = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except UnicodeDecodeError:

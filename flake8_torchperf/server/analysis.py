@@ -22,6 +22,7 @@ from flake8_torchperf.cli.check_options import CHECK
 from flake8_torchperf.cli.check_run import read_options
 from flake8_torchperf.cli.fix.work import FixWork
 from flake8_torchperf.cli.fix.work import Linted as LintedFile
+from flake8_torchperf.configuration import configuration_files
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.findings.heat_text import duration, row_of
@@ -49,7 +50,7 @@ from flake8_torchperf.server.model import (
     Text,
 )
 from flake8_torchperf.server.saved import Saved
-from flake8_torchperf.server.settings import SECTION, configuration_files, used
+from flake8_torchperf.server.settings import SECTION, used
 from flake8_torchperf.values.values import tensor_of
 
 if TYPE_CHECKING:

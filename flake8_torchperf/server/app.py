@@ -8,20 +8,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
-from pygls.protocol import LanguageServerProtocol
+from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import to_fs_path, uri_scheme
 
 from flake8_torchperf import __version__
+from flake8_torchperf.configuration import SETTINGS_FILES
 from flake8_torchperf.options import OptionError
 from flake8_torchperf.server import actions, marks, present
 from flake8_torchperf.server.documents import Document, Documents
 from flake8_torchperf.server.model import Count, Counted, Explain, Problem, Text
-from flake8_torchperf.server.settings import SETTINGS_FILES, sent
+from flake8_torchperf.server.settings import sent
 from flake8_torchperf.server.text import Units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 # URI schemes of documents that are linted; the cells of a notebook, for example, are not modules.
 _SCHEMES = ("file", "untitled")
@@ -39,10 +41,28 @@ WATCHED = (
 
 
 class Protocol(LanguageServerProtocol):
-    """pygls's protocol, without its leak of finished notifications.
+    """pygls's protocol, which answers every request and forgets what is finished.
 
-    pygls keeps a kilobyte for every notification that it has handled, and so for every key.
+    pygls keeps a kilobyte for every notification that it has handled, and so for every key. It
+    leaves a request whose parameters it can't read without an answer, and an editor waits for it.
     """
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """Return the message; a request that can't be read is answered with an error."""
+        try:
+            return super().structure_message(data)
+        except JsonRpcException as error:
+            if "method" in data and data.get("id") is not None:
+                self._send_response(data["id"], None, error.to_response_error())
+            raise
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(
+        self, params: types.DidChangeTextDocumentParams
+    ) -> Iterator[Any]:
+        """Take a changed text; one of a document that is not open is ignored, as late ones are."""
+        if params.text_document.uri in self.workspace.text_documents:
+            yield from super().lsp_text_document__did_change(params)
 
     def _execute_handler(self, msg_id: Any, *arguments: Any, **named: Any) -> None:
         super()._execute_handler(msg_id, *arguments, **named)

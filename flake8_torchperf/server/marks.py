@@ -13,9 +13,11 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.cli.noqa.toml_lists import header_of, with_item
+from flake8_torchperf.configuration import configuration_files
 from flake8_torchperf.fixes.engine import noqa
-from flake8_torchperf.server.settings import configuration_files
 from flake8_torchperf.server.text import split_lines
+from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +27,7 @@ REASON = "REASON"
 SYNC_FREE = "torchperf: sync-free"
 HOT, COLD = "hot", "cold"
 PYPROJECT = "pyproject.toml"
-_TABLE = re.compile(r"^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*torchperf[ \t]*\][^\n]*\n?", re.MULTILINE)
-_NEXT_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
+TABLE = "tool.torchperf"
 
 
 class NotMarkedError(Exception):
@@ -89,7 +90,7 @@ def _same_code(before: str, after: str) -> str | None:
 def settings_file(folder: str) -> str:
     """Return the pyproject.toml that holds, or is to hold, the settings of a folder."""
     for path in configuration_files(folder):
-        if os.path.basename(path) == PYPROJECT and _TABLE.search(_read(path)):
+        if os.path.basename(path) == PYPROJECT and header_of(TABLE).search(_read(path)):
             return path
     return os.path.join(folder, PYPROJECT)
 
@@ -104,7 +105,7 @@ def with_named(folder: str, key: str, function: str) -> tuple[str, str, str]:
             raise NotMarkedError(f"{path} sets torchperf-{key}: name {function} there")
     path = settings_file(folder)
     before = _read(path)
-    after = _named(before, key, json.dumps(function))
+    after = with_item(before, TABLE, key, json.dumps(function))
     other = COLD if key == HOT else HOT
     known, wanted = _lists(path, before), _lists(path, after)
     if function in known[other]:
@@ -112,24 +113,6 @@ def with_named(folder: str, key: str, function: str) -> tuple[str, str, str]:
     if {**known, key: [function, *known[key]]} != wanted:
         raise NotMarkedError(f"{path} cannot be changed safely: add {function} to {key}")
     return path, before, after
-
-
-def _named(text: str, key: str, name: str) -> str:
-    """Return the text with a name at the front of a list; adds the list and table if missing."""
-    table = _TABLE.search(text)
-    if table is None:
-        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
-        return f"{text}{gap}[tool.torchperf]\n{key} = [{name}]\n"
-    following = _NEXT_TABLE.search(text, table.end())
-    end = following.start() if following else len(text)
-    listed = re.compile(rf"^[ \t]*{key}[ \t]*=[ \t]*\[\s*", re.MULTILINE).search(
-        text, table.end(), end
-    )
-    if listed is None:
-        gap = "" if table.group().endswith("\n") else "\n"
-        return f"{text[: table.end()]}{gap}{key} = [{name}]\n{text[table.end() :]}"
-    comma = "" if text[listed.end() :].startswith("]") else ", "
-    return f"{text[: listed.end()]}{name}{comma}{text[listed.end() :]}"
 
 
 def _lists(path: str, text: str) -> dict[str, list[Any]]:
@@ -148,6 +131,7 @@ def _lists(path: str, text: str) -> dict[str, list[Any]]:
 def _read(path: str) -> str:
     """Return the text of a file; "" if it is missing or holds no text."""
     try:
+        refuse_special(path)
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()
     except (OSError, UnicodeDecodeError):

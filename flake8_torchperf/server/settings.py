@@ -1,17 +1,15 @@
-"""Settings: those that an editor sends, and the files that configure a folder.
+"""Settings that an editor sends, and stamps of the files that configure a folder.
 
 A process is replaced when one of them changes.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.configuration import near
 from flake8_torchperf.options import SETTINGS, OptionError, Options, from_values
-from flake8_torchperf.project.file_index import upwards
 from flake8_torchperf.project.files import stamp
 
 if TYPE_CHECKING:
@@ -19,19 +17,6 @@ if TYPE_CHECKING:
 
 # The section of an editor's settings that is ours.
 SECTION = "torchperf"
-# Where flake8 and we look for settings, in a folder and in those above it.
-SETTINGS_FILES = ("setup.cfg", "tox.ini", ".flake8", "pyproject.toml")
-
-
-def configuration_files(folder: str) -> tuple[str, ...]:
-    """Return the files that may hold a folder's configuration, whether they exist or not."""
-    found: list[str] = []
-    home = os.path.expanduser("~")
-    for above in upwards(folder):
-        found += (os.path.join(above, name) for name in SETTINGS_FILES)
-        if above == home:
-            break
-    return tuple(found)
 
 
 def stamps(paths: Iterable[str]) -> dict[str, tuple[int, int]]:

@@ -13,9 +13,10 @@ import pickle
 import sys
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.configuration import configuration_files
 from flake8_torchperf.server.child import LENGTH, START, packed
 from flake8_torchperf.server.model import Failed, Ready
-from flake8_torchperf.server.settings import configuration_files, stamps
+from flake8_torchperf.server.settings import stamps
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 # The text of a comment that states a contract, rightly or not.
 SAYS = "torchperf:"
 CONTRACT = "torchperf: sync-free"
-# Words of a module in which torch or a compiled function records a CUDA graph.
-RECORDING = ("cuda.graph", "make_graphed_callables", "reduce-overhead")
+# Words of a module in which torch or a compiled function records a graph.
+RECORDING = (
+    "cuda.graph", "make_graphed_callables", "reduce-overhead", "accelerator.Graph",
+    "accelerator import", "breakable_graph",
+)  # fmt: skip
 # A text without any of these words holds no function that must not wait.
 PROMISING = tuple(word.encode() for word in (CONTRACT, *RECORDING))
 _STATED = re.compile(r"#\s*torchperf:\s*(?P<word>[\w-]*)")

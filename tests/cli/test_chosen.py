@@ -20,6 +20,7 @@ STEP = (
             loss.item()
 """
 )
+NOTHING = "src: [tool.torchperf] excludes every Python file in it"
 READ, TEXT, BRANCH = "TPF101", "TPF104", "TPF301"
 
 
@@ -37,7 +38,7 @@ def checked(
     monkeypatch.chdir(folder)
     main(["check", "--no-cache", *words, "src"])
     out, err = capsys.readouterr()
-    assert err == ""
+    assert err == ("" if out else f"torchperf: check: {NOTHING}\n")
     return [line.split()[1] for line in out.splitlines()]
 
 

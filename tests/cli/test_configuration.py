@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -69,8 +68,8 @@ def test_the_command_line_wins_then_flake8s_files_then_pyproject(project: Path) 
     assert linted(project) == ALL
     configure(project, "[flake8]\ntorchperf-scope = loop\n", "tox.ini")
     assert linted(project) == []  # the function is cold still
-    assert linted(project, "--torchperf-cold=none") == LOOP
-    assert linted(project, "--torchperf-cold=none", "--torchperf-scope=hot") == HOT
+    assert linted(project, "--torchperf-cold=save_report") == LOOP
+    assert linted(project, "--torchperf-cold=save_report", "--torchperf-scope=hot") == HOT
     assert lines(check("--isolated", ".", cwd=project).output) == HOT
     assert lines(flake8("--isolated", "--select=TPF", ".", cwd=project).output) == HOT
 
@@ -328,7 +327,56 @@ class TestInit:
         assert ".pre-commit-config.yaml: " in run.output + run.errors
         assert (project / ".pre-commit-config.yaml").read_text(encoding="utf-8") == before
 
-    @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anything")
+    @pytest.mark.parametrize(
+        ("name", "before", "after"),
+        [
+            (
+                "pyproject.toml",
+                '[tool.ruff.lint]  # style\nselect = ["E"]\n\n[tool.other]\nexternal = []\n',
+                '[tool.ruff.lint]  # style\nexternal = ["TPF"]\nselect = ["E"]\n\n[tool.other]\nexternal = []\n',
+            ),
+            (
+                "pyproject.toml",
+                "[tool.ruff.lint.isort]\ncombine-as-imports = true\n",
+                '[tool.ruff.lint.isort]\ncombine-as-imports = true\n\n[tool.ruff.lint]\nexternal = ["TPF"]\n',
+            ),
+            (
+                "pyproject.toml",
+                '[tool.ruff]\nlint.select = ["E"]\n',
+                '[tool.ruff]\nlint.external = ["TPF"]\nlint.select = ["E"]\n',
+            ),
+            ("ruff.toml", '[lint]\nexternal = ["ABC"]\n', '[lint]\nexternal = ["TPF", "ABC"]\n'),
+            ("ruff.toml", "[lint]\nexternal = []\n", '[lint]\nexternal = ["TPF"]\n'),
+            (".ruff.toml", 'lint.select = ["E"]\n', 'lint.external = ["TPF"]\nlint.select = ["E"]\n'),
+            ("ruff.toml", "line-length = 88\n", "line-length = 88\n"),
+            ("pyproject.toml", '[tool.ruff.lint]\nexternal = ["TPF"]\n', '[tool.ruff.lint]\nexternal = ["TPF"]\n'),
+        ],
+    )  # fmt: skip
+    def test_ruff_is_told_to_keep_our_comments(
+        self, project: Path, name: str, before: str, after: str
+    ) -> None:
+        configure(project, before, name)
+        run = torchperf("init", cwd=project)
+        text = (project / name).read_text(encoding="utf-8")
+        assert (run.status, run.errors) == (0, "")
+        assert text.partition("\n[tool.torchperf]")[0] == after
+        assert (f"{name}: wrote external" in run.output) == (before != after)
+
+    def test_ruff_is_told_where_our_section_exists(self, project: Path) -> None:
+        configure(project, "[tool.torchperf]\n[tool.ruff.lint]\n")
+        run = torchperf("init", cwd=project)
+        said = "pyproject.toml: has a [tool.torchperf] already, left as it is\n"
+        assert (run.status, run.errors) == (0, said)
+        text = (project / "pyproject.toml").read_text(encoding="utf-8")
+        assert text == '[tool.torchperf]\n[tool.ruff.lint]\nexternal = ["TPF"]\n'
+        assert torchperf("init", cwd=project).status == 2
+
+    def test_a_table_that_cannot_be_changed_is_one_line(self, project: Path) -> None:
+        configure(project, 'tool.ruff.lint = { select = ["E"] }\n')
+        run = torchperf("init", cwd=project)
+        said = 'pyproject.toml: add "TPF" to external in [tool.ruff.lint] by hand'
+        assert run.errors.splitlines()[0] == f"torchperf: init: {said}"
+
     def test_what_cannot_be_written_is_one_line(self, project: Path) -> None:
         configure(project, "")
         (project / "pyproject.toml").chmod(0o400)

@@ -89,3 +89,29 @@ def test_without_a_repository_it_is_one_line(
     err = capsys.readouterr().err
     assert "not a git repository" in err
     assert err.count("\n") == 1
+
+
+def test_files_of_other_repositories_are_named(
+    repository: Path, capsys: pytest.CaptureFixture[str], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Git does not compare them, so without a word a run would look as if they were clean."""
+    inner = repository / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    (inner / "b.py").write_text(STEP)
+    outside = tmp_path_factory.mktemp("outside") / "c.py"
+    outside.write_text(STEP)
+    (repository / "new.py").write_text(STEP)
+    nested = (
+        "torchperf: check: inner: another git repository: --diff-base leaves out its findings; "
+        "run torchperf check there\n"
+    )
+    words = ["check", "--no-cache", "--diff-base", "HEAD"]
+    assert main([*words, "."]) == 1
+    out, err = capsys.readouterr()
+    assert ([line.split(":")[0] for line in out.splitlines()], err) == (["./new.py"], nested)
+    assert main([*words, "inner"]) == 2
+    assert capsys.readouterr() == ("", nested)
+    assert main([*words, str(outside)]) == 2
+    said = f"{outside}: in no git repository: --diff-base leaves out its findings"
+    assert capsys.readouterr() == ("", f"torchperf: check: {said}\n")

@@ -271,3 +271,32 @@ def test_json_holds_what_a_program_needs_to_mend_a_finding(folder: Path, tmp_pat
     subprocess.run(["git", "apply", str(patch)], cwd=tmp_path, check=True)
     left = json.loads(report(tmp_path, "json"))["findings"]
     assert [one["code"] for one in left if one["fix"]] == []
+
+
+@pytest.mark.parametrize(
+    ("template", "said"),
+    [
+        ("%(bogus)s", "there is no %(bogus)s; use %(code)s, %(text)s, %(path)s, %(row)s, %(col)s"),
+        ("%(pth)s", "%(col)s; did you mean 'path'?"),
+        ("%(code)d", "'%(code)d' is no template: %d format: a real number is required, not str"),
+        ("%(path)s %(row", "is no template: incomplete format key"),
+        ("100 % %(code)s", "is no template: "),
+    ],
+)
+def test_a_template_that_cannot_be_filled_in_is_one_line(
+    tmp_path: Path, template: str, said: str
+) -> None:
+    (tmp_path / "a.py").touch()
+    run = check(f"--format={template}", "a.py", cwd=tmp_path)
+    assert (run.status, run.output) == (2, "")
+    assert run.errors.startswith("torchperf: check: --format: ")
+    assert said in run.errors
+    assert run.errors.count("\n") == 1
+
+
+def test_a_template_may_hold_colors_and_percent_signs(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "import torch\n\n\ndef forward(x: torch.Tensor):\n    return x.item()\n"
+    )
+    run = check("--format=%(bold)s%(code)s%(reset)s at %(row)d, 100%%", "a.py", cwd=tmp_path)
+    assert (run.output, run.errors) == ("TPF101 at 5, 100%\n", "")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,6 +80,15 @@ UNUSED = {
     "two": (("", "", "  # noqa: TPF1,TPF2"), ["15:35: TPF902 `# noqa: TPF1, TPF2` silences nothing; remove them"]),
     "used": (("  # noqa: TPF101", "", ""), []),
     "used by a prefix": (("  # noqa: TPF1", "", ""), []),
+    "a letter in a code": (("  # noqa: TPF10l", "", ""), ["11:26: TPF902 `# noqa: TPF10l`: no rule has this code; did you mean TPF101?"]),
+    "after others": (("  # noqa: E501,TPF101, TPF2O1 - log", "", ""), ["11:26: TPF902 `# noqa: TPF2O1`: no rule has this code; did you mean TPF201?"]),
+    "glued to its reason": (("  # noqa: TPF101-log", "", ""), []),
+    "no digit": (("", "", "  # noqa: TPF-101"), ["15:35: TPF902 `# noqa: TPF-101`: no rule has this code; did you mean TPF101?"]),
+    "letters alone": (("", "", "  # noqa:TPFlol"), ["15:35: TPF902 `# noqa: TPFlol`: no rule has this code; did you mean TPF101?"]),
+    "small letters": (("  # noqa: tpf101", "", ""), ["11:26: TPF902 `# noqa: tpf101`: no rule has this code; did you mean TPF101?"]),
+    "a code that no rule has": (("  # noqa: TPF199", "", ""), ["11:26: TPF902 `# noqa: TPF199` silences nothing; remove it"]),
+    "another plugin's, misspelt": (("  # noqa: E50l", "", ""), []),
+    "a reason": (("  # noqa: TPF101 TPFs are known", "", ""), []),
     "another plugin's": (("", "", "  # noqa: E501"), []),
     "for everything": (("", "", "  # noqa"), []),
     "a string": (("", "", "; '# noqa: TPF101'"), []),
@@ -131,3 +142,63 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     assert "link.py: no comment added: is a symbolic link" in run.errors
     assert PRELUDE in path.read_text()
     assert "noqa" not in path.read_text()
+
+
+RUFF = '[tool.ruff.lint]\nselect = ["E", "RUF"]\n'
+SAID = 'ruff check --fix deletes `# noqa: TPF...`: set external = ["TPF"] in'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "table"),
+    [
+        ("pyproject.toml", RUFF, "tool.ruff.lint"),
+        ("pyproject.toml", '[tool.ruff]\nlint.extend-select = ["RUF1"]\n', "tool.ruff.lint"),
+        ("ruff.toml", '[lint]\nselect = ["ALL"]\nexternal = ["ABC"]\n', "lint"),
+        (".ruff.toml", 'select = ["RUF102"]\n', "lint"),
+    ],
+)
+def test_comments_that_ruff_deletes_are_said_once(
+    tmp_path: Path, name: str, text: str, table: str
+) -> None:
+    (tmp_path / name).write_text(text)
+    (tmp_path / "src").mkdir()
+    written(tmp_path / "src", first="  # noqa: TPF101 - the log needs it", second="  # noqa:TPF1")
+    said = f"torchperf: check: {name}: {SAID} [{table}], as torchperf init does\n"
+    for _ in range(2):  # the second run takes its findings from the cache
+        run = check("src", cwd=tmp_path, cache=tmp_path / "cache", isolated=False)
+        assert run.errors == said
+    assert torchperf("init", cwd=tmp_path).status == 0
+    assert check("src", cwd=tmp_path, isolated=False).errors == ""
+    ruff = subprocess.run(
+        [sys.executable, "-m", "ruff", "check", "--no-cache", "--select=RUF102", "src"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ruff.returncode, ruff.stdout) == (0, "All checks passed!\n"), ruff.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "comment"),
+    [
+        (RUFF, ""),
+        (RUFF, "  # noqa: E501"),
+        (RUFF + 'external = ["TPF"]\n', "  # noqa: TPF101"),
+        (RUFF + 'ignore = ["RUF102"]\n', "  # noqa: TPF101"),
+        ('[tool.ruff]\nextend = "base.toml"\n' + RUFF, "  # noqa: TPF101"),
+        ("[tool.ruff.lint]\nselect = ['E']\n", "  # noqa: TPF101"),
+        ("[tool.black]\n", "  # noqa: TPF101"),
+    ],
+    ids=["no comment", "another's", "known", "ignored", "in another file", "not chosen", "no ruff"],
+)
+def test_what_ruff_keeps_is_not_said(tmp_path: Path, text: str, comment: str) -> None:
+    (tmp_path / "pyproject.toml").write_text(text)
+    written(tmp_path, first=comment)
+    assert check(cwd=tmp_path, isolated=False).errors == ""
+
+
+def test_comments_that_are_written_for_ruff_to_delete_are_said(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(RUFF)
+    written(tmp_path)
+    run = check("--add-noqa", cwd=tmp_path, isolated=False)
+    assert run.errors.splitlines()[0] == "torchperf: check: # noqa added to 2 lines in 1 file"
+    assert run.errors.splitlines()[1].startswith(f"torchperf: check: pyproject.toml: {SAID}")
+    assert run.errors.count("\n") == 2

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from check_run import check
-from flake8_run import Run
+from flake8_run import Run, flake8
 
 ENGINE = """\
 import torch
@@ -92,3 +92,34 @@ def test_the_configuration_is_said_and_fails_nothing(
 )
 def test_what_names_a_function_is_not_said(folder: Path, words: list[str]) -> None:
     assert said(*words, cwd=folder)[1] == []
+
+
+def test_flake8_refuses_a_contract_of_the_command_line_that_guards_nothing(folder: Path) -> None:
+    run = flake8("--select=TPF", "--torchperf-sync-free=Engine.decode_stp,plain", "pkg", cwd=folder)
+    told = "'Engine.decode_stp' names no function of what was linted; did you mean"
+    error = f"flake8: error: --torchperf-sync-free: {told} 'Engine.decode_step'?\n"
+    assert (run.status, run.output, run.errors) == (2, "", error)
+
+
+@pytest.mark.parametrize("jobs", ["-j1", "-j2"])
+def test_flake8_says_which_other_globs_name_nothing(folder: Path, jobs: str) -> None:
+    run = flake8("--select=TPF", jobs, "--torchperf-hot=plan", "pkg/plain.py", cwd=folder)
+    told = "'plan' names no function of what was linted; did you mean 'plain'?"
+    assert (run.status, run.errors) == (0, f"flake8: torchperf: --torchperf-hot: {told}\n")
+
+
+def test_flake8_checks_the_configuration_where_it_lints_a_folder(folder: Path) -> None:
+    """Hooks and editors lint single files, which need not define what the settings name."""
+    (folder / "setup.cfg").write_text("[flake8]\ntorchperf-sync-free = nowhere_at_all\n")
+    told = "sync-free in the configuration: 'nowhere_at_all' names no function of what was linted"
+    for paths in ([], ["pkg"], ["pkg/plain.py", "pkg"]):
+        run = flake8("--select=TPF", *paths, cwd=folder, isolated=False)
+        assert (run.status, run.errors) == (0, f"flake8: torchperf: {told}\n")
+    run = flake8("--select=TPF", "pkg/plain.py", cwd=folder, isolated=False)
+    assert (run.status, run.errors) == (0, "")
+
+
+def test_flake8_reads_standard_input_for_the_names_too(folder: Path) -> None:
+    words = ["--select=TPF", "--torchperf-sync-free=decode_step", "-"]
+    run = flake8(*words, cwd=folder, stdin=ENGINE)
+    assert (run.status, run.errors) == (0, "")

@@ -186,6 +186,17 @@ def test_a_read_only_file_is_left_alone(model: Path, monkeypatch: pytest.MonkeyP
     assert model.read_text() == BEFORE
 
 
+@pytest.mark.parametrize("words", [[], ["--diff"]])
+def test_a_file_that_its_owner_may_not_write_stays_for_root_too(
+    model: Path, words: list[str]
+) -> None:
+    model.chmod(0o464)
+    run = fix(*words, "model.py", cwd=model.parent)
+    assert (run.status, run.output) == (1, "")
+    assert run.errors.splitlines()[0] == "torchperf: fix: model.py: not fixed: it is read-only"
+    assert (model.read_text(), model.stat().st_mode & 0o777) == (BEFORE, 0o464)
+
+
 def test_text_that_the_encoding_cannot_hold_is_not_written(model: Path) -> None:
     model.write_bytes(("# coding: latin-1\n" + BEFORE).encode("latin-1"))
     source = read_source(str(model))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from fixing import UNSAFE, check_fix, rows
+
+from flake8_torchperf.findings.documentation import read_documentation
+from flake8_torchperf.linter import lint
+from flake8_torchperf.options import Options
 
 MADE = {
     "to a device": ("torch.zeros(n).to(x.device)", "torch.zeros(n, device=x.device)"),
@@ -342,3 +347,23 @@ def test_an_index_is_made_where_the_tensor_is(row: tuple[str, str]) -> None:
     before, after = row
     body = BODY.replace("n: int", "ids: Tensor, n: int")
     check_fix(body.format(before), body.format(after), code="TPF501")
+
+
+@pytest.mark.parametrize(
+    ("made", "name", "changes"),
+    [
+        ("torch.arange(10)", "device-argument", ""),
+        ("torch.linspace(0, 1, 10)", "rounding-device-argument", "may round the last bit"),
+        ("torch.rand(10)", "random-device-argument", "draws other random numbers"),
+        ("torch.rand(10).sin()", "random-device-argument", "draws other random numbers"),
+        ("(torch.arange(10) / 3)", "rounding-device-argument", "may round the last bit"),
+    ],
+)
+def test_one_fix_is_offered_for_one_change(made: str, name: str, changes: str) -> None:
+    source = (
+        f"import torch\n\n\ndef forward(x: torch.Tensor):\n    return x + {made}.to(x.device)\n"
+    )
+    (finding,) = lint(source, "model.py", Options(), UNSAFE.safeties)
+    assert [edit.name for edit in finding.edits] == [name]
+    (told,) = (one.changes for one in read_documentation(finding.rule).fixes if one.name == name)
+    assert (changes in told) if changes else told == ""

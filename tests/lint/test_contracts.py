@@ -283,6 +283,85 @@ def test_recorded_code_is_checked_without_being_asked_for(tmp_path: Path) -> Non
     assert told(home / "deep.py", way=way) == {(5, "TPF609", "fast: deeper -> line 5")}
 
 
+GRAPHS = {
+    "made here": ("graph = torch.accelerator.Graph()", "torch.Stream(), graph", True),
+    "made where it is entered": ("", "torch.accelerator.Graph(keep_graph=True)", True),
+    "by another name": ("g = Graph()", "torch.Stream(), g", True),
+    "a parameter": ("", "given", True),
+    "an attribute": ("", "self.stream, self.kept", True),
+    "of the module": ("", "GLOBAL", True),
+    "breakable": ("", "breakable_graph(BreakableCUDAGraph())", True),
+    "a stream alone": ("", "self.stream", False),
+    "of another library": ("g = networkx.Graph()", "g", False),
+}
+
+
+@pytest.mark.parametrize(("before", "entered", "recorded"), GRAPHS.values(), ids=GRAPHS)
+def test_objects_that_record_their_block(
+    tmp_path: Path, before: str, entered: str, recorded: bool
+) -> None:
+    source = f"""
+        import networkx
+        import torch
+        from breakable_cuda_graphs import BreakableCUDAGraph, breakable_graph
+        from torch.accelerator import Graph
+        GLOBAL = torch.accelerator.Graph()
+
+        class Engine:
+            def __init__(self):
+                self.stream = torch.Stream()
+                self.kept = torch.accelerator.Graph()
+
+            def record(self, x: torch.Tensor, given: torch.accelerator.Graph):
+                {before or "pass"}
+                with {entered}:
+                    x.item()
+                return x
+        """
+    home = written(tmp_path, {"engine.py": source})
+    found = {(line, code) for line, code, _ in told(home / "engine.py", way="on the way from ")}
+    assert ((16, "TPF609") in found) == recorded
+
+
+def test_functions_between_two_recordings_may_wait(tmp_path: Path) -> None:
+    source = """
+        import torch
+        from breakable_cuda_graphs import BreakableCUDAGraph, breakable_graph, no_graph
+
+        @no_graph
+        def scaled(x: torch.Tensor):
+            x.item()
+            inner(x)
+
+        def inner(x: torch.Tensor):
+            x.item()
+
+        @no_graph(capture_stub=inner)
+        def moved(x: torch.Tensor):
+            x.item()
+
+        def work(x: torch.Tensor):
+            @no_graph
+            def nested(y: torch.Tensor):
+                y.item()
+
+            scaled(x)
+            moved(x)
+            nested(x)
+            x.item()
+
+        def record(x: torch.Tensor):
+            with breakable_graph(BreakableCUDAGraph()):
+                work(x)
+        """
+    home = written(tmp_path, {"engine.py": source})
+    assert {one[:2] for one in told(home / "engine.py", way="on the way from ")} == {(25, "TPF609")}
+    promised = source.replace("def work(x: torch.Tensor):", "def work(x):  # torchperf: sync-free")
+    home = written(tmp_path, {"engine.py": promised})
+    lines = {one[0] for one in told(home / "engine.py", way="on the way from ")}
+    assert lines == {7, 11, 15, 20, 25}  # a stated contract holds for them, too
+
+
 def test_long_ways_and_names_fit_into_a_message(tmp_path: Path) -> None:
     name = "a_function_with_quite_a_long_name"
     steps = "".join(f"\ndef {name}_{n}(x):\n    return {name}_{n + 1}(x)\n" for n in range(8))

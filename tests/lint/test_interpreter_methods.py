@@ -3,6 +3,14 @@
 from linting import check, table
 
 METHODS = {
+    "item with an argument, which numpy's takes and torch's does not": """
+        def forward(self, x: Tensor, y: Tensor):
+            for _ in range(3):
+                a = x.item(0)
+                b = x.item(*y.shape)
+                c = x.item()  # TPF101
+            return a, b, c
+        """,
     "a method's result": """
         class Net(nn.Module):
             def norm(self, x: Tensor):

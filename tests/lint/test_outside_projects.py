@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from linting import ALL, HOT, LOOP
 
-from flake8_torchperf.cli.report.unmatched import _package_of
+from flake8_torchperf.contracts.unmatched import _package_of
 from flake8_torchperf.linter import lint
 from flake8_torchperf.project.file_index import FileIndex, upwards
 from flake8_torchperf.project.roots import MARKERS, start_of
@@ -128,7 +128,7 @@ def test_a_root_that_is_not_below_the_project(root: str, project: str) -> None:
 
 
 def test_a_package_all_the_way_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flake8_torchperf.cli.report.unmatched.is_package", lambda _: True)
+    monkeypatch.setattr("flake8_torchperf.contracts.unmatched.is_package", lambda _: True)
     assert _package_of("/a/b") == "/"
 
 

@@ -16,7 +16,7 @@ from flake8.style_guide import StyleGuideManager
 
 from flake8_torchperf.cli.check_files import STDIN, Needs, for_each
 from flake8_torchperf.cli.check_manager import Manager
-from flake8_torchperf.cli.check_options import CHECK, Face, look_for_notebooks
+from flake8_torchperf.cli.check_options import CHECK, SELECT_OURS, Face, look_for_notebooks
 from flake8_torchperf.cli.check_run import check_places, read_options
 from flake8_torchperf.cli.fix import verification
 from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
@@ -62,7 +62,7 @@ def run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
     """
     face = CHECK if first else FIX
     command = "check" if first else "fix"
-    plugins, options = read_options(["--select=TPF", *arguments], command, _check, face)
+    plugins, options = read_options([SELECT_OURS, *arguments], command, _check, face)
     checks = first and not options.diff
     suggested = None if options.suggested else _named_in_full(arguments)
     choice = Choice(options.unsafe, suggested)
@@ -82,7 +82,8 @@ def run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
         if one.problem and not (checks and one.unparsed):
             place = f"{one.filename}:{one.line}" if one.line else one.filename
             _say(f"{place}: {one.problem}")
-    return _conclude(done, options), checks
+    status = _conclude(done, options)
+    return (status if manager.linted else USAGE_ERROR), checks
 
 
 def _fixed(manager: Manager, work: FixWork) -> list[Fixed]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.cli.check_files import STDIN, UNREADABLE, content_of, display_name
-from flake8_torchperf.cli.codes import FAMILY
+from flake8_torchperf.cli.codes import FAMILY, nearest_code
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.fixes.engine.files import NotWrittenError, decoded
 from flake8_torchperf.fixes.engine.noqa import line_ends, noqa_comments
+from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.reserved import INTERNAL_ERROR, UNUSED_NOQA
 from flake8_torchperf.suppression import Suppression
 
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flake8_torchperf.fixes.engine.noqa import NoqaComment
+
+
+# A code of ours, or the beginning of some.
+_CODE = re.compile(rf"{FAMILY}\d+")
 
 
 class UnusedNoqa:
@@ -36,11 +42,16 @@ class UnusedNoqa:
         text = _text(STDIN if name == self._stdin else name)
         if FAMILY not in text.upper():
             return []
-        comments = [one for one in noqa_comments(text) if any(map(_is_ours, one.codes))]
+        comments = [
+            one for one in noqa_comments(text) if any(map(_is_ours, (*one.codes, one.misspelt)))
+        ]
         ends = line_ends(text) if comments else {}
         found = [(ends.get(row[1], row[1]), row[0]) for row in rows]
         unused = [(one, self._unused(name, one, found)) for one in comments]
-        return [_row(comment, codes) for comment, codes in unused if codes]
+        return [
+            *(_row(comment, codes) for comment, codes in unused if codes),
+            *(_misspelt(one, word) for one in comments for word in _mistakes(one)),
+        ]
 
     def _unused(
         self, name: str, comment: NoqaComment, found: Sequence[tuple[int, str]]
@@ -49,14 +60,32 @@ class UnusedNoqa:
         return [
             code
             for code in comment.codes
-            if _is_ours(code)
+            if _CODE.fullmatch(code)
             and self._suppression.selects(code, name)
             and not any(one.startswith(code) for one in here)
         ]
 
 
+def _mistakes(comment: NoqaComment) -> list[str]:
+    """Return the words of a comment that are meant for our codes and are none, as written."""
+    words = [*comment.codes, comment.misspelt]
+    return [word for word in words if _is_ours(word) and not _CODE.fullmatch(word)]
+
+
+def _misspelt(comment: NoqaComment, word: str) -> Any:
+    """Return the row for a word that is no code; flake8 reads a shorter one, or none."""
+    hint = nearest_code(word, TorchPerfPlugin.options().rules)
+    return (
+        UNUSED_NOQA,
+        comment.line,
+        comment.column,
+        f"`# noqa: {word}`: no rule has this code{hint}",
+        "",
+    )
+
+
 def _is_ours(code: str) -> bool:
-    return code.startswith(FAMILY)
+    return code.upper().startswith(FAMILY)
 
 
 def _text(filename: str) -> str:

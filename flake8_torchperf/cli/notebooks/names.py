@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+# flake8's default of its option ``filename``.
+PYTHON_FILES = ["*.py"]
+NOTEBOOKS = "*.ipynb"
+
 
 def is_notebook(filename: str) -> bool:
     """True if the file is a notebook, by its name."""

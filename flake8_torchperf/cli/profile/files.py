@@ -9,6 +9,7 @@ from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.cli.main import unwritable
 from flake8_torchperf.cli.parser import fail
 from flake8_torchperf.history.profile import MARK, ProfileError, parse, write
+from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,7 @@ def unsuitable(path: Path) -> str:
     if not path.exists():
         return ""
     try:
+        refuse_special(path)
         text = path.read_text(encoding="utf-8")
         if text.strip() and MARK in text:
             parse(text, path)

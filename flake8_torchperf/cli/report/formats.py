@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from flake8.formatting.default import COLORS_OFF
+
 from flake8_torchperf.cli.parser import near
 
 if TYPE_CHECKING:
@@ -49,6 +51,21 @@ def settle_format(options: argparse.Namespace, installed: Iterable[str]) -> None
             f"--format: {name!r} is not one of {', '.join(known)}, nor a template with %(code)s"
             f"{near(name, known)}"
         )
+    elif name not in installed:
+        _check_template(name)
+
+
+def _check_template(template: str) -> None:
+    """Raise ValueError, with one line, for a template that flake8 can't fill in."""
+    known = {"code": "", "text": "", "path": "", "row": 0, "col": 0}
+    try:
+        template % {**known, **COLORS_OFF}
+    except KeyError as error:
+        names = ", ".join(f"%({name})s" for name in known)
+        advice = f"use {names}{near(str(error.args[0]), known)}"
+        raise ValueError(f"--format: there is no %({error.args[0]})s; {advice}") from None
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"--format: {template!r} is no template: {error}") from None
 
 
 def report_for(options: argparse.Namespace) -> Gathered | None:

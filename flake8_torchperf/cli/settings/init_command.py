@@ -28,7 +28,7 @@ HOOK = """\
   hooks:
     - id: torchperf
       name: torchperf
-      entry: torchperf check
+      entry: torchperf check --exit-zero-on-nothing
       language: python
       additional_dependencies: [flake8-torchperf]
       types: [python]
@@ -54,7 +54,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def init() -> int:
     """Write into the files of the current folder and print the result; return the exit status."""
     try:
-        _add_section(Path(NAME))
+        external = _add_external()
+        _add_section(Path(NAME), alone=not external)
         _add_hook(Path(HOOKS))
     except (OptionError, NotWrittenError) as error:
         return fail(f"init: {error}")
@@ -72,13 +73,40 @@ def section() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _add_section(path: Path) -> None:
-    """Append the section. Raises OptionError if there is one, or if it can't be appended."""
+def _add_external() -> bool:
+    """Let ruff keep our `# noqa` comments, where it has settings; return whether that changed them.
+
+    Raises OptionError if they can't be changed.
+    """
+    from flake8_torchperf.cli.noqa.ruff_file import ruff_file
+
+    found = ruff_file("")
+    if found is None or found.knows_ours or not (found.removes_ours or "lint" in found.settings):
+        return False
+    source = _read(Path(found.path))
+    try:
+        longer = found.with_external(source.text)
+    except OptionError as error:
+        print(f"torchperf: init: {error}", file=sys.stderr)
+        return False
+    _write(source, longer)
+    print(f'{found.path}: wrote external = ["TPF"] into [{found.lint_table}]\n')
+    return True
+
+
+def _add_section(path: Path, *, alone: bool) -> None:
+    """Append the section. Raises OptionError if it can't be appended.
+
+    So does one that exists, unless something else was written.
+    """
     text = section()
     if not os.path.lexists(path):
         _create(path, text)
     else:
         source = _read(path)
+        if "torchperf" in _tool(path, source.data) and not alone:
+            print(f"{path}: has a {TABLE} already, left as it is", file=sys.stderr)
+            return
         if "torchperf" in _tool(path, source.data):
             raise OptionError(f"{path} has a {TABLE} already; nothing was written")
         longer = _with_newline(source.text, text, "\n")

@@ -8,9 +8,12 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import stat
 import tempfile
 import tokenize
 from dataclasses import dataclass
+
+from flake8_torchperf.special_files import refuse_special
 
 
 class NotWrittenError(Exception):
@@ -46,6 +49,7 @@ def read_source(path: str) -> Source:
 def read_bytes(path: str) -> bytes:
     """Return the bytes of a file. Raises NotWrittenError, with the reason, where it can't."""
     try:
+        refuse_special(path)
         with open(path, "rb") as file:
             return file.read()
     except OSError as error:
@@ -68,7 +72,12 @@ def check_writable(path: str) -> None:
     """Raise NotWrittenError where a file is a symbolic link or is read-only."""
     if os.path.islink(path):
         raise NotWrittenError("is a symbolic link; name the file that it leads to")
-    if not os.access(path, os.W_OK):
+    # Root may write any file; one that its owner may not write was locked on purpose.
+    try:
+        locked = not os.stat(path).st_mode & stat.S_IWUSR
+    except OSError as error:
+        raise NotWrittenError(f"cannot be written: {error.strerror}") from error
+    if locked or not os.access(path, os.W_OK):
         raise NotWrittenError("is read-only")
 
 

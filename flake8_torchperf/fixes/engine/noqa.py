@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,17 +13,26 @@ from typing import TYPE_CHECKING
 from flake8.defaults import NOQA_INLINE_REGEXP
 from flake8.utils import parse_comma_separated_list
 
+_LETTERS = re.compile(r"\w+")
+# A word of letters and digits, with what hyphens and dots add to it.
+_WORD = re.compile(r"\w+(?:[-.]\w+)*")
+
 if TYPE_CHECKING:
     import libcst as cst
 
 
 @dataclass(frozen=True, slots=True)
 class NoqaComment:
-    """A ``# noqa`` with codes: its place (line from 1, column from 0), and the codes."""
+    """A ``# noqa`` with codes: its place (line from 1, column from 0), and the codes.
+
+    ``misspelt`` is the word that flake8 reads as another code, or as none, and "" elsewhere: of
+    ``TPF10l`` it takes ``TPF10``. ``codes`` holds only the codes before it.
+    """
 
     line: int
     column: int
     codes: tuple[str, ...]
+    misspelt: str = ""
 
 
 def line_ends(text: str) -> dict[int, int]:
@@ -45,13 +55,27 @@ def noqa_comments(text: str) -> list[NoqaComment]:
     for group in _groups(text):
         for token in group:
             named = NOQA_INLINE_REGEXP.search(token.string) if _is_comment(token) else None
-            if named is None or not named["codes"]:
+            if named is None:
                 continue
-            codes = tuple(parse_comma_separated_list(named["codes"]))
+            codes, misspelt = _as_written(named, token.string[named.end() :])
             line, column = token.start
-            found.append(NoqaComment(line, column + named.start(), codes))
+            if codes or misspelt:
+                found.append(NoqaComment(line, column + named.start(), codes, misspelt))
             break  # flake8 uses only the first
     return found
+
+
+def _as_written(named: re.Match[str], rest: str) -> tuple[tuple[str, ...], str]:
+    """Return the codes of a comment, and a word after them that is meant for one but is none."""
+    listed = named["codes"] or ""
+    codes = tuple(parse_comma_separated_list(listed))
+    if listed[-1:].isdigit():
+        attached = _LETTERS.match(rest)
+        return (codes[:-1], codes[-1] + attached.group()) if attached else (codes, "")
+    if listed and not listed.rstrip().endswith(","):
+        return codes, ""  # a reason follows
+    word = _WORD.match(rest if listed else rest.removeprefix(":").lstrip())
+    return codes, word.group() if word and word.group().upper().startswith("TPF") else ""
 
 
 def _is_comment(token: tokenize.TokenInfo) -> bool:

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.shared.brackets import needs_brackets
-from flake8_torchperf.fixes.shared.factories import PLAIN_FACTORIES, Made, Sameness, is_dtype
+from flake8_torchperf.fixes.shared.factories import (
+    PLAIN_FACTORIES,
+    Made,
+    Repeated,
+    Sameness,
+    is_dtype,
+)
 from flake8_torchperf.fixes.shared.held_names import Held
 
 if TYPE_CHECKING:
@@ -25,13 +31,13 @@ if TYPE_CHECKING:
 
 def plan(place: Place) -> Edit | None:
     """Apply to factories whose tensor is moved, or used as an index, and not used before."""
-    return planned(place, least=Sameness.EXACT)
+    return planned(place, Repeated.EXACTLY)
 
 
-def planned(place: Place, least: Sameness) -> Edit | None:
-    """Return the edit for numbers that a device repeats with at least the sameness ``least``."""
+def planned(place: Place, how: Repeated) -> Edit | None:
+    """Return the edit for numbers that a device repeats in this way."""
     if place.site.operation == "index":
-        return _as_index(place, least)
+        return _as_index(place, how)
     call = place.site.node
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
@@ -54,7 +60,7 @@ def planned(place: Place, least: Sameness) -> Edit | None:
         found = Sameness.ROUNDED  # beyond the range of ints each device gives others
     if cast and made.doubles:
         found = Sameness.ROUNDED
-    if found < least:
+    if made.repeated(found) is not how:
         return None
     facts = {"given": given, "cast": cast, "moves": True, "levels": 2 if call is outer else 1}
     return _edit(place, call, receiver, made, facts)
@@ -114,11 +120,9 @@ def _is_of_floats(call: ast.Call, cast: str, around: Surroundings) -> bool:
     return is_dtype(dtype, around, of_floats=True)
 
 
-def _as_index(place: Place, least: Sameness) -> Edit | None:
+def _as_index(place: Place, how: Repeated) -> Edit | None:
     """Return the edit of ``x[torch.arange(n), ids]``, which makes the index where ``x`` is."""
     part = place.site.node
-    if least is not Sameness.ROUNDED and "by-stated" not in place.site.traits:
-        return None
     around, statement = place.around.parent(part), place.around.statement(part)
     if isinstance(around, ast.Tuple):
         around = place.around.parent(around)
@@ -129,7 +133,12 @@ def _as_index(place: Place, least: Sameness) -> Edit | None:
     where = ast.Attribute(around.value, "device", ast.Load())
     made = Made(place.around, Held(place, statement, [where]))
     found = made.sameness(part, loose=True)
-    if found is None or found < least:
+    if found is None:
+        return None
+    actual = made.repeated(found)
+    if actual is Repeated.EXACTLY and "by-stated" not in place.site.traits:
+        actual = Repeated.ROUNDED  # only use shows what is indexed, which is not sure enough
+    if actual is not how:
         return None
     given = {"device": ast.unparse(where)}
     facts = {"given": given, "cast": "", "moves": True, "levels": 0}

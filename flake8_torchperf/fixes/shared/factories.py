@@ -7,7 +7,7 @@ Imported while linting, so it must import neither libcst nor torch.
 from __future__ import annotations
 
 import ast
-from enum import IntEnum
+from enum import Enum, IntEnum, auto
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.held_names import Held
@@ -67,6 +67,14 @@ class Sameness(IntEnum):
     WHOLE = 3  # ints and bools
 
 
+class Repeated(Enum):
+    """The ways in which a device repeats the numbers of the host."""
+
+    EXACTLY = auto()
+    ROUNDED = auto()  # in another way, perhaps
+    RANDOM = auto()  # not at all: it has its own generator
+
+
 class Made:
     """The factories in an expression; `sameness` compares their numbers on host and device.
 
@@ -97,6 +105,13 @@ class Made:
                 return None
             found = Sameness.ROUNDED  # it may be a tensor
         return found
+
+    def repeated(self, found: Sameness) -> Repeated:
+        """Return how a device repeats the numbers, which have this sameness."""
+        names = {self._around.qualified(one.func).removeprefix("torch.") for one in self.calls}
+        if not names.isdisjoint(RANDOM_FACTORIES):
+            return Repeated.RANDOM
+        return Repeated.ROUNDED if found is Sameness.ROUNDED else Repeated.EXACTLY
 
     def _of(self, node: ast.expr, loose: bool) -> Sameness | None:
         match node:

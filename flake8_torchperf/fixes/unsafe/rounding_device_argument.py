@@ -1,6 +1,6 @@
-"""``torch.rand(n).to(d)`` -> ``torch.rand(n, device=d)``: other numbers, made where they are used.
+"""``torch.linspace(0, 1, n).to(d)`` -> ``torch.linspace(0, 1, n, device=d)``: made there.
 
-Each device has its own random generator and its own rounding.
+Each device rounds in its own way.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.safe.device_argument import planned, rewrite
-from flake8_torchperf.fixes.shared.factories import Sameness
+from flake8_torchperf.fixes.shared.factories import Repeated
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit
@@ -18,5 +18,5 @@ __all__ = ["plan", "rewrite"]
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to random numbers, and to numbers that each device rounds in its own way."""
-    return planned(place, least=Sameness.ROUNDED)
+    """Apply to numbers that each device rounds in its own way."""
+    return planned(place, Repeated.ROUNDED)

@@ -68,6 +68,8 @@ def call_method(
     ctx: Context,
 ) -> Value:
     """Return the value of ``tensor.name(arguments)``; ``owner`` is the tensor's expression."""
+    if name == "item" and (arguments.positional or arguments.keywords):
+        return UNKNOWN  # torch's takes no arguments, numpy's does
     if name in _READS:
         return _read(tensor, owner, name, arguments, ctx)
     if name in _COPIES:

@@ -21,6 +21,7 @@ from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.confirm.specs.from_types import candidates
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
+from flake8_torchperf.special_files import refuse_special
 from flake8_torchperf.values.site import SiteKind
 
 if TYPE_CHECKING:
@@ -178,6 +179,7 @@ def grouped(
 
 def _read(path: Path) -> str:
     try:
+        refuse_special(path)
         with tokenize.open(path) as file:
             return file.read()
     except OSError as error:

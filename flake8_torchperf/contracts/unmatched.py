@@ -9,32 +9,43 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from fnmatch import fnmatchcase
 from itertools import takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.check_files import content_of
-from flake8_torchperf.cli.notebooks.names import is_notebook
-from flake8_torchperf.cli.parser import near
+from flake8_torchperf.options import PREFIX, OptionError
 from flake8_torchperf.project.file_index import modules_below, upwards
 from flake8_torchperf.project.roots import is_package
+from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    import argparse
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from flake8_torchperf.options import Options
 
 SYNC_FREE = "sync-free"
+_STDIN = "-"
+# A name whose similarity (difflib's ratio) is below this is not meant.
+_ALIKE = 0.65
 _DEFINITION = re.compile(r"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
 def unmatched(
-    filenames: Sequence[str], options: Options, given: Mapping[str, object]
+    filenames: Sequence[str],
+    options: Options,
+    given: Collection[str],
+    text_of: Callable[[str], str],
+    prefix: str = "",
 ) -> tuple[list[str], bool]:
     """Return a line per glob that names no function; True if one is a contract of ``given``.
 
-    ``given`` holds the settings of the command line. If linted files are in packages, functions of
-    all files of these packages count: contracts and frequencies are followed there too.
+    ``given`` holds the names of the settings of the command line. If linted files are in packages,
+    functions of all files of these packages count: contracts and frequencies are followed there
+    too. ``text_of`` returns the text of a file, "" for one that can't be read. ``prefix`` begins
+    the names of options.
     """
     globs = {SYNC_FREE: options.sync_free, "hot": options.hot, "cold": options.cold}
     waiting = {(name, glob) for name in globs for glob in globs[name]}
@@ -42,7 +53,7 @@ def unmatched(
         return [], False
     known: set[str] = set()
     for path in _paths(filenames):
-        names = functions_of(_text(path))
+        names = functions_of(text_of(path))
         known |= names
         waiting = {one for one in waiting if not any(_matches(one[1], name) for name in names)}
         if not waiting:
@@ -50,13 +61,50 @@ def unmatched(
     waiting = {one for one in waiting if one[0] != SYNC_FREE or not _inherited(one[1], known)}
     lines, unguarded = [], False
     for name, glob in sorted(waiting):
-        here = given.get(f"torchperf_{name}".replace("-", "_")) is not None
+        here = name in given
         unguarded = unguarded or (here and name == SYNC_FREE)
         names = known if "." in glob else {one.rpartition(".")[2] for one in known}
-        where = f"--{name}" if here else f"{name} in the configuration"
-        nearest = near(glob, sorted(one for one in names if not one.endswith(".")))
+        where = f"--{prefix}{name}" if here else f"{name} in the configuration"
+        nearest = _near(glob, sorted(one for one in names if not one.endswith(".")))
         lines.append(f"{where}: {glob!r} names no function of what was linted{nearest}")
     return lines, unguarded
+
+
+def check_flake8(namespace: argparse.Namespace, options: Options, given: Collection[str]) -> None:
+    """Print a line per glob that names no function of the files that flake8 is going to lint.
+
+    Globs of the configuration are checked where a folder is linted: others may be given any file.
+    Raises `OptionError` for a contract of ``given``, which would guard nothing.
+    """
+    from flake8.discover_files import expand_paths
+
+    paths = list(namespace.filenames)
+    if not given and paths and not any(map(os.path.isdir, paths)):
+        return
+    files = expand_paths(
+        paths=paths,
+        stdin_display_name=namespace.stdin_display_name,
+        filename_patterns=namespace.filename,
+        exclude=(*namespace.exclude, *(namespace.extend_exclude or ())),
+    )
+    lines, unguarded = unmatched(list(files), options, given, _text, PREFIX)
+    if unguarded:
+        raise OptionError(next(line for line in lines if line.startswith(f"--{PREFIX}{SYNC_FREE}")))
+    for line in lines:
+        print(f"flake8: torchperf: {line}", file=sys.stderr)
+
+
+def _text(path: str) -> str:
+    """Return the text of a file or of standard input; "" if it can't be read."""
+    if path == _STDIN:
+        from flake8.utils import stdin_get_value
+
+        return stdin_get_value()
+    try:
+        refuse_special(path)
+        return Path(path).read_bytes().decode("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def functions_of(text: str) -> set[str]:
@@ -96,9 +144,8 @@ def _inherited(glob: str, known: set[str]) -> bool:
 
 def _paths(filenames: Sequence[str]) -> Iterator[str]:
     """Yield the linted files, then the others of their packages."""
-    linted = [name for name in filenames if not is_notebook(name)]
-    yield from linted
-    seen = {os.path.abspath(name) for name in linted}
+    yield from filenames
+    seen = {os.path.abspath(name) for name in filenames}
     for folder in dict.fromkeys(_package_of(os.path.dirname(path)) for path in sorted(seen)):
         for path in modules_below(folder) if folder else ():
             if path not in seen:
@@ -111,5 +158,9 @@ def _package_of(folder: str) -> str:
     return packages[-1] if packages else ""
 
 
-def _text(path: str) -> str:
-    return (content_of(path) or b"").decode("utf-8", "replace")
+def _near(glob: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` if some known name is near, else ""."""
+    from difflib import get_close_matches  # needed only to report a mistake
+
+    close = get_close_matches(glob, known, n=1, cutoff=_ALIKE)
+    return f"; did you mean {close[0]!r}?" if close else ""
