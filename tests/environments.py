@@ -10,6 +10,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from hangs import HANG
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -46,7 +48,7 @@ def attempt(
         input=stdin,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=HANG,
         check=False,
     )
 

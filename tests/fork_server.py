@@ -25,7 +25,8 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-SECONDS = 300
+from hangs import HANG
+
 # Variables that Python reads while it starts: where they differ, another server is needed.
 _AT_THE_START = ("PYTHON", "LC_", "LANG")
 _WAITS = "import torch\n\n\ndef step(x: torch.Tensor):\n    return x.item()\n"
@@ -62,7 +63,7 @@ def start(
         env=env,
         input=stdin,
         capture_output=True,
-        timeout=SECONDS,
+        timeout=HANG,
         check=False,
     )
 
@@ -78,7 +79,7 @@ class Server:
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._socket, theirs = socket.socketpair()
-        self._socket.settimeout(SECONDS)
+        self._socket.settimeout(HANG)
         self._process = subprocess.Popen(
             [sys.executable, __file__, str(theirs.fileno())],
             env=environment,

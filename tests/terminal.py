@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from flake8_run import Run
+from hangs import HANG
 
 
 def on_terminal(*arguments: str, cwd: Path) -> Run:
@@ -24,7 +25,7 @@ def on_terminal(*arguments: str, cwd: Path) -> Run:
             parts.append(part)
         assert started.stderr is not None
         errors = started.stderr.read().decode()
-        status = started.wait(timeout=60)
+        status = started.wait(timeout=HANG)
     os.close(ours)
     return Run(status, b"".join(parts).decode().replace("\r\n", "\n"), errors)
 

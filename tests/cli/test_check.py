@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from check_run import check, torchperf
 from flake8_run import Run, flake8
+from hangs import HANG
 
 ROOT = Path(__file__).parents[2]
 READS = """\
@@ -394,7 +395,7 @@ def test_a_current_folder_that_was_removed(tree: Path, tmp_path: Path) -> None:
     gone.mkdir()
     command = f"rmdir {gone}; exec {sys.executable} -m flake8_torchperf.cli.main check {tree}"
     ran = subprocess.run(
-        ["sh", "-c", command], cwd=gone, capture_output=True, text=True, check=False, timeout=60
+        ["sh", "-c", command], cwd=gone, capture_output=True, text=True, check=False, timeout=HANG
     )
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr == "torchperf: check: the current folder has been removed\n"
@@ -406,7 +407,7 @@ def test_standard_output_that_is_full(tree: Path) -> None:
     with open("/dev/full", "w") as full:
         ran = subprocess.run(
             [*command, "--no-cache", tree / "reads.py"],
-            stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60,
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=HANG,
         )  # fmt: skip
     assert ran.returncode == 2
     assert ran.stderr == ("torchperf: standard output cannot be written: No space left on device\n")
@@ -436,7 +437,7 @@ def test_a_reader_that_has_seen_enough(tree: Path) -> None:
     started.stdout.close()
     assert started.stderr is not None
     assert started.stderr.read() == b""
-    started.wait(timeout=60)
+    started.wait(timeout=HANG)
 
 
 def test_inside_a_package_as_from_above_it(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from check_run import check
 from flake8_run import flake8
+from hangs import HANG
 from signals import hear_ctrl_c
 
 if sys.platform == "win32":
@@ -67,7 +68,7 @@ def test_ctrl_c_ends_with_130_and_what_was_found(tmp_path: Path, jobs: str) -> N
     assert started.stderr is not None
     errors = started.stderr.read().decode()
     started.stderr.close()
-    assert started.wait(timeout=60) == 130
+    assert started.wait(timeout=HANG) == 130
     os.close(ours)
     assert "torchperf: check: interrupted; not all files were linted" in errors
     assert "Traceback" not in errors
@@ -88,7 +89,7 @@ def test_ctrl_c_without_a_terminal_prints_what_was_found(tmp_path: Path) -> None
         while len([*entries.glob("*/*")]) < 5 and started.poll() is None:
             time.sleep(0.02)  # until the first files are done
         started.send_signal(signal.SIGINT)
-        output, errors = started.communicate(timeout=60)
+        output, errors = started.communicate(timeout=HANG)
     assert started.returncode == 130, errors
     assert b"./a.py:5:13: TPF101" in output
     assert b"b599.py" not in output
@@ -126,7 +127,7 @@ def test_a_bar_appears_after_a_moment(tmp_path: Path) -> None:
         pass  # Linux, where the other end was closed
     output = done.stdout.read()
     done.stdout.close()
-    assert done.wait(timeout=60) == 1
+    assert done.wait(timeout=HANG) == 1
     os.close(ours)
     assert b"linting" in shown
     assert b"/91" in shown

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hangs import HANG
 
 from flake8_torchperf import __version__
 from flake8_torchperf.cli.explain import explain
@@ -187,7 +188,7 @@ def test_a_reader_that_stops_early_sees_no_traceback() -> None:
     assert process.stderr is not None
     process.stdout.read(10)
     process.stdout.close()
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=HANG) == 0
     assert process.stderr.read() == b""
     process.stderr.close()
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from check_run import COMMAND, check, torchperf
 from flake8_run import flake8
+from hangs import HANG
 
 from flake8_torchperf.cache import key as key_module
 from flake8_torchperf.cache.key import conditions
@@ -396,7 +397,7 @@ def test_runs_at_once_share_a_cache(tmp_path: Path, cache: Path) -> None:
         subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(3)
     ]
-    outputs = {run.communicate(timeout=300) for run in started}
+    outputs = {run.communicate(timeout=HANG) for run in started}
     expected = check("fixtures", cwd=ROOT)
     assert outputs == {(expected.output.encode(), b"")}
     assert not list(cache.rglob("*.tmp"))

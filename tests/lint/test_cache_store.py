@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hangs import HANG
 
 from flake8_torchperf.cache.current import Current
 from flake8_torchperf.cache.memory import Memory
@@ -128,7 +129,7 @@ def test_a_store_under_many_writers(store: Store) -> None:
 
 
 def reading(store: Store, writers: list[subprocess.Popen[bytes]]) -> Iterator[object]:
-    end = time.monotonic() + 120
+    end = time.monotonic() + HANG
     while any(writer.poll() is None for writer in writers):
         assert time.monotonic() < end
         yield store.get(numbered(1))

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hangs import HANG
 from linting import ALL, HOT, expected, lint, program
 
 from flake8_torchperf.knowledge import call_waits
@@ -227,7 +228,7 @@ def test_the_committed_table_is_what_the_installed_torch_gives(table: CallWaits)
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=HANG,
         check=False,
     )
     assert result.returncode == 0, result.stdout + result.stderr

@@ -14,6 +14,7 @@ from fuzzing.check import BrokenError, check, minimised
 from fuzzing.modules import strategy
 from fuzzing.mutations import TEXT, text_mutation, tree_mutation
 from fuzzing.sources import Pieces, files_below, torch_files
+from hangs import HANG
 from hypothesis import HealthCheck, given, settings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -134,7 +135,7 @@ def test_the_script(tmp_path: Path) -> None:
             sys.executable, str(ROOT / "tools" / "fuzz.py"), "--minutes", "0.03", "--seed", "7",
             "--kind", "text,tree", "--sources", str(tmp_path), "--out", str(tmp_path / "out"),
         ],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=HANG, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.startswith("seed 7\n")

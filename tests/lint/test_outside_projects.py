@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hangs import limited_by_processor_time
 from linting import ALL, HOT, LOOP
 
 from flake8_torchperf.contracts.unmatched import _package_of
@@ -21,7 +22,6 @@ ROOT = Path(__file__).parents[2]
 TREES = ("fixtures", "docs/plain_project", "docs/training_project", "tests/must_report")
 # Far more than any of them needs: for a search that never ends.
 MEMORY = 4 << 30
-SECONDS = 240
 
 NETS = """\
 import torch
@@ -75,7 +75,7 @@ IN_EACH_STEP = EPOCHS.replace("optimizer)\n    return", "optimizer).item()\n    
 
 def limited() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    limited_by_processor_time()
 
 
 def linted(folder: Path) -> subprocess.CompletedProcess[str]:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hangs import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 LIB = """\
@@ -105,7 +106,7 @@ def judged(tmp_path: Path) -> Path:
 def conventions(*arguments: str | Path, status: int = 0) -> str:
     command = [sys.executable, str(ROOT / "benchmarks" / "conventions.py"), "--jobs=1"]
     done = subprocess.run(
-        [*command, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False
+        [*command, *map(str, arguments)], capture_output=True, text=True, timeout=HANG, check=False
     )
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + (done.stderr if status else "")

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from _pytest.mark import ParameterSet
+from hangs import HANG
 from language_server import LanguageServer
 
 DRIVER = Path(__file__).parents[1] / "audited.py"
@@ -243,7 +244,7 @@ def script(name: str) -> str:
 def run(project: Path, *command: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         command, cwd=project, env=environment(), input=text, capture_output=True, text=True,
-        timeout=240, check=False,
+        timeout=HANG, check=False,
     )  # fmt: skip
 
 

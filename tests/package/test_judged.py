@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hangs import HANG
 
 from flake8_torchperf.findings.catalogue import load_catalogue
 
@@ -55,7 +56,7 @@ def judged(folder: Path, *arguments: str | Path, status: int = 0) -> str:
         str(folder),
     ]
     done = subprocess.run(
-        [*command, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False
+        [*command, *map(str, arguments)], capture_output=True, text=True, timeout=HANG, check=False
     )
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -172,7 +173,7 @@ def test_a_sample_is_drawn_and_joined_with_its_verdicts(tmp_path: Path) -> None:
     key, questions, verdicts = (tmp_path / name for name in ("key", "questions", "verdicts"))
     tool = [sys.executable, str(ROOT / "benchmarks" / "draw.py")]
     drawing = [*tool, "draw", str(clone), "--key", str(key), "--questions", str(questions)]
-    subprocess.run(drawing, check=True, timeout=120)
+    subprocess.run(drawing, check=True, timeout=HANG)
     asked = questions.read_text().splitlines()
     assert sorted(one.split()[1] for one in asked) == [
         "owner+name/step.py:10:15",
@@ -182,13 +183,13 @@ def test_a_sample_is_drawn_and_joined_with_its_verdicts(tmp_path: Path) -> None:
     joining = [*tool, "join", "--key", str(key), "--verdicts", str(verdicts)]
     joining += ["--to", str(tmp_path / "judged.jsonl")]
     verdicts.write_text('{"n": 1, "verdict": "A", "why": "a reason"}\n')
-    done = subprocess.run(joining, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(joining, capture_output=True, text=True, check=False, timeout=HANG)
     assert done.returncode == 1
     assert done.stderr == f"draw: {verdicts}: not one verdict for each of 2 places\n"
     verdicts.write_text(
         "".join(f'{{"n": {n}, "verdict": "B", "why": "a reason"}}\n' for n in (2, 1))
     )
-    told = subprocess.run(joining, capture_output=True, text=True, check=True, timeout=60).stdout
+    told = subprocess.run(joining, capture_output=True, text=True, check=True, timeout=HANG).stdout
     assert told == "default: 0 A, 1 B, 0 C\nhidden: 0 A, 1 B, 0 C\n"
     rows = [json.loads(line) for line in (tmp_path / "judged.jsonl").read_text().splitlines()]
     assert [(row["line"], row["by_default"]) for row in rows] == [(10, True), (16, False)]

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hangs import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 READ = "import torch\n\n\ndef step(x: torch.Tensor):\n    return x.item()\n"
@@ -22,7 +23,7 @@ def run(script: str, *arguments: str | Path, status: int = 0, before: Path | Non
     env.pop("TORCHPERF_DEBUG", None)  # with it a mistake of ours is a traceback, and no finding
     done = subprocess.run(
         [sys.executable, str(ROOT / "benchmarks" / script), *map(str, arguments)],
-        capture_output=True, text=True, timeout=240, check=False, env=env,
+        capture_output=True, text=True, timeout=HANG, check=False, env=env,
     )  # fmt: skip
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from documents import TEXT
 from environments import ROOT, call, clean_environment, copy_checkout, environment, share_packages
+from hangs import HANG
 
 READS_IN_A_LOOP = """\
 import torch
@@ -192,7 +193,7 @@ def run(command: Command, place: Place, **variables: str) -> subprocess.Complete
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=HANG,
         check=False,
     )
 

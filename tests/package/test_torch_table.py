@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hangs import HANG
 
 from flake8_torchperf.knowledge import table as table_module
 from flake8_torchperf.knowledge.overloads import parse_overload
@@ -392,7 +393,7 @@ def test_the_committed_table_is_what_the_installed_torch_gives(table: TorchTable
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=HANG,
         check=False,
     )
     assert result.returncode == 0, f"{table_module.TABLE_PATH.name}: {result.stdout}{result.stderr}"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hangs import HANG
 
 pytest.importorskip("torch")
 
@@ -93,7 +94,7 @@ def started(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder)))}
     return subprocess.run(
         [sys.executable, script, *arguments],
-        cwd=folder, env=environment, capture_output=True, text=True, timeout=120,
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from environments import ROOT
+from hangs import HANG
 
 from flake8_torchperf.options import SETTINGS
 
@@ -45,7 +46,7 @@ def npm(*words: str, folder: Path) -> str:
         env={**os.environ, **python},
         capture_output=True,
         text=True,
-        timeout=600,
+        timeout=HANG,
         check=False,
     )
     assert done.returncode == 0, f"npm {' '.join(words)}\n{done.stdout}\n{done.stderr}"
@@ -57,7 +58,7 @@ def test_it_builds_passes_its_tests_and_packs() -> None:
     if shutil.which("npm") is None:
         pytest.skip("npm is not installed")
     asked = subprocess.run(
-        [shutil.which("npm") or "npm", "ping"], capture_output=True, timeout=120, check=False
+        [shutil.which("npm") or "npm", "ping"], capture_output=True, timeout=HANG, check=False
     )
     if asked.returncode:
         pytest.skip("the npm registry does not answer")

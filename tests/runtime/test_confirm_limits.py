@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from hangs import HANG
 from signals import hear_ctrl_c
 
 pytest.importorskip("torch")
@@ -313,7 +314,7 @@ def test_what_a_process_that_computes_on_cuda_may_do(tmp_path):
     command = [sys.executable, "-c", code]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
-        told, _ = child.communicate(timeout=60)
+        told, _ = child.communicate(timeout=HANG)
     achieved, done, pid = json.loads(told)
     if achieved["files"] != "read-only":
         pytest.skip(f"no namespaces here: {achieved}")
@@ -355,11 +356,11 @@ def test_a_killed_command_takes_its_children_along(tmp_path, number):
         stderr=subprocess.DEVNULL,
         preexec_fn=hear_ctrl_c,
     ) as running:
-        end = time.monotonic() + 60
+        end = time.monotonic() + HANG
         while not jobs(tmp_path) and time.monotonic() < end:
             time.sleep(0.05)
         running.send_signal(number)
-    end = time.monotonic() + 10
+    end = time.monotonic() + HANG
     while time.monotonic() < end:
         left = [one for one in processes() - before if CHILD in one]
         if not left:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hangs import HANG
 
 pytest.importorskip("torch")
 
@@ -31,7 +32,7 @@ OPTIONS = Options(scope=Level.COLD)
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
-    with Sandbox(timeout=30.0, memory=2048, work=WORK) as opened:
+    with Sandbox(timeout=HANG, memory=2048, work=WORK) as opened:
         yield opened
 
 

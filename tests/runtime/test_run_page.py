@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import pytest
+from hangs import HANG
 
 pytest.importorskip("torch")
 pytest.importorskip("jinja2")
@@ -189,7 +190,7 @@ def measured(folder: Path, text: str, width: int, script: str) -> str:
         CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu",
         f"--user-data-dir={folder / 'profile'}", "--dump-dom", path.as_uri(),
     ]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
     return re.findall(r"<title>(.*?)</title>", done.stdout)[0]
 
 

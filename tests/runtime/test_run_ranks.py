@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hangs import HANG
 
 torch = pytest.importorskip("torch")
 
@@ -95,7 +96,7 @@ def run(folder: Path, command: list[str], **variables: str) -> subprocess.Comple
         "TMPDIR": str((folder / "tmp").readlink()), **variables,
     }  # fmt: skip
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG
     )
 
 

@@ -11,6 +11,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from hangs import HANG
 
 pytest.importorskip("torch")
 
@@ -45,7 +46,7 @@ def run(
             sys.executable, "-m", "flake8_torchperf.cli.main", "run",
             "--json", str(report), *options, "work.py",
         ],
-        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True, timeout=120,
+        cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True, timeout=HANG,
         capture_output=True, check=False, **more,
     )  # fmt: skip
     return done, json.loads(report.read_text()) if report.exists() else None
@@ -112,7 +113,7 @@ def test_the_environment_starts_nothing(tmp_path: Path) -> None:
             [sys.executable, "-m", "flake8_torchperf.cli.main", command],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)} | {f"TORCHPERF_{n}": "work.py" for n in names},
-            capture_output=True, text=True, timeout=120, check=False,
+            capture_output=True, text=True, timeout=HANG, check=False,
         )  # fmt: skip
         assert done.returncode == 2
         assert not (tmp_path / "ran").exists()

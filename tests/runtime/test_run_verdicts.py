@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hangs import HANG
 
 torch = pytest.importorskip("torch")
 
@@ -96,7 +97,7 @@ def run(folder: Path, source: str, *options: str) -> tuple[dict[str, Any], str]:
     done = subprocess.run(
         [sys.executable, "-m", "flake8_torchperf.cli.main", "run", "--json", "run.json",
          *options, "train.py"],
-        cwd=folder, capture_output=True, text=True, timeout=180,
+        cwd=folder, capture_output=True, text=True, timeout=HANG,
         env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

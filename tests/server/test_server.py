@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import pytest
 from fork_server import run as run_forked
+from hangs import HANG
 from lsprotocol import types
 from pytest_lsp import LanguageClient, LspSpecificationWarning, client_capabilities
 from typing_along.editor import Buffer, Editor, applied, capabilities, editor
@@ -488,7 +489,7 @@ class TestProcess:
 
         started = asyncio.run(act())
         assert len(started) == 2
-        end = time.monotonic() + 30
+        end = time.monotonic() + HANG
         while any(map(is_running, started)) and time.monotonic() < end:
             time.sleep(0.05)
         assert not any(map(is_running, started))
