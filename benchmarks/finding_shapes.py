@@ -53,6 +53,9 @@ FINDINGS: dict[str, Callable[[int], Texts]] = {
     ),
     "reads in one function": _in_one_loop("        print((loss * {i}).item())\n"),
     "fixes in one function": _in_one_loop("        batch += torch.arange(1{i}).to(batch.device)\n"),
+    "branches in one function": _in_one_loop(
+        "        loss = loss * {i}\n        if loss > {i}:\n            loss = loss * 2\n"
+    ),
     "fixes": _each(LOOP + "        batch += torch.arange(9).to(batch.device)\n\n\n"),
     "rows": _in_one_loop(
         "        loss = loss * {i}\n        print(loss.item(), loss.item())\n"

@@ -21,6 +21,7 @@ from flake8_torchperf.cli.fix.work import Linted as LintedFile
 from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.fixes.engine.rounds import Choice
 from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.prefilter import says
 from flake8_torchperf.project.resolver import split_lines
 
 if TYPE_CHECKING:
@@ -33,6 +34,10 @@ NAME = "pasted.py"
 FACE = Face("torchperf try", "", "", local=False)
 # Fixes of every safety are planned: each is shown with its safety.
 CHOICE = Choice(unsafe=True, suggested=None)
+# Of a text that needs no analysis.
+NO_TORCH = (
+    "The code does not mention torch, so there is nothing to look for: does it lack `import torch`?"
+)
 _UTF16 = "utf-16-le"
 _UNIT = 2  # bytes
 
@@ -40,17 +45,27 @@ _UNIT = 2  # bytes
 def findings(text: str, scope: str, confidence: str, preview: bool) -> str:
     """Return the findings in a text as JSON, or why it can't be analysed and in which line.
 
-    Raises SystemExit if a setting is invalid.
+    ``hint`` says what a text lacks that has nothing to find. Raises SystemExit if a setting is
+    invalid.
     """
-    linted = LintedFile(NAME, _work(scope, confidence, preview))
-    found = linted.find(text)
+    linted, found = _linted(text, scope, confidence, preview)
     lines = split_lines(text)
     told = {
         "problem": linted.problem,
         "line": linted.line,
+        "hint": "" if linted.problem or says(text) or not text.strip() else NO_TORCH,
         "findings": [_finding(one, lines) for one in found],
     }
     return json.dumps(told)
+
+
+@functools.lru_cache(maxsize=1)
+def _linted(
+    text: str, scope: str, confidence: str, preview: bool
+) -> tuple[LintedFile, list[Finding]]:
+    """Lint a text; the last one is kept, since a click on a finding asks of the same text."""
+    linted = LintedFile(NAME, _work(scope, confidence, preview))
+    return linted, list(linted.find(text))
 
 
 def why(text: str, place: str, scope: str, confidence: str, preview: bool) -> str:
@@ -61,7 +76,7 @@ def why(text: str, place: str, scope: str, confidence: str, preview: bool) -> st
     from flake8_torchperf.cli.why.account import account_of
 
     work = _work(scope, confidence, preview)
-    for finding in LintedFile(NAME, work).find(text):
+    for finding in _linted(text, scope, confidence, preview)[1]:
         if _id(finding) == place:
             account = account_of(text, NAME, finding.line, work.ours)
             told = asdict(account)

@@ -164,6 +164,12 @@ def once(find: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
 
 
 @once
+def below(node: ast.AST) -> list[ast.AST]:
+    """Return every node below one as `ast.walk` orders them, annotations and operators included."""
+    return list(ast.walk(node))[1:]
+
+
+@once
 def bound_in(code: ast.AST) -> frozenset[str]:
     """Return the names that a piece of code binds."""
     names = (node for node in walk([code]) if isinstance(node, ast.Name))

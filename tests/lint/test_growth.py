@@ -10,17 +10,23 @@ from typing import Any
 
 import pytest
 
+from flake8_torchperf.findings.rule import SAFETIES
+from flake8_torchperf.linter import MARKED
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 
 from finding_shapes import FINDINGS
 
+# What an editor and `check --format json` plan.
+EVERY_FIX = frozenset(SAFETIES)
 SMALL = 24
-AT_MOST = 4.1
+# A read looks at some reads behind it, of which the last in a function have fewer: what plans all
+# fixes is allowed more.
+AT_MOST = {MARKED: 4.1, EVERY_FIX: 5.0}
 
 
-def steps(folder: Path, texts: dict[str, str]) -> tuple[int, int]:
+def steps(folder: Path, texts: dict[str, str], safeties: frozenset[str]) -> tuple[int, int]:
     """Return the bytecode instructions that the last file of a package takes, and its findings.
 
     Instructions, since a search in a comprehension calls nothing.
@@ -31,6 +37,7 @@ def steps(folder: Path, texts: dict[str, str]) -> tuple[int, int]:
     plugin = TorchPerfPlugin(
         ast.parse(text), text.splitlines(keepends=True), str(path), lambda line: None
     )
+    plugin.safeties = safeties
     spent = 0
 
     def count(frame: FrameType, event: str, argument: object) -> Any:
@@ -48,14 +55,20 @@ def steps(folder: Path, texts: dict[str, str]) -> tuple[int, int]:
     return spent, len(found)
 
 
-@pytest.mark.parametrize("name", FINDINGS)
-def test_steps_grow_with_the_findings(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "safeties"),
+    [
+        *((name, MARKED) for name in FINDINGS),
+        *((name, EVERY_FIX) for name in FINDINGS if "in one function" in name),
+    ],
+)
+def test_steps_grow_with_the_findings(name: str, safeties: frozenset[str], tmp_path: Path) -> None:
     make = FINDINGS[name]
     measured = []
     for count in (2, SMALL, 4 * SMALL):
         folder = tmp_path / str(count) / "package"
         folder.mkdir(parents=True)
-        measured.append(steps(folder, make(count)))
+        measured.append(steps(folder, make(count), safeties))
     (_, few), (one, some), (four, many) = measured
     assert (some, many) == (few + (SMALL - 2) * few // 2, few + (4 * SMALL - 2) * few // 2)
-    assert four < AT_MOST * one, f"{one:,} and {four:,} steps"
+    assert four < AT_MOST[safeties] * one, f"{one:,} and {four:,} steps"

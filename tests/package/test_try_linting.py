@@ -85,3 +85,20 @@ def test_why_tells_the_reason_and_the_diff_of_each_fix(linting: ModuleType) -> N
         told["fixes"][0]["diff"].splitlines()
     )
     assert json.loads(linting.why(text, "TPF101:1:0", "hot", "inferred", False)) is None
+
+
+def test_a_text_that_never_says_torch_gets_a_hint(linting: ModuleType) -> None:
+    without = LOOP.replace("import torch\n", "").replace("torch.Tensor", "list")
+    told = found(linting, without)
+    assert (told["findings"], told["problem"]) == ([], "")
+    assert "import torch" in told["hint"]
+    assert found(linting, LOOP)["hint"] == found(linting, "\n")["hint"] == ""
+
+
+def test_a_click_on_a_finding_lints_the_text_no_second_time(
+    linting: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [finding] = found(linting, LOOP)["findings"]
+    monkeypatch.delattr(linting, "LintedFile")
+    told = json.loads(linting.why(LOOP, finding["id"], "hot", "inferred", False))
+    assert [one["code"] for one in told["findings"]] == ["TPF101"]

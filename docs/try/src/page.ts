@@ -13,6 +13,7 @@ declare const EXAMPLE: string;
 
 const HERE = new URL("./", import.meta.url);
 const PAUSE = 300; // milliseconds from the last key to the next run
+const NOTHING: Linted = { problem: "", line: 0, hint: "", findings: [] };
 const RULES = "../rules/"; // from docs/try.html
 
 function choice(label: string, words: string[]): { field: HTMLElement; select: HTMLSelectElement } {
@@ -44,12 +45,22 @@ function start(root: HTMLElement, example: string): void {
     preview.checked = given.preview;
   };
   const text = () => editor.state.doc.toString();
+  let loaded = false;
 
   const show = (linted: Linted, of: string, by: Settings) => {
-    if (of === text()) showFindings(editor, linted);
+    showFindings(editor, linted);
     const count = linted.findings.length;
-    status.textContent = linted.problem || `${count || "No"} finding${count === 1 ? "" : "s"}`;
+    const found = `${count || "No"} finding${count === 1 ? "" : "s"}`;
+    status.textContent = linted.problem
+      ? `${linted.line ? `Line ${linted.line}: ` : ""}${linted.problem}`
+      : [found, linted.hint].filter(Boolean).join(". ");
     list.replaceChildren(...linted.findings.map((finding) => item(finding, of, by)));
+  };
+  // Findings of another text than the one shown would point to the wrong lines.
+  const clear = () => {
+    if (loaded) status.textContent = "Linting …";
+    list.replaceChildren();
+    showFindings(editor, NOTHING);
   };
   const item = (finding: Finding, of: string, by: Settings): HTMLElement => {
     const told = element("span", {}, ...prose(finding.message));
@@ -78,14 +89,18 @@ function start(root: HTMLElement, example: string): void {
 
   const run = new Newest<void>(async () => {
     const [of, by] = [text(), chosen()];
+    clear();
     try {
-      show(await linter.lint(of, by), of, by);
+      const linted = await linter.lint(of, by);
+      loaded = true;
+      if (of === text()) show(linted, of, by);
     } catch (error) {
       status.textContent = `Not linted: ${error instanceof Error ? error.message : error}`;
     }
   });
   let timer = 0;
   const later = () => {
+    clear();
     window.clearTimeout(timer);
     timer = window.setTimeout(() => void run.ask(), PAUSE);
   };

@@ -27,10 +27,12 @@ export interface Finding {
   fixes: Offer[];
 }
 
-// `problem` says why the text could not be analysed; it is empty otherwise.
+// `problem` says why the text could not be analysed, and `line` where; `hint` what a text without
+// findings lacks. They are empty otherwise.
 export interface Linted {
   problem: string;
   line: number;
+  hint: string;
   findings: Finding[];
 }
 

@@ -13,7 +13,7 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import names_in, text_of
 from flake8_torchperf.fixes.shared.evaluation import is_condition
 from flake8_torchperf.fixes.shared.tensors import is_tensor
-from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Tensor
 
@@ -81,7 +81,7 @@ def _are_elements_of_one(names: frozenset[str], node: ast.AST, place: Place) -> 
     if function is None:
         return False
     lines: set[ast.AST | None] = set()
-    for one in ast.walk(function):
+    for one in below(function):
         if isinstance(one, ast.arg) and one.arg in names:
             return False
         if isinstance(one, _SCOPES) and one is not function:

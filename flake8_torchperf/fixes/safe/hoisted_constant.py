@@ -31,7 +31,7 @@ from flake8_torchperf.fixes.shared.tensors import (
 )
 from flake8_torchperf.fixes.shared.uses import Uses
 from flake8_torchperf.knowledge.table import load
-from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -171,7 +171,7 @@ class _Loop:
                     isinstance(one, ast.Attribute)
                     and one.attr in (name, "data")
                     and not isinstance(one.ctx, ast.Load)
-                    for one in ast.walk(self._loop)
+                    for one in below(self._loop)
                 )
                 return not set_here and self._is_plain(inner)
         return False
@@ -190,7 +190,7 @@ class _Loop:
 
     def _calls_torch(self) -> bool:
         """True if nothing that is called in the loop can set the default dtype."""
-        for one in ast.walk(self._loop):
+        for one in below(self._loop):
             if isinstance(one, (ast.Yield, ast.YieldFrom)):
                 return False
             if not isinstance(one, ast.Call):
@@ -214,7 +214,7 @@ class _Loop:
                 uses = Uses(self._place.around, lambda one: is_tensor(one, self._place.around))
                 return all(
                     uses.only_read(one) or self._is_data(one)
-                    for one in ast.walk(self._loop)
+                    for one in below(self._loop)
                     if isinstance(one, ast.Name) and one.id == name
                 )
         return False
@@ -301,7 +301,7 @@ def _read_behind(place: Place, target: ast.Name, statement: ast.stmt) -> list[as
     function = place.around.function(target)
     if function is None or not has_one_value(target, place.around):
         return []
-    names = [one for one in ast.walk(function) if isinstance(one, ast.Name)]
+    names = [one for one in below(function) if isinstance(one, ast.Name)]
     if any(one.id == "locals" for one in names):
         return []
     block = block_of(place, statement)

@@ -13,6 +13,7 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.shared.numbers import is_position
 from flake8_torchperf.fixes.shared.tensors import has_one_value, only_value
+from flake8_torchperf.syntax.traversal import below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -117,7 +118,7 @@ def _stays(name: str, place: Place, call: ast.Call) -> bool:
         return False
     bound = [
         node
-        for node in ast.walk(function)
+        for node in below(function)
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
     ]
     return len(bound) == 1 and repeatable(bound[0])

@@ -14,6 +14,7 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.shared.evaluation import is_condition
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.syntax.traversal import below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,7 +92,7 @@ def _is_truth_or_tensor(node: ast.expr, place: Place) -> bool:
             function = place.around.function(node)
             return function is not None and all(
                 _is_truth_or_tensor(one, place)
-                for one in ast.walk(function)
+                for one in below(function)
                 if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)
             )
     return False

@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.syntax.source_text import between
-from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,7 +57,7 @@ def bound_by(nodes: Iterable[ast.AST]) -> frozenset[str]:
 def fresh_name(place: Place, node: ast.AST, wanted: Sequence[str]) -> str:
     """Return the first of several names that the code around a node does not use; "" if none."""
     whole = place.around.function(node) or place.around.tree
-    taken = {*names_in([whole]), *(a.arg for a in ast.walk(whole) if isinstance(a, ast.arg))}
+    taken = {*names_in([whole]), *(a.arg for a in below(whole) if isinstance(a, ast.arg))}
     for name in wanted:
         if name not in taken and name not in place.around.module.imports:
             return name
@@ -67,9 +67,9 @@ def fresh_name(place: Place, node: ast.AST, wanted: Sequence[str]) -> str:
 def used_outside(place: Place, name: str, loop: ast.For) -> bool:
     """True if a name that a loop binds may be read outside the loop, with its last value."""
     whole = place.around.function(loop) or place.around.tree
-    within = {id(node) for node in ast.walk(loop)}
+    within = {id(node) for node in below(loop)}
     repeated = _is_repeated(place, loop)
-    for node in ast.walk(whole):
+    for node in below(whole):
         if not isinstance(node, ast.Name) or node.id != name or id(node) in within:
             continue
         if not isinstance(node.ctx, ast.Load) or (node.lineno < loop.lineno and not repeated):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.code import bound_by, names_in
 from flake8_torchperf.fixes.shared.siblings import block_of
-from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,7 +108,7 @@ def _is_used_elsewhere(
     rebinds = isinstance(user, ast.Assign) and any(
         isinstance(one, ast.Name) and one.id == name.id for one in user.targets
     )
-    for node in ast.walk(function):
+    for node in below(function):
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name.id in node.names:
             return True
         if isinstance(node, _LAZY) and node is not function and name.id in names_in([node]):

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.tensors import has_one_value, is_int64, is_tensor, only_value
 from flake8_torchperf.knowledge.methods import casts_to, kinds_of
+from flake8_torchperf.syntax.traversal import below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -101,7 +102,7 @@ def _is_backpropagated(name: ast.Name, around: Surroundings) -> bool:
     function = around.function(name)
     if function is None or not has_one_value(name, around):
         return False
-    funcs = (one.func for one in ast.walk(function) if isinstance(one, ast.Call))
+    funcs = (one.func for one in below(function) if isinstance(one, ast.Call))
     return any(
         isinstance(func, ast.Attribute)
         and func.attr == "backward"

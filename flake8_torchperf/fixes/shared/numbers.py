@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.code import exits
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -99,7 +99,7 @@ class _Proof:
         self._open.add(node.id)
         bound = [
             one
-            for one in ast.walk(function)
+            for one in below(function)
             if isinstance(one, ast.Name) and one.id == node.id and not _is_read(one)
         ]
         proved = bool(bound) and all(map(self._is_bound_to_whole, bound))
@@ -167,7 +167,7 @@ def _is_read(name: ast.Name) -> bool:
 
 def _may_be_set_elsewhere(function: ast.AST, name: str) -> bool:
     """True if a parameter, an import, another function or an outer name may set the name."""
-    for node in ast.walk(function):
+    for node in below(function):
         match node:
             case ast.arg(arg=bound) if bound == name:
                 return True
@@ -196,7 +196,7 @@ def _tested_types(node: ast.expr, around: Surroundings) -> frozenset[str]:
         return frozenset()
     if any(
         isinstance(one, ast.Name) and one.id == node.id and not _is_read(one)
-        for one in ast.walk(function)
+        for one in below(function)
     ):
         return frozenset()
     known: frozenset[str] = frozenset()

@@ -7,15 +7,17 @@ assignments in the same function and the table of torch; if these show nothing, 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.table import Op, TensorReturn, load
-from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.syntax.traversal import FUNCTIONS, below, once
 
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
+# A value or a parameter that a name is bound to; None for any other binding.
+Binding: TypeAlias = "ast.expr | ast.arg | None"
 # The class of all tensors, as annotations name it.
 TENSORS = frozenset(("torch.Tensor", "torch.nn.Parameter", "torch.FloatTensor", "torch.LongTensor"))
 _VIEWS = frozenset(("T", "mT", "H", "data", "real", "imag"))
@@ -66,7 +68,7 @@ def has_one_value(name: ast.Name, around: Surroundings) -> bool:
     function = around.function(name)
     if function is None or len(bindings(function, name.id)) != 1:
         return False
-    changed = (one for one in ast.walk(function) if isinstance(one, ast.AugAssign))
+    changed = (one for one in below(function) if isinstance(one, ast.AugAssign))
     return not any(isinstance(t.target, ast.Name) and t.target.id == name.id for t in changed)
 
 
@@ -83,7 +85,7 @@ def only_value(name: ast.Name, around: Surroundings) -> ast.expr | None:
 
 def _unpacked(function: ast.AST, name: str) -> ast.expr | None:
     """The value of ``b`` in ``a, b = x, y``."""
-    for node in ast.walk(function):
+    for node in below(function):
         match node:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(
                 names
@@ -128,7 +130,7 @@ def _values(function: ast.AST, name: str) -> list[ast.expr | None]:
     None stands for each other binding.
     """
     found: list[ast.expr | None] = []
-    for one in ast.walk(function):
+    for one in below(function):
         match one:
             case ast.For(target=ast.Name(id=bound), iter=iterated) if bound == name:
                 found.append(iterated)
@@ -237,10 +239,7 @@ class _Reading:
         hints = [one.annotation for one in found if isinstance(one, ast.arg)]
         if any(hint is not None for hint in hints) or _has_default(function, name):
             return False  # it has an annotation or a default
-        return any(
-            isinstance(node, ast.Call) and _is_first(node, name) and self._takes_tensor(node)
-            for node in ast.walk(function)
-        )
+        return any(map(self._takes_tensor, _calls_with(function).get(name, ())))
 
     def _has_run_as_one(self, name: ast.Name, function: ast.AST) -> bool:
         """True if an operation that only tensors have was applied to a name before a place."""
@@ -258,7 +257,7 @@ class _Reading:
                 case ast.Call(func=ast.Attribute(value=ast.Name(id=used), attr=method)):
                     if used == name.id and method not in _OF_ARRAYS and load().method(method):
                         return True
-            if isinstance(node, ast.Call) and _is_first(node, name.id) and self._takes_tensor(node):
+            if isinstance(node, ast.Call) and _is_given(node, name.id) and self._takes_tensor(node):
                 return True
             waiting.extend(ast.iter_child_nodes(node))
         return False
@@ -310,8 +309,19 @@ def _end(node: ast.stmt) -> int:
     return node.end_lineno or node.lineno
 
 
-def _is_first(node: ast.Call, name: str) -> bool:
+def _is_given(node: ast.Call, name: str) -> bool:
     return bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == name
+
+
+@once
+def _calls_with(function: ast.AST) -> dict[str, list[ast.Call]]:
+    """Return the calls in a function whose first argument is a name, by that name."""
+    found: dict[str, list[ast.Call]] = {}
+    for node in below(function):
+        match node:
+            case ast.Call(args=[ast.Name(id=name), *_]):
+                found.setdefault(name, []).append(node)
+    return found
 
 
 def _has_default(function: ast.AST, name: str) -> bool:
@@ -332,36 +342,43 @@ def _is_light(op: Op) -> bool:
     return light and not last.startswith(RANDOM_NAMES)
 
 
-def bindings(function: ast.AST, name: str) -> list[ast.expr | ast.arg | None]:
+def bindings(function: ast.AST, name: str) -> list[Binding]:
     """Return the values and parameters that a name is bound to in a function.
 
     None stands for each other binding.
     """
-    found: list[ast.expr | ast.arg | None] = []
     assert isinstance(function, FUNCTIONS)
+    return _bound(function).get(name, [])
+
+
+@once
+def _bound(function: ast.AST) -> dict[str, list[Binding]]:
+    """Return the bindings of each name in a function."""
+    assert isinstance(function, FUNCTIONS)
+    found: dict[str, list[Binding]] = {}
     spread = (function.args.vararg, function.args.kwarg)
     plain: set[int] = set()
-    for node in ast.walk(function):
+    nodes = below(function)
+    found[function.name] = [None]
+    for node in nodes:
         match node:
-            case ast.arg(arg=bound) if bound == name:
-                found.append(None if node in spread else node)
-            case ast.Assign(targets=[ast.Name(id=bound) as target], value=value):
-                if bound == name:
-                    plain.add(id(target))
-                    found.append(value)
-            case ast.AnnAssign(target=ast.Name(id=bound) as target, value=given):
-                if bound == name:
-                    plain.add(id(target))
-                    found += [] if given is None else [given]
-            case ast.AugAssign(target=ast.Name(id=bound) as target, value=value):
-                if bound == name:
-                    plain.add(id(target))  # adding to a tensor gives a tensor
-    for node in ast.walk(function):
-        if isinstance(node, ast.Name) and node.id == name and id(node) not in plain:
-            if not isinstance(node.ctx, ast.Load):
-                found.append(None)
-        elif name in _also_bound(node):
-            found.append(None)
+            case ast.arg(arg=name):
+                found.setdefault(name, []).append(None if node in spread else node)
+            case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
+                plain.add(id(target))
+                found.setdefault(name, []).append(value)
+            case ast.AnnAssign(target=ast.Name(id=name) as target, value=given):
+                plain.add(id(target))
+                found.setdefault(name, []).extend([] if given is None else [given])
+            case ast.AugAssign(target=ast.Name() as target):
+                plain.add(id(target))  # adding to a tensor gives a tensor
+    for node in nodes:
+        if isinstance(node, ast.Name):
+            if id(node) not in plain and not isinstance(node.ctx, ast.Load):
+                found.setdefault(node.id, []).append(None)
+        else:
+            for name in dict.fromkeys(_also_bound(node)):
+                found.setdefault(name, []).append(None)
     return found
 
 

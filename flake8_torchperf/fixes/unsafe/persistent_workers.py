@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.options import options_set, rewrite
+from flake8_torchperf.syntax.traversal import below
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit
@@ -22,7 +23,7 @@ def plan(place: Place) -> Edit | None:
     scope = place.around.function(loader) or place.around.tree
     made = [
         place.around.parent(node)
-        for node in ast.walk(scope)
+        for node in below(scope)
         if isinstance(node, ast.Name)
         and node.id == loader.id
         and not isinstance(node.ctx, ast.Load)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.siblings import statements_before
-from flake8_torchperf.syntax.traversal import DEFINITIONS
+from flake8_torchperf.syntax.traversal import DEFINITIONS, below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +45,7 @@ def entry_total(target: ast.Subscript, function: ast.AST, around: Surroundings) 
         return None
     start: int | float | None = None
     before = {id(one) for one in statements_before(loop, around)}
-    inside = {id(node) for node in ast.walk(loop)}
+    inside = {id(node) for node in below(loop)}
     for use in _uses(function, name):
         within = id(use) in inside
         if not within and use.lineno > loop.lineno:
@@ -70,7 +70,7 @@ def entry_total(target: ast.Subscript, function: ast.AST, around: Surroundings) 
 
 def _uses(function: ast.AST, name: str) -> Iterator[ast.Name]:
     """Return all uses of a name, in the order of the text."""
-    found = [one for one in ast.walk(function) if isinstance(one, ast.Name) and one.id == name]
+    found = [one for one in below(function) if isinstance(one, ast.Name) and one.id == name]
     yield from sorted(found, key=lambda one: (one.lineno, one.col_offset))
 
 

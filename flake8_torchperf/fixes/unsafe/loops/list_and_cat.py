@@ -9,6 +9,7 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import argument_text, bound_by, fresh_name, invariant
 from flake8_torchperf.fixes.shared.code import names_in as names
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.syntax.traversal import below
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,11 +66,11 @@ def _start(place: Place, name: str, loop: ast.stmt, uses: _Uses) -> tuple[str, s
     if not uses.begins_inside:
         return f"[{name}]", ""
     function = place.around.function(loop)
-    within = {id(node) for node in ast.walk(loop)}
+    within = {id(node) for node in below(loop)}
     whole = function or place.around.tree
     before = [
         node
-        for node in ast.walk(whole)
+        for node in below(whole)
         if isinstance(node, ast.Name)
         and node.id == name
         and not isinstance(node.ctx, ast.Load)
@@ -121,7 +122,7 @@ class _Uses:
     def are_known(self) -> bool:
         """True if all uses are additions, first values and tests for None, with one dimension."""
         good = True
-        for node in ast.walk(self._loop):
+        for node in below(self._loop):
             match node:
                 case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
                     if name == self._name:
@@ -139,7 +140,7 @@ class _Uses:
     def _mentions_no_more(self) -> bool:
         return all(
             id(node) in self._known
-            for node in ast.walk(self._loop)
+            for node in below(self._loop)
             if isinstance(node, ast.Name) and node.id == self._name
         )
 
@@ -181,7 +182,7 @@ class _Uses:
 def _changed_in(loop: ast.stmt) -> frozenset[str]:
     """Return the names of tensors that a loop may change in place."""
     changed: list[ast.AST] = []
-    for node in ast.walk(loop):
+    for node in below(loop):
         match node:
             case ast.AugAssign(target=target) | ast.Assign(targets=[ast.Subscript() as target]):
                 changed.append(target)

@@ -22,6 +22,7 @@ from flake8_torchperf.fixes.shared.code import (
 from flake8_torchperf.fixes.shared.kinds import has_float64
 from flake8_torchperf.fixes.shared.loops.gather import Rounds, rounds_of
 from flake8_torchperf.fixes.shared.siblings import around_in_block
+from flake8_torchperf.syntax.traversal import below
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +130,7 @@ def _summed(place: Place, rounds: Rounds) -> tuple[str, ast.expr, ast.expr] | No
 
 def _used_behind(place: Place, name: str, rounds: Rounds) -> bool:
     whole = place.around.function(rounds.body[0]) or place.around.tree
-    uses = [n for n in ast.walk(whole) if isinstance(n, ast.Name) and n.id == name]
+    uses = [n for n in below(whole) if isinstance(n, ast.Name) and n.id == name]
     return len(uses) != 2  # bound and read in the loop, and nowhere else
 
 

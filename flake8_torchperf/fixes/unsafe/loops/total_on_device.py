@@ -20,6 +20,7 @@ from flake8_torchperf.fixes.shared.loops.entries import entry_total
 from flake8_torchperf.fixes.shared.numbers import is_whole
 from flake8_torchperf.fixes.shared.siblings import statements_before
 from flake8_torchperf.fixes.shared.tensors import bindings
+from flake8_torchperf.syntax.traversal import below
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
@@ -178,10 +179,10 @@ def _total(
     if found is None:
         return None
     loop, start = found
-    inside = {id(node) for node in ast.walk(loop)}
+    inside = {id(node) for node in below(loop)}
     within: list[ast.expr] = []
     later = False
-    for node in ast.walk(function):
+    for node in below(function):
         if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
             return None
         if not isinstance(node, ast.Name) or node.id != name or node is statement.target:

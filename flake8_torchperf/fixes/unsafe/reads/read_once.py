@@ -15,6 +15,7 @@ from flake8_torchperf.fixes.shared.evaluation import is_condition, is_lazy
 from flake8_torchperf.fixes.shared.numbers import is_whole
 from flake8_torchperf.fixes.shared.siblings import block_of
 from flake8_torchperf.fixes.shared.tensors import is_int64
+from flake8_torchperf.syntax.traversal import below
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Tensor
 
@@ -54,9 +55,9 @@ def plan(place: Place) -> Edit | None:
 
 def _bound_once(name: str, function: FunctionNode, place: Place) -> ast.Assign | None:
     """Return the only assignment that the uses of a name can see."""
-    if any(isinstance(one, (ast.Global, ast.Nonlocal)) for one in ast.walk(function)):
+    if any(isinstance(one, (ast.Global, ast.Nonlocal)) for one in below(function)):
         return None
-    stores = [one for one in ast.walk(function)
+    stores = [one for one in below(function)
               if isinstance(one, ast.Name) and one.id == name
               and not isinstance(one.ctx, ast.Load)]  # fmt: skip
     lines = [place.around.parent(one) for one in stores]
@@ -77,7 +78,7 @@ def _bound_once(name: str, function: FunctionNode, place: Place) -> ast.Assign |
 
 
 def _reads(function: FunctionNode, name: str) -> Iterator[ast.Name]:
-    for node in ast.walk(function):
+    for node in below(function):
         if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
             yield node
 
@@ -136,7 +137,7 @@ def _evaluated(statement: ast.stmt) -> list[ast.AST]:
 
 def _decides(function: FunctionNode, place: Place) -> bool:
     """True if a value that is read decides on something in the function itself."""
-    within = {id(one) for one in ast.walk(function)}
+    within = {id(one) for one in below(function)}
     return any(id(site.node) in within for site in place.around.reported(*_DECIDED))
 
 

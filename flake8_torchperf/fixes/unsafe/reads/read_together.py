@@ -21,7 +21,8 @@ from flake8_torchperf.fixes.shared.effects import (
 )
 from flake8_torchperf.fixes.shared.evaluation import is_lazy
 from flake8_torchperf.fixes.shared.kinds import averaged, has_float64, kind_of
-from flake8_torchperf.fixes.shared.siblings import block_of
+from flake8_torchperf.fixes.shared.siblings import block_of, index_of
+from flake8_torchperf.syntax.traversal import below, once
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
@@ -83,13 +84,13 @@ def plan(place: Place) -> Edit | None:
 def _behind(place: Place, statement: ast.stmt) -> list[_Read]:
     """Return the read of a finding, with those in its statement and in the statements after it."""
     around = place.around
-    block = {id(one): i for i, one in enumerate(block_of(place, statement))}
-    first = block.get(id(statement), len(block))
+    block, first = block_of(place, statement), index_of(statement, around)
     found: list[_Read] = []
     for site in itertools.chain([place.site], around.reported_behind(place.site)):
         line = around.statement(site.node)
-        at = block.get(id(line), -1)
-        if not first <= at < first + _MOST or not isinstance(line, _SIMPLE):
+        if not isinstance(line, _SIMPLE) or block_of(place, line) is not block:
+            break
+        if not 0 <= first <= index_of(line, around) < first + _MOST:
             break
         read = _read(site, line, around)
         if read is not None:
@@ -217,8 +218,7 @@ def _names(
 
     It is the one that its statement binds, or one that the file does not use.
     """
-    used = {node.id for node in ast.walk(around.tree) if isinstance(node, ast.Name)}
-    used |= {node.arg for node in ast.walk(around.tree) if isinstance(node, ast.arg)}
+    used = set(_names_used(around.tree))
     names: dict[str, str] = {}
     for read in reads:
         text = ast.unparse(read.call)
@@ -234,6 +234,13 @@ def _names(
         used.add(name)
         names[text] = name
     return names
+
+
+@once
+def _names_used(tree: ast.AST) -> frozenset[str]:
+    """Return the names and the parameters of a module."""
+    names = {node.id for node in below(tree) if isinstance(node, ast.Name)}
+    return frozenset(names | {node.arg for node in below(tree) if isinstance(node, ast.arg)})
 
 
 def _bound_alone(read: _Read, lines: Sequence[ast.stmt]) -> str:
