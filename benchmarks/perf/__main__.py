@@ -4,6 +4,7 @@ python benchmarks/perf cold PATH...     flake8 with and without the plugin
 python benchmarks/perf check PATH       torchperf check against flake8 --select TPF
 python benchmarks/perf stages PATH...   CPU seconds of the linter by stage, and the slowest files
 python benchmarks/perf growth           time and memory over the size of generated programs
+python benchmarks/perf marker TREE      torchperf check outside a project, and inside one
 python benchmarks/perf counter          the cost of counting, against the same work uncounted
 python benchmarks/perf server FILE...   from a key to its diagnostics in the language server
 """
@@ -22,6 +23,7 @@ from perf.check import Check
 from perf.cold import Cold
 from perf.counter import Counter
 from perf.growth import Growth
+from perf.marker import Marker
 from perf.running import UsageError
 from perf.server import Server
 from perf.stages import Stages
@@ -43,6 +45,7 @@ KINDS: dict[str, type[Measurement]] = {
     "check": Check,
     "stages": Stages,
     "growth": Growth,
+    "marker": Marker,
     "counter": Counter,
     "server": Server,
 }

@@ -27,6 +27,7 @@ from flake8_torchperf.judgement.explicit_copies import (
 from flake8_torchperf.judgement.frequency.own_heat import waits_on_purpose
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.syntax.names import named_types
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
 from flake8_torchperf.values.values import Tensor
 
@@ -212,8 +213,7 @@ def _declares(function: FunctionNode | None, some: frozenset[str], only: frozens
     """True if the declared result names one of ``some``, and no type outside ``only``."""
     if function is None or function.returns is None:
         return False
-    told = [n for n in ast.walk(function.returns) if isinstance(n, (ast.Name, ast.Attribute))]
-    names = {n.id if isinstance(n, ast.Name) else n.attr for n in told}
+    names = named_types(function.returns)
     return not names.isdisjoint(some) and names <= only
 
 

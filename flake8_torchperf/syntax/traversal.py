@@ -185,7 +185,11 @@ def changes_in(node: ast.expr, loop: ast.AST) -> bool:
 def round_counters(loop: ast.AST) -> set[str]:
     """Return the names that count rounds: those of ``range`` and the first of ``enumerate``."""
     match loop:
-        case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"))):
+        case ast.For(
+            target=ast.Name(id=name),
+            iter=ast.Call(func=ast.Name(id="range"))
+            | ast.Call(func=ast.Name(id="reversed"), args=[ast.Call(func=ast.Name(id="range"))]),
+        ):
             return {name}
         case ast.For(
             target=ast.Tuple(elts=[ast.Name(id=name), *_]),

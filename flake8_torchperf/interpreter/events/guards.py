@@ -420,15 +420,22 @@ def _begins(text: ast.expr) -> str:
     return ""
 
 
+# Calls that end the program: sys.exit raises SystemExit, os._exit does not even return.
+ENDS_PROGRAM = frozenset(("sys.exit", "os._exit", "os.abort", "exit", "quit"))
+
+
 def ends_in_raise(body: Sequence[ast.stmt]) -> bool:
     """True if the block ends by raising: ``raise``, ``assert False``, ``torch._assert(False, x)``.
 
-    So does a call of any function with False and a text: ``check(False, f"{n} is too many")``.
+    So does a call of any function with False and a text: ``check(False, f"{n} is too many")``, and
+    one that ends the program: ``sys.exit(1)``.
     """
     match body[-1] if body else None:
         case ast.Raise():
             return True
         case ast.Assert(test=ast.Constant(value=False)):
+            return True
+        case ast.Expr(value=ast.Call(func=func)) if dotted_name(func) in ENDS_PROGRAM:
             return True
         case ast.Expr(value=ast.Call(args=[ast.Constant(value=False), text, *_])):
             return bool(_begins(text)) or isinstance(text, (ast.JoinedStr, ast.Lambda))

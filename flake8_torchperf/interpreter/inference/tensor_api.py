@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.knowledge.methods import casts_to, methods_of
 from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.syntax.names import called_a_device
+from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import TorchTable
@@ -51,7 +52,7 @@ SHAPE_ATTRIBUTES = {"shape", "ndim"}
 # A function without one of these words or a call of torch does not show any name's type.
 TELLING_WORDS = frozenset((
     *_TELLING, *_BARE, *_OF_ARRAYS, *_READS, *_ALONG, *_CASTS, *SIZE_METHODS, *BY_SIZES, *DIMS,
-    *SHAPE_ATTRIBUTES, "memory_format", "device",
+    *SHAPE_ATTRIBUTES, *methods_of("runs-backward"), "memory_format", "device",
 ))  # fmt: skip
 
 
@@ -180,14 +181,48 @@ def told_by_index(node: ast.Subscript, module: ModuleMap) -> str:
 SLICED = "several of its dimensions are indexed"
 
 
-def scaled_loss(func: ast.Attribute) -> ast.expr | None:
-    """Return the ``loss`` of ``scaler.scale(loss).backward()``."""
-    match func:
-        case ast.Attribute(
-            value=ast.Call(func=ast.Attribute(attr="scale"), args=[loss]), attr="backward"
-        ):
+def loss_of(call: ast.Call, table: TorchTable, function: FunctionNode) -> ast.expr | None:
+    """Return the loss that a call runs backward from without a gradient, or None.
+
+    Examples are ``loss.backward()``, ``scaler.scale(loss).backward()``,
+    ``accelerator.backward(loss)`` and ``self.manual_backward(loss)``.
+    """
+    match call:
+        case ast.Call(func=ast.Attribute(attr="manual_backward"), args=[loss, *_]):
+            return loss
+        case ast.Call(func=ast.Attribute(value=owner, attr="backward"), args=[]):
+            if any(keyword.arg in (None, "gradient") for keyword in call.keywords):
+                return None
+            match owner:
+                case ast.Call(func=ast.Attribute(attr="scale"), args=[loss]):
+                    return loss
+            return owner
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=owner), attr="backward"), args=[loss]):
+            asked = attributes_by_name(function).get(owner, frozenset())
+            known = all(table.attribute(a) or table.method(a) for a in asked)
+            return None if known else loss  # a tensor's argument is the gradient
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(), attr="backward"), args=[loss]):
             return loss
     return None
+
+
+@once
+def attributes_by_name(function: ast.AST) -> dict[str, frozenset[str]]:
+    """Return the attributes and methods that a function uses, by the name of their owner."""
+    found: dict[str, set[str]] = {}
+    for node in walk([function]):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr):
+                found.setdefault(name, set()).add(attr)
+    return {name: frozenset(attributes) for name, attributes in found.items()}
+
+
+def scaled(name: str, value: ast.expr | None) -> bool:
+    """True for ``loss = loss / n``, which works like ``loss /= n``: a tensor stays a tensor."""
+    match value:
+        case ast.BinOp(left=ast.Name(id=same), op=ast.Div() | ast.Mult()):
+            return same == name
+    return False
 
 
 def brought(node: ast.expr) -> ast.expr | None:

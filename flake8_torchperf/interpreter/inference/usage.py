@@ -31,11 +31,13 @@ class Use:
     use of a dict's values if the code iterates over all of them. ``given`` holds the functions that
     the value is passed to, with the position or the keyword. ``starred`` is True if it is unpacked,
     as in ``*x``. ``moved`` is True if it is moved to a device; ``part`` describes a use that no
-    module has.
+    module has. ``single`` is True if ``backward()`` without a gradient shows that it has one
+    element (torch/autograd/__init__.py: "grad can be implicitly created only for scalar outputs").
     """
 
     told: str = ""
     mask: bool = False
+    single: bool = False
     foreign: bool = False
     mixed: bool = False
     starred: bool = False
@@ -80,5 +82,6 @@ def value_of(use: Use, name: str, node: ast.AST | None) -> Value:
     if told:
         subject = f"`{name}`" if name.isidentifier() else name
         reason = Reason(f"{subject}: {told}", node, None, Strength.INFERRED)
-        return Tensor(reason, "bool" if use.mask else "unknown")
+        scalar = True if use.single else None
+        return Tensor(reason, "bool" if use.mask else "unknown", scalar=scalar)
     return UNKNOWN if inner is UNKNOWN else Sequence("sequence", inner)

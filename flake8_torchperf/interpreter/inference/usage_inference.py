@@ -19,10 +19,11 @@ from flake8_torchperf.interpreter.inference.tensor_api import (
     asked_for_type,
     brought,
     foreign,
+    loss_of,
     may_tell,
     of_a_size,
     of_no_tensor,
-    scaled_loss,
+    scaled,
     settled,
     sliced,
     told_by_attribute,
@@ -254,7 +255,9 @@ def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: K
     match target, value:
         case ast.Name(id=name), _:
             found = () if value is None else _use_of(value, aliases)
-            if _scaled(name, value):
+            if scaled(name, value):
+                for use in aliases.get(name, ())[:1]:
+                    known.targets.setdefault(id(target), use)
                 return
             if not found:
                 found = (known.targets.setdefault(id(target), Use()),)
@@ -276,14 +279,6 @@ def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: K
                 for use in _use_of(value, aliases):
                     use.foreign = True
             _unpack(parts, aliases, known)
-
-
-def _scaled(name: str, value: ast.expr | None) -> bool:
-    """True for ``loss = loss / n``, which works like ``loss /= n``: a tensor stays a tensor."""
-    match value:
-        case ast.BinOp(left=ast.Name(id=same), op=ast.Div() | ast.Mult()):
-            return same == name
-    return False
 
 
 def _unpack(parts: list[ast.expr], aliases: Aliases, known: Knowledge) -> None:
@@ -349,9 +344,9 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
                 if uses and brought(node) is not None:
                     for use in uses:
                         use.moved = True
-                loss = scaled_loss(func)
-                if loss is not None:
-                    _tell(_use_of(loss, aliases), "`.backward()` goes through it")
+                loss = loss_of(node, known.table, known.function)
+                for use in () if loss is None else _use_of(loss, aliases):
+                    use.single, use.told = True, use.told or "`.backward()` goes through it"
             _passed(func, node, aliases, known)
         case ast.Attribute(value=ast.Attribute()):
             pass

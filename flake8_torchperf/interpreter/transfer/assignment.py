@@ -14,6 +14,7 @@ from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
 from flake8_torchperf.interpreter.transfer import subscripts
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.elements import values_of
 from flake8_torchperf.values.provenance import Source
@@ -40,10 +41,11 @@ if TYPE_CHECKING:
 def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
     """Run ``target = value``."""
     if isinstance(target, ast.Name):
-        if ctx.node is not None and _is_doubtful(value):
+        doubtful = _is_doubtful(value)
+        if ctx.node is not None and (doubtful or _may_be_loss(value, ctx)):
             used = evidence_of(ctx.node, ctx.module, ctx.analysis).value_at(target)
-            value = _believed(value, used)
-            if isinstance(value, Tensor):
+            value = _believed(value, used) if doubtful else _sized(value, used)
+            if doubtful and isinstance(value, Tensor):
                 placed = placed_in(ctx.node, ctx.module, ctx.owner, ctx.analysis)
                 value = as_placed(value, target.id, placed)
         held = isinstance(value, Sequence) and isinstance(value.element, Tensor)
@@ -107,6 +109,19 @@ def _is_doubtful(value: Value) -> bool:
     return value in (UNKNOWN, COMPARED) or (
         isinstance(value, Tensor) and value.reason.strength is Strength.ASSUMED
     )
+
+
+def _may_be_loss(value: Value, ctx: Context) -> bool:
+    """True for a tensor of unknown size in a function that runs backward."""
+    if ctx.node is None or not isinstance(value, Tensor) or value.scalar is not None:
+        return False
+    return not methods_of("runs-backward").isdisjoint(ctx.module.nodes(ctx.node).words())
+
+
+def _sized(value: Value, used: Value) -> Value:
+    """Return a tensor with the one element that ``backward()`` on it shows."""
+    single = isinstance(used, Tensor) and used.scalar is True
+    return replace(value, scalar=True) if single and isinstance(value, Tensor) else value
 
 
 def _believed(value: Value, used: Value) -> Value:

@@ -31,15 +31,18 @@ Looping: TypeAlias = ast.For | ast.AsyncFor | ast.comprehension
 def index_of(loop: Looping, iterated: Value, env: Env, ctx: Context) -> tuple[str, str]:
     """Return the variable of a loop over positions, and the tensor whose length it runs over.
 
-    ``for i in range(len(t))`` gives both, ``for i in range(n)`` the variable alone. Both are empty
-    for other loops, and for loops over a constant range.
+    ``for i in range(len(t))``, reversed or not, gives both, ``for i in range(n)`` the variable
+    alone. Both are empty for other loops, and for loops over a constant range.
     """
-    target = loop.target
-    if not isinstance(target, ast.Name) or not isinstance(loop.iter, ast.Call):
+    target, call = loop.target, loop.iter
+    match call:
+        case ast.Call(func=ast.Name(id="reversed"), args=[ast.Call() as inner]):
+            call, iterated = inner, evaluate(inner, env, ctx.silent())
+    if not isinstance(target, ast.Name) or not isinstance(call, ast.Call):
         return "", ""
     if not isinstance(iterated, Sequence) or iterated.kind != "range":
         return "", ""
-    given = arguments_of(loop.iter)
+    given = arguments_of(call)
     for argument in given:
         value = evaluate(argument, env, ctx.silent())
         sized = sizes(argument, value, env, ctx)
