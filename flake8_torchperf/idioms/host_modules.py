@@ -49,14 +49,22 @@ def drives_actors(module: ModuleMap) -> bool:
 def collators(module: ModuleMap) -> frozenset[str]:
     """Return the names of the functions and classes that a module gives loaders to make batches.
 
-    A loader calls them in its workers, with what the data set made there.
+    A loader calls them in its workers, with what the data set made there. A name that is given
+    stands for what the module assigns to it, too: ``collate = Padded(...)``.
     """
-    return frozenset(
+    nodes = list(ast.walk(module.tree))
+    given = {
         name
-        for keyword in ast.walk(module.tree)
+        for keyword in nodes
         if isinstance(keyword, ast.keyword) and keyword.arg in COLLATORS
         for name in _names(keyword.value)
-    )
+    }
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=bound) | ast.Attribute(attr=bound)], value=value):
+                if bound in given:
+                    given.update(_names(value))
+    return frozenset(given)
 
 
 def _names(node: ast.expr) -> Iterator[str]:

@@ -10,6 +10,7 @@ from linting import HOT, expected
 
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.linter import lint
+from flake8_torchperf.project import text_search
 
 HELPERS = """
     import torch
@@ -169,6 +170,70 @@ def test_what_makes_batches_works_on_the_host(given: str, told: bool, tmp_path: 
     found = lint(text, str(file), HOT)
     reads = [one.code for one in found if one.code == "TPF101"]
     assert reads == (["TPF101"] if told else [])
+
+
+COLLATOR = """\
+from dataclasses import dataclass
+
+import torch
+from rows import packed
+
+
+@dataclass
+class Padded:
+    pad: int
+
+    def __call__(self, rows: list[torch.Tensor]):
+        return packed(rows)
+
+
+class Longest(Padded):
+    pass
+"""
+ROWS = """\
+import torch
+
+
+def packed(rows: list[torch.Tensor]):
+    return [row.sum().item() for row in rows]
+"""
+TRAINING = """\
+import torch
+from collators import {name}
+from torch.utils.data import DataLoader
+
+
+def train(data, model, optimizer):
+    {before}
+    loader = DataLoader(data, {keyword}={given}, num_workers=2, pin_memory=True)
+    for batch in loader:
+        model(batch.cuda()).sum().backward()
+        optimizer.step()
+"""
+COLLATED = {
+    "directly": ("Padded", "pass", "collate_fn", "Padded(0)", False),
+    "as a trainer's collator": ("Padded", "pass", "data_collator", "Padded(0)", False),
+    "by a local name": ("Padded", "collate = Padded(0)", "collate_fn", "collate", False),
+    "by a class below": ("Longest", "pass", "collate_fn", "Longest(0)", False),
+    "another one": ("Padded", "pass", "collate_fn", "None", True),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "keyword", "given", "told"), COLLATED.values(), ids=list(COLLATED)
+)
+def test_what_another_module_gives_a_loader(
+    name: str, before: str, keyword: str, given: str, told: bool, tmp_path: Path
+) -> None:
+    """What a collator of another module calls works on the host."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "collators.py").write_text(COLLATOR, encoding="utf-8")
+    text = TRAINING.format(name=name, before=before, keyword=keyword, given=given)
+    (tmp_path / "train.py").write_text(text, encoding="utf-8")
+    file = tmp_path / "rows.py"
+    file.write_text(ROWS, encoding="utf-8")
+    text_search.forget()
+    assert [one.code for one in lint(ROWS, str(file), HOT)] == (["TPF101"] if told else [])
 
 
 PLACES = """

@@ -13,7 +13,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.host_modules import collators
+from flake8_torchperf.idioms.host_modules import COLLATORS, collators
 from flake8_torchperf.idioms.module_roles import is_test_file, is_test_name
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     PLAIN_BASES,
@@ -53,8 +53,6 @@ MOST_NAMING = 3
 # How many parsed modules, with their calls, stay cached from one linted file to the next.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
-# A part of the keywords by which a loader is given a function that makes batches.
-COLLATING = "collat"
 # Methods that store a function for later calls.
 STORING_CALLS = frozenset(("register", "append", "add", "setdefault", "route"))
 # Bases that call none of the private methods that a derived class adds.
@@ -156,23 +154,39 @@ class PackageCallers:
         return known.get(name, [])
 
     def are_collated(self, info: FunctionInfo) -> bool:
-        """True if a function, or an object of its class, makes batches for a data loader."""
+        """True if a function, or an object of its class or of one below, makes batches."""
         names = [] if info.name.startswith("__") else [info.name]
-        names += [] if info.owner is None else [info.owner.name]
-        making = set(self._analysis.project.modules_that_say(COLLATING) or ())
+        names += [] if info.owner is None else [info.owner.name, *self._subclasses(info.owner)]
+        search = self._analysis.project.modules_that_say
+        said = [search(word, info.module) for word in COLLATORS]
+        making = None if None in said else {path for paths in said for path in paths or ()}
         return any(
             name in self._collators_of(module)
-            for name in names
+            for name in dict.fromkeys(names)
             for module, _ in self._with_linted(
-                tuple(path for path in self._naming(info, name) or () if path in making)
+                tuple(
+                    path
+                    for path in search(name, info.module) or ()
+                    if making is None or path in making
+                )
             )
         )
+
+    def _subclasses(self, owner: ClassInfo) -> list[str]:
+        """Return the names of the classes in the project that derive directly from a class."""
+        paths = self._analysis.project.modules_that_say(owner.name, owner.module) or ()
+        return [
+            one.name
+            for module, _ in self._with_linted(paths)
+            for one in module.classes.values()
+            if any(base.rpartition(".")[2] == owner.name for base in one.bases)
+        ]
 
     def _collators_of(self, module: ModuleMap) -> frozenset[str]:
         """Return the names that a module gives to loaders to make batches; cached."""
         known = self._collators.get(id(module))
         if known is None:
-            known = collators(module) if module.says(COLLATING) else frozenset()
+            known = collators(module) if any(map(module.says, COLLATORS)) else frozenset()
             self._collators[id(module)] = known
         return known
 
