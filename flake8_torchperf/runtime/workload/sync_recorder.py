@@ -76,6 +76,8 @@ class Witness(TorchFunctionMode):
     that reports any. ``contract`` names the function that must not wait and that led to a frame.
     """
 
+    steps_aside = True
+
     def __init__(
         self,
         owns: Callable[[str], bool],
