@@ -17,9 +17,8 @@ from torch.compiler import is_compiling
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from flake8_torchperf.runtime.counting.frames import waiting_frame
-from flake8_torchperf.runtime.counting.op_schemas import aten, looks_at_elements
+from flake8_torchperf.runtime.counting.op_schemas import aten, is_composite, looks_at_elements
 from flake8_torchperf.runtime.counting.recorder import Recorder
-
 
 # Not OpOverload.decompose, which prefers decompositions in Python, made for compilers.
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -134,6 +133,57 @@ _AUTOGRAD = torch._C.DispatchKey.AutogradFunctionality
 _PYTHON = torch._C.DispatchKey.Python
 _excluded = torch._C._dispatch_tls_is_dispatch_key_excluded
 
+# These read numbers in their kernels on the host. Found by running the samples of torch's own tests
+# (torch 2.13, torch/testing/_internal/common_methods_invocations.py) under its profiler.
+READ_INSIDE = (
+    "_histogramdd_from_bin_cts",
+    "_histogramdd_from_bin_tensors",
+    "_linalg_check_errors",
+    "_linalg_eigh",
+    "_linalg_eigvals",
+    "_linalg_solve_ex",
+    "_linalg_svd",
+    "_to_sparse",
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "embedding_renorm_",
+    "histc",
+    "histogram",
+    "index_fill.int_Tensor",
+    "index_fill_.int_Tensor",
+    "index_put",
+    "index_put_",
+    "linalg_eig",
+    "linalg_inv_ex",
+    "linalg_ldl_solve",
+    "linalg_lstsq",
+    "linalg_lu_solve",
+    "linspace.Scalar_Tensor",
+    "linspace.Tensor_Scalar",
+    "linspace.Tensor_Tensor",
+    "logspace.Scalar_Tensor",
+    "logspace.Tensor_Scalar",
+    "logspace.Tensor_Tensor",
+    "masked_fill.Tensor",
+    "masked_fill_.Tensor",
+    "masked_select",
+    "multilabel_margin_loss_forward",
+    "multinomial",
+    "nanquantile",
+    "normal",
+    "quantile",
+    "repeat_interleave.Tensor",
+    "rrelu_with_noise",
+    "segment_reduce",
+    "std.correction",
+    "std_mean.correction",
+    "var.correction",
+    "var_mean.correction",
+)
+# Made of other operations, but only the host checks their arguments.
+_CHECKS = frozenset({"quantile", "nanquantile"})
+
 _reading: dict[int, list[Recorder]] = {}
 _libraries: list[Any] = []
 _lock = threading.Lock()
@@ -181,6 +231,9 @@ def _register() -> list[Any]:
         "allclose": _reads(aten.allclose.default),
     }.items():
         kernels.impl(name, kernel, _KEY_NAME, with_keyset=True)
+    for name in READ_INSIDE:
+        for op in _overloads(name):
+            kernels.impl(op, _reads_inside(op), _KEY_NAME, with_keyset=True)
     # Higher-order operators (flex_attention, cond) dispatch in Python, where a backend's fallback
     # is not looked up: existing operators, and those made later, are set to skip the key.
     ops: Any = torch._ops
@@ -203,11 +256,38 @@ def _reads(op: Any) -> Any:
         )
         program = program and not is_compiling()
         for recorder in recorders:
-            if program:
+            if program and not recorder.inside:
                 recorder.read(sys._getframe(1), name, tensor)
             recorder.inside += 1  # allclose and, on CUDA, equal read through item().
         try:
             return op.redispatch(keyset & _BELOW, tensor, *args, **kwargs)
+        finally:
+            for recorder in recorders:
+                recorder.inside -= 1
+
+    return kernel
+
+
+def _overloads(name: str) -> list[Any]:
+    """Return the overloads of "name.overload" or, if they have kernels of their own, of "name"."""
+    packet, _, overload = name.partition(".")
+    found: Any = getattr(aten, packet, None)
+    if found is None:  # not in this release of torch
+        return []
+    if overload:
+        return [getattr(found, overload)] if overload in found.overloads() else []
+    made = [getattr(found, one) for one in found.overloads()]
+    real = [one for one in made if torch._C._dispatch_has_kernel(one.name())]
+    return [one for one in real if name in _CHECKS or not is_composite(one)]
+
+
+def _reads_inside(op: Any) -> Any:
+    def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        recorders = _reading.get(threading.get_ident(), ())
+        for recorder in recorders:
+            recorder.inside += 1
+        try:
+            return op.redispatch(keyset & _BELOW, *args, **kwargs)
         finally:
             for recorder in recorders:
                 recorder.inside -= 1

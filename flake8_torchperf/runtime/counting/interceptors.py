@@ -383,15 +383,27 @@ def _without_device(original: Any, available: Callable[[], bool], args: Any, kwa
         return None
 
 
+def _of_tensor(made: Note) -> Note:
+    """Return the note, which does nothing where a subclass of Tensor returned something else."""
+
+    def note(
+        recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
+    ) -> None:
+        if isinstance(out, torch.Tensor):
+            made(recorder, frame, tensor, args, kwargs, out)
+
+    return note
+
+
 _METHODS: dict[str, Note] = {
     "tolist": _whole("tolist"),
     "numpy": _whole("numpy"),
     "__array__": _whole("__array__"),
-    "cpu": _note_cpu,
-    "to": _note_to,
-    "cuda": _note_cuda,
-    "copy_": _note_copy,
-    "new_tensor": _note_new_tensor,
+    "cpu": _of_tensor(_note_cpu),
+    "to": _of_tensor(_note_to),
+    "cuda": _of_tensor(_note_cuda),
+    "copy_": _of_tensor(_note_copy),
+    "new_tensor": _of_tensor(_note_new_tensor),
     "__repr__": _note_format,
     "__format__": _note_format,
 }

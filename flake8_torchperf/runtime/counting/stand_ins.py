@@ -25,6 +25,7 @@ class StandIn:
         self._binds = hasattr(type(original), "__get__")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the stand-in's function."""
         return self._call(*args, **kwargs)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
