@@ -59,6 +59,11 @@ PROGRAM = """
     def read(p):
         return p.sum().item() + p
 
+    def with_a_mode(p):
+        with torch.device("cpu"):
+            made = torch.ones(3)
+        return made + p
+
     def outcome(function, fullgraph):
         torch._dynamo.reset()
         torch._dynamo.utils.counters.clear()
@@ -82,7 +87,7 @@ PROGRAM = """
         return [graph(torch.ones(3)).tolist(), "0.1" in str(graph.graph)]
 
     functions = (optimizer, casts, to_host, to_numpy, new_tensor, factories, on_device, to_list,
-                 printed, unbound, read)
+                 printed, unbound, read, with_a_mode)
     found = {f"{one.__name__} {full}": outcome(one, full) for one in functions
              for full in (True, False)}
     found["traced"] = traced()
@@ -90,7 +95,7 @@ PROGRAM = """
         found["device"] = [str(torch.tensor([1.0]).device), str(torch.as_tensor([1.0]).device)]
     found["the same function"] = [
         torch.Tensor.to in {torch._C.TensorBase.to}, torch._C.TensorBase.to in {torch.Tensor.to},
-        pickle.loads(pickle.dumps(torch.tensor)) is torch.tensor,
+        pickle.loads(pickle.dumps(torch.tensor)) == torch.tensor,
         copy.deepcopy(torch.tensor) is torch.tensor,
     ]
     HANDLED = {torch.Tensor.cpu: "mine"}

@@ -84,9 +84,10 @@ def is_composite(func: Any) -> bool:
     if not isinstance(func, torch._ops.OpOverload):
         return False
     has_kernel: Any = torch._C._dispatch_has_kernel_for_dispatch_key
-    if not has_kernel(func.name(), "CompositeImplicitAutograd"):
+    name: Any = func.name  # untyped in torch
+    if not has_kernel(name(), "CompositeImplicitAutograd"):
         return False
-    return not any(has_kernel(func.name(), device) for device in ("CPU", "CUDA"))
+    return not any(has_kernel(name(), device) for device in ("CPU", "CUDA"))
 
 
 def _is_new_tensor(returned: Any) -> bool:

@@ -45,6 +45,12 @@ class StandIn:
     def __repr__(self) -> str:
         return repr(self._original)
 
+    def __copy__(self) -> StandIn:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> StandIn:
+        return self
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self._original.__reduce_ex__(protocol)
 

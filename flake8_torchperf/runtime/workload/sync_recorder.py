@@ -19,7 +19,9 @@ from torch.overrides import TorchFunctionMode
 from flake8_torchperf.runtime.counting import dispatch_modes
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
+from flake8_torchperf.runtime.counting.hidden_modes import hide_modes, stop_hiding
 from flake8_torchperf.runtime.counting.recorder import ITERATION, Recorder
+from flake8_torchperf.runtime.counting.stand_ins import hide_from_dynamo
 from flake8_torchperf.runtime.workload.copies import COPY_CALLS, copied
 from flake8_torchperf.runtime.workload.host_provenance import (
     DEVICE_FACTORIES,
@@ -101,6 +103,7 @@ class Witness(TorchFunctionMode):
 
     def __enter__(self) -> Witness:
         self._origins.calibrate()
+        hide_modes()
         register: Any = torch.nn.modules.module.register_module_buffer_registration_hook
         self._buffers = register(self._buffer)
         dispatch_modes.start_reading(self._reads)
@@ -113,6 +116,7 @@ class Witness(TorchFunctionMode):
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)  # type: ignore[no-untyped-call]
+        stop_hiding()
         torch.from_numpy = self._from_numpy
         _autograd._engine_run_backward = self._backward
         dispatch_modes.stop_reading(self._reads)
@@ -292,6 +296,7 @@ class Witness(TorchFunctionMode):
 
 
 names_calls(Witness.__torch_function__.__code__, "func")
+hide_from_dynamo(Witness.__torch_function__.__code__)
 
 _CATEGORY = {"iter": "iter", MASK_FILL: "fill"}
 SELF_CONTAINED = KERNEL_KINDS | {MASK_FILL}
