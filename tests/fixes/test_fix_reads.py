@@ -300,3 +300,32 @@ def test_gradients_are_dropped_where_somebody_asks_for_it() -> None:
     before = OPTIONS.format("set_to_none=False")
     check_fix(before, "", code="TPF506")
     check_fix(before, OPTIONS.format(""), UNSAFE, code="TPF506")
+
+
+PERHAPS_NUMBERS = {
+    "a choice": "a = t.mean() if t.numel() else 0",
+    "a start": "a = 0.0\n            if t.numel():\n                a = t.mean()",
+    "the other side of or": "a = t.numel() and t.mean() or 0.0",
+}
+
+
+@rows(PERHAPS_NUMBERS)
+def test_a_read_of_what_may_be_a_number_is_not_stacked(row: str) -> None:
+    code = """
+        def step(t: Tensor, u: Tensor):
+            {}
+            b = u.mean()
+            return float(a), float(b)
+    """
+    check_fix(code.format(row), "", UNSAFE)
+    check_fix(
+        code.format("a = t.mean()"),
+        """
+        def step(t: Tensor, u: Tensor):
+            a = t.mean()
+            b = u.mean()
+            a_value, b_value = torch.stack([a, b]).tolist()
+            return a_value, b_value
+        """,
+        UNSAFE,
+    )

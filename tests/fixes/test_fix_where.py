@@ -15,7 +15,7 @@ CHANGED = [
             else:
                 # because
                 z = y.clamp(min=0)  # other
-            return z + (x if x.isnan().any() else y)
+            return z + (x if (x < 0).any() else y)
         """,
         """
         def f(x: Tensor, y: Tensor):
@@ -24,7 +24,7 @@ CHANGED = [
             # because
             # other
             z = torch.where(x.mean() > 0, x * 2, y.clamp(min=0))  # one
-            return z + torch.where(x.isnan().any(), x, y)
+            return z + torch.where((x < 0).any(), x, y)
         """,
         id="both sides, with comments",
     ),
@@ -34,14 +34,14 @@ CHANGED = [
             norm = x.norm()
             y = x / 2
             if not norm > limit: y = x
-            return 0.0 if torch.isnan(x).any() else y
+            return 0.0 if (x < 0).any() else y
         """,
         """
         def f(x: Tensor, limit: float):
             norm = x.norm()
             y = x / 2
             y = torch.where(norm > limit, y, x)
-            return torch.where(torch.isnan(x).any(), 0.0, y)
+            return torch.where((x < 0).any(), 0.0, y)
         """,
         id="one side, negated, a number",
     ),
@@ -82,6 +82,27 @@ CHANGED = [
 ]
 
 KEPT = [
+    pytest.param(
+        """
+        def f(p: Tensor, q: Tensor):
+            kl = (p * (p / q).log()).sum()
+            if not torch.isfinite(kl):
+                kl = torch.zeros((), device=p.device)
+            return kl
+        """,
+        id="a guard against non-finite values, which reach the gradients through torch.where",
+    ),
+    pytest.param(
+        """
+        def f(p: Tensor, q: Tensor):
+            kl = (p / q).sum()
+            bad = kl.isnan()
+            if bad:
+                kl = torch.zeros((), device=p.device)
+            return kl if kl == kl else torch.ones((), device=p.device)
+        """,
+        id="a guard by name, and one without a name",
+    ),
     pytest.param(
         """
         def f(x: Tensor, model):

@@ -206,6 +206,31 @@ def test_a_wrong_fix_is_withdrawn_with_the_input(
     assert "x=" in told.words
 
 
+GUARDED = """
+def divergence(logits: Tensor, target: Tensor) -> Tensor:
+    p, q = logits.softmax(-1), target.softmax(-1)
+    kl = (p * (p / q).log()).sum()
+    if not torch.isfinite(kl):
+        kl = torch.zeros((), device=logits.device)
+    return kl
+"""
+CHOSEN = """
+def divergence(logits: Tensor, target: Tensor) -> Tensor:
+    p, q = logits.softmax(-1), target.softmax(-1)
+    kl = (p * (p / q).log()).sum()
+    kl = torch.where(torch.isfinite(kl), kl, torch.zeros((), device=logits.device))
+    return kl
+"""
+
+
+def test_gradients_are_compared_for_numbers_that_saturate(sandbox: Sandbox, tmp_path: Path) -> None:
+    allows = ("other-gradients", "dtype")
+    told = verdict(sandbox, tmp_path, GUARDED, CHOSEN, safety="unsafe", allows=allows)
+    assert told.status == "withdrawn", told
+    assert "finite or none before, NaN or infinite after" in told.words
+    assert told.words.endswith("that saturate and require gradients")
+
+
 def test_evidence_that_stays_withdraws_the_fix(sandbox: Sandbox, tmp_path: Path) -> None:
     told = verdict(
         sandbox, tmp_path, HEAD + "return x.sum().item()\n", HEAD + "return float(x.sum())\n"

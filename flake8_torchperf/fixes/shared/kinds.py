@@ -9,7 +9,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.tensors import has_one_value, is_int64, is_tensor, only_value
+from flake8_torchperf.fixes.shared.tensors import (
+    bindings,
+    has_one_value,
+    is_int64,
+    is_tensor,
+    only_value,
+)
 from flake8_torchperf.knowledge.methods import casts_to, kinds_of
 from flake8_torchperf.syntax.traversal import below
 
@@ -35,6 +41,23 @@ def kind_of(node: ast.expr, dtype: str, around: Surroundings) -> str:
     if dtype in ("float", "int", "bool"):
         return dtype
     return "" if dtype != "unknown" else _told(node, around)
+
+
+def may_be_number(node: ast.expr, around: Surroundings, depth: int = 4) -> bool:
+    """True if an expression is a number of Python's on some path, and not a tensor."""
+    match node:
+        case ast.Constant(value=value):
+            return isinstance(value, (int, float))
+        case ast.UnaryOp(operand=operand):
+            return may_be_number(operand, around, depth)
+        case ast.IfExp(body=one, orelse=other):
+            return any(may_be_number(side, around, depth) for side in (one, other))
+        case ast.BoolOp(values=values):
+            return any(may_be_number(value, around, depth) for value in values)
+        case ast.Name(id=name) if depth and (function := around.function(node)) is not None:
+            bound = (one for one in bindings(function, name) if isinstance(one, ast.expr))
+            return any(may_be_number(one, around, depth - 1) for one in bound)
+    return False
 
 
 def has_float64(around: Surroundings) -> bool:

@@ -41,6 +41,8 @@ def plan(place: Place) -> Edit | None:
     name = around.reach("torch.where", above)
     if sides is None or name is None or not _fit(sides, around):
         return None
+    if _asks_for_non_finite(condition, around):
+        return None
     facts = {"swapped": swapped, "where": name[0], "mask": operand.dtype == "bool",
              "reshape": operand.scalar is not True}  # fmt: skip
     return Edit((above,), facts, name[1])
@@ -103,6 +105,30 @@ def _fit(sides: tuple[ast.expr, ast.expr], around: Surroundings) -> bool:
     if not any(tensors) or not all(t or n for t, n in zip(tensors, numbers, strict=True)):
         return False
     return all(is_cheap(side, around) for side in sides)
+
+
+# torch.where hands the side not chosen a gradient of 0, and 0 times infinity is NaN.
+_NON_FINITE = frozenset(("isfinite", "isinf", "isnan", "isneginf", "isposinf"))
+
+
+def _asks_for_non_finite(condition: ast.expr, around: Surroundings) -> bool:
+    """True if a test guards against NaN or infinity, itself or by a name's value."""
+    function = around.function(condition)
+    asked: list[ast.AST] = [condition]
+    if function is not None:
+        names = {one.id for one in ast.walk(condition) if isinstance(one, ast.Name)}
+        values = (value for name in names for value in bindings(function, name))
+        asked += [value for value in values if value is not None]
+    return any(_is_guard(node) for one in asked for node in ast.walk(one))
+
+
+def _is_guard(node: ast.AST) -> bool:
+    match node:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name in _NON_FINITE
+        case ast.Compare(left=one, ops=[ast.Eq() | ast.NotEq()], comparators=[other]):
+            return ast.dump(one) == ast.dump(other)  # only NaN differs from itself
+    return False
 
 
 def _is_number(node: ast.expr) -> bool:

@@ -5,23 +5,30 @@ Both only find the place and add one; the recorder decides on the place.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
+from collections.abc import Iterator
 from time import perf_counter_ns
 from typing import Any
 
 import torch
+from torch.compiler import is_compiling
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from flake8_torchperf.runtime.counting.frames import waiting_frame
-from flake8_torchperf.runtime.counting.op_schemas import aten, looks_at_elements
+from flake8_torchperf.runtime.counting.op_schemas import aten, is_composite, looks_at_elements
 from flake8_torchperf.runtime.counting.recorder import Recorder
+
+# Not OpOverload.decompose, which prefers decompositions in Python, made for compilers.
+_COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
 
 
 class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Counts every aten dispatch of this thread, with its duration, at the user's line."""
 
     supports_higher_order_operators = True
+    steps_aside = True
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -74,19 +81,43 @@ class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if cells is None:
             cells = spots[offset] = {}
         cell = cells.get(id(func))
-        if cell is None:
+        if not cell:
             cell = self.recorder.cell(cells, func)
+            if not cell:
+                with self:
+                    return func._op_dk(_COMPOSITE, *args, **(kwargs or {}))
         cell[0] += 1
         if self.recorder.arriving and looks_at_elements(func, cell[6], args, kwargs):
             self.recorder.read_early(innermost, cell[6], args)
         began = clock()
-        out = cell[2](*args, **kwargs) if kwargs else cell[2](*args)
+        try:
+            out = cell[2](*args, **kwargs) if kwargs else cell[2](*args)
+        except RuntimeError as error:
+            if _UNWRAPPED not in str(error):
+                raise
+            out = cell[2](*_wrapped(func, args), **(kwargs or {}))
         took = clock() - began
         cell[1] += took
         cell[3](took)
         if cell[4] is not None:
             cell[4](self.recorder, cell[6], innermost, args, out)
         return out
+
+
+# A mode gets a number that C++ wrapped into a tensor as the number, and torch then refuses that for
+# an operation without an overload for numbers: `print(traced.graph)` views its constants.
+_UNWRAPPED = "Cast error details: Unable to cast"
+_WIDEST = {float: torch.float64, complex: torch.complex128}
+
+
+def _wrapped(func: Any, args: tuple[Any, ...]) -> list[Any]:
+    """Return the arguments with a tensor for each number where the operation takes a tensor."""
+    return [
+        torch.tensor(one, dtype=_WIDEST.get(type(one)))
+        if isinstance(one, (int, float, complex)) and str(taken.type) == "Tensor"
+        else one
+        for taken, one in zip(func._schema.arguments, args, strict=False)
+    ]
 
 
 # The lighter level. torch reserves a dispatch key for modes in its tests, above autograd and below
@@ -98,6 +129,60 @@ _BELOW = torch._C._dispatch_keyset_full_after(_KEY)
 # Not excluded during a call of the program, but during calls that an operation's kernel makes,
 # which are part of that operation. Inference mode excludes it for both, so they look alike there.
 _AUTOGRAD = torch._C.DispatchKey.AutogradFunctionality
+# Excluded while torch.tensor fills its storage.
+_PYTHON = torch._C.DispatchKey.Python
+_excluded = torch._C._dispatch_tls_is_dispatch_key_excluded
+
+# These read numbers in their kernels on the host. Found by running the samples of torch's own tests
+# (torch 2.13, torch/testing/_internal/common_methods_invocations.py) under its profiler.
+READ_INSIDE = (
+    "_histogramdd_from_bin_cts",
+    "_histogramdd_from_bin_tensors",
+    "_linalg_check_errors",
+    "_linalg_eigh",
+    "_linalg_eigvals",
+    "_linalg_solve_ex",
+    "_linalg_svd",
+    "_to_sparse",
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "embedding_renorm_",
+    "histc",
+    "histogram",
+    "index_fill.int_Tensor",
+    "index_fill_.int_Tensor",
+    "index_put",
+    "index_put_",
+    "linalg_eig",
+    "linalg_inv_ex",
+    "linalg_ldl_solve",
+    "linalg_lstsq",
+    "linalg_lu_solve",
+    "linspace.Scalar_Tensor",
+    "linspace.Tensor_Scalar",
+    "linspace.Tensor_Tensor",
+    "logspace.Scalar_Tensor",
+    "logspace.Tensor_Scalar",
+    "logspace.Tensor_Tensor",
+    "masked_fill.Tensor",
+    "masked_fill_.Tensor",
+    "masked_select",
+    "multilabel_margin_loss_forward",
+    "multinomial",
+    "nanquantile",
+    "normal",
+    "quantile",
+    "repeat_interleave.Tensor",
+    "rrelu_with_noise",
+    "segment_reduce",
+    "std.correction",
+    "std_mean.correction",
+    "var.correction",
+    "var_mean.correction",
+)
+# Made of other operations, but only the host checks their arguments.
+_CHECKS = frozenset({"quantile", "nanquantile"})
 
 _reading: dict[int, list[Recorder]] = {}
 _libraries: list[Any] = []
@@ -123,6 +208,17 @@ def stop_reading(recorder: Recorder) -> None:
         torch._C._dispatch_tls_set_dispatch_key_included(_KEY, False)
 
 
+@contextlib.contextmanager
+def no_reading() -> Iterator[None]:
+    """Count no reads of this thread meanwhile."""
+    included = torch._C._dispatch_tls_is_dispatch_key_included(_KEY)
+    torch._C._dispatch_tls_set_dispatch_key_included(_KEY, False)
+    try:
+        yield
+    finally:
+        torch._C._dispatch_tls_set_dispatch_key_included(_KEY, included)
+
+
 def _register() -> list[Any]:
     """Register the kernels, once per process; only threads that include the key call them."""
     library: Any = torch.library.Library
@@ -135,6 +231,9 @@ def _register() -> list[Any]:
         "allclose": _reads(aten.allclose.default),
     }.items():
         kernels.impl(name, kernel, _KEY_NAME, with_keyset=True)
+    for name in READ_INSIDE:
+        for op in _overloads(name):
+            kernels.impl(op, _reads_inside(op), _KEY_NAME, with_keyset=True)
     # Higher-order operators (flex_attention, cond) dispatch in Python, where a backend's fallback
     # is not looked up: existing operators, and those made later, are set to skip the key.
     ops: Any = torch._ops
@@ -152,13 +251,43 @@ def _reads(op: Any) -> Any:
             # A number that C++ wrapped into a tensor arrives unwrapped; reading it gives itself.
             return tensor
         recorders = _reading.get(threading.get_ident(), ())
-        program = keyset.has(_AUTOGRAD) or torch.is_inference_mode_enabled()
+        program = keyset.has(_AUTOGRAD) or (
+            torch.is_inference_mode_enabled() and not _excluded(_PYTHON)
+        )
+        program = program and not is_compiling()
         for recorder in recorders:
-            if program:
+            if program and not recorder.inside:
                 recorder.read(sys._getframe(1), name, tensor)
             recorder.inside += 1  # allclose and, on CUDA, equal read through item().
         try:
             return op.redispatch(keyset & _BELOW, tensor, *args, **kwargs)
+        finally:
+            for recorder in recorders:
+                recorder.inside -= 1
+
+    return kernel
+
+
+def _overloads(name: str) -> list[Any]:
+    """Return the overloads of "name.overload" or, if they have kernels of their own, of "name"."""
+    packet, _, overload = name.partition(".")
+    found: Any = getattr(aten, packet, None)
+    if found is None:  # not in this release of torch
+        return []
+    if overload:
+        return [getattr(found, overload)] if overload in found.overloads() else []
+    made = [getattr(found, one) for one in found.overloads()]
+    real = [one for one in made if torch._C._dispatch_has_kernel(one.name())]
+    return [one for one in real if name in _CHECKS or not is_composite(one)]
+
+
+def _reads_inside(op: Any) -> Any:
+    def kernel(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+        recorders = _reading.get(threading.get_ident(), ())
+        for recorder in recorders:
+            recorder.inside += 1
+        try:
+            return op.redispatch(keyset & _BELOW, *args, **kwargs)
         finally:
             for recorder in recorders:
                 recorder.inside -= 1

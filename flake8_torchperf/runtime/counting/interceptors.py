@@ -22,14 +22,16 @@ from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
+from flake8_torchperf.runtime.counting.dispatch_modes import no_reading
 from flake8_torchperf.runtime.counting.recorder import Recorder
+from flake8_torchperf.runtime.counting.stand_ins import StandIn, hide_from_dynamo
+from flake8_torchperf.runtime.counting.stepping_aside import modes_aside
 
 Note = Callable[[Recorder, FrameType, Any, tuple[Any, ...], dict[str, Any], Any], None]
 """(recorder, caller, self or first argument, other arguments, keywords, result)"""
 
 _active: dict[int, list[Recorder]] = {}
 _patches: list[_Patch] = []
-_misses_before: dict[Any, int] = {}
 _lock = threading.Lock()
 
 
@@ -72,8 +74,6 @@ def stop_watching(recorder: Recorder) -> None:
 
 
 def _install() -> None:
-    _misses_before.clear()
-    _misses_before.update(_misses())
     for name, note in _METHODS.items():
         _replace(torch.Tensor, name, functools.partial(_method, note=note))
     for name in ("tensor", "as_tensor", "asarray"):
@@ -83,6 +83,9 @@ def _install() -> None:
         holder, name = _find(path)
         if holder is not None and hasattr(holder, name):
             _replace(holder, name, functools.partial(_waiting, path=path, available=available))
+    for holder in (torch.jit, torch.jit._trace):
+        for name in ("trace", "trace_module"):
+            _replace(holder, name, _uncounted)
 
 
 def _uninstall() -> None:
@@ -92,38 +95,11 @@ def _uninstall() -> None:
         patch = _patches.pop()
         table.pop(id(patch.wrapper), None)
         patch.undo()
-    _forget_wrappers()
-
-
-def _caches() -> list[Any]:
-    """Return torch's caches of its own functions, which may fill while wrappers are in place."""
-    overrides: Any = torch.overrides
-    found = [
-        overrides.get_ignored_functions,
-        overrides.get_testing_overrides,
-        overrides._get_overridable_functions,
-        overrides._get_tensor_methods,
-    ]
-    rules: Any = sys.modules.get("torch._dynamo.trace_rules")
-    if rules is not None:
-        found += [rules.get_torch_obj_rule_map, rules.get_tensor_method]
-    return found
-
-
-def _misses() -> dict[Any, int]:
-    return {cache: cache.cache_info().misses for cache in _caches()}
-
-
-def _forget_wrappers() -> None:
-    """Empty the caches that were filled while the wrappers were in place, as they contain them."""
-    for cache, misses in _misses().items():
-        if misses != _misses_before.get(cache, 0):
-            cache.cache_clear()
 
 
 def _replace(holder: Any, name: str, wrap: Callable[[Any], Any]) -> None:
     original = getattr(holder, name)
-    wrapper = wrap(original)
+    wrapper = StandIn(original, wrap(original))
     _patches.append(_Patch(holder, name, original, wrapper, name in vars(holder)))
     setattr(holder, name, wrapper)
 
@@ -356,6 +332,28 @@ def _waiting(original: Any, path: str, available: Callable[[], bool]) -> Any:
     return wrapper
 
 
+def _uncounted(original: Any) -> Any:
+    """Return the function that traces, without counts.
+
+    torch traces a second time and compares the graphs, whose nodes name the lines that made them:
+    no mode of ours may be among them in one of the two.
+    """
+
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        watching = list(_active.get(threading.get_ident(), ()))
+        for recorder in watching:
+            recorder.inside += 1
+        try:
+            with modes_aside(), no_reading():
+                return original(*args, **kwargs)
+        finally:
+            for recorder in watching:
+                recorder.inside -= 1
+
+    return wrapper
+
+
 def _note_wait(
     path: str,
     began: int,
@@ -385,22 +383,42 @@ def _without_device(original: Any, available: Callable[[], bool], args: Any, kwa
         return None
 
 
+def _of_tensor(made: Note) -> Note:
+    """Return the note, which does nothing where a subclass of Tensor returned something else."""
+
+    def note(
+        recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
+    ) -> None:
+        if isinstance(out, torch.Tensor):
+            made(recorder, frame, tensor, args, kwargs, out)
+
+    return note
+
+
 _METHODS: dict[str, Note] = {
     "tolist": _whole("tolist"),
     "numpy": _whole("numpy"),
     "__array__": _whole("__array__"),
-    "cpu": _note_cpu,
-    "to": _note_to,
-    "cuda": _note_cuda,
-    "copy_": _note_copy,
-    "new_tensor": _note_new_tensor,
+    "cpu": _of_tensor(_note_cpu),
+    "to": _of_tensor(_note_to),
+    "cuda": _of_tensor(_note_cuda),
+    "copy_": _of_tensor(_note_copy),
+    "new_tensor": _of_tensor(_note_new_tensor),
     "__repr__": _note_format,
     "__format__": _note_format,
 }
 
 
-for _made in (_method(torch.Tensor.cpu, _note_cpu), _factory(torch.tensor)):
-    names_calls(_made.__code__, "original")  # wrappers of one kind share their code
+# Wrappers of one kind share their code.
+_CODES = (
+    _method(torch.Tensor.cpu, _note_cpu).__code__,
+    _factory(torch.tensor).__code__,
+    _waiting(torch.cuda.synchronize, "", torch.cuda.is_available).__code__,
+)
+for _code in _CODES[:2]:
+    names_calls(_code, "original")
+for _code in _CODES:
+    hide_from_dynamo(_code)
 
 
 def _always() -> bool:

@@ -5,6 +5,7 @@ Describes an OpOverload as an `Operation`; nothing here looks at tensors.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -72,6 +73,21 @@ def operation(func: Any) -> Operation:
         allocates=allocates,
         factory=allocates and (name == _LITERAL or _takes_no_tensor(schema) or _from_shape(name)),
     )
+
+
+@functools.cache
+def is_composite(func: Any) -> bool:
+    """True if torch makes this operation of others, except in inference mode.
+
+    Autograd's keys do that, which are excluded there (c10/core/InferenceMode.h).
+    """
+    if not isinstance(func, torch._ops.OpOverload):
+        return False
+    has_kernel: Any = torch._C._dispatch_has_kernel_for_dispatch_key
+    name: Any = func.name  # untyped in torch
+    if not has_kernel(name(), "CompositeImplicitAutograd"):
+        return False
+    return not any(has_kernel(name(), device) for device in ("CPU", "CUDA"))
 
 
 def _is_new_tensor(returned: Any) -> bool:

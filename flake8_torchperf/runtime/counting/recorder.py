@@ -30,6 +30,7 @@ from flake8_torchperf.runtime.counting.op_schemas import (
     MASKED_WRITES,
     TRANSFERS,
     Operation,
+    is_composite,
     masked_index,
     operation,
 )
@@ -98,8 +99,13 @@ class Recorder:
         self.spots[id(code)] = spots
         return spots
 
-    def cell(self, cells: dict[int, Cell], func: Any) -> Cell:
-        """Add and return the counters of an operation at a place where it was not seen before."""
+    def cell(self, cells: dict[int, Cell], func: Any) -> Cell | None:
+        """Add and return the counters of an operation at a place where it was not seen before.
+
+        Return None for an operation that consists of others, which are counted instead.
+        """
+        if is_composite(func):
+            return None
         known = self.operations.get(id(func))
         if known is None:
             known = self.operations[id(func)] = operation(func)

@@ -59,6 +59,11 @@ class Origins:
         self._copy: weakref.ref[torch.Tensor] | None = None
         self._alone = 0
 
+    @property
+    def marked(self) -> bool:
+        """True if a tensor of the host is known, so that results can be."""
+        return bool(self._host)
+
     def calibrate(self) -> None:
         """Measure reference counts; to be called where the workload's calls are, counters open."""
         self._alone = _references_to_a_temporary()

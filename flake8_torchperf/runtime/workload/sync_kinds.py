@@ -31,6 +31,11 @@ KERNEL_KINDS = _KINDS.in_kernel
 """Kinds that no rewriting of the caller avoids."""
 
 
+def may_wait(name: str) -> bool:
+    """True if a call of this name waits with some arguments."""
+    return name in DIRECT or name in LOOKS or name in _KINDS.calls
+
+
 def waiting_kind(name: str, args: tuple[Any, ...], kwargs: Any) -> str:
     """Return the kind of wait of this call; "" where its arguments show that it does not wait."""
     kind = DIRECT.get(name)

@@ -19,7 +19,9 @@ from torch.overrides import TorchFunctionMode
 from flake8_torchperf.runtime.counting import dispatch_modes
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
+from flake8_torchperf.runtime.counting.hidden_modes import hide_modes, stop_hiding
 from flake8_torchperf.runtime.counting.recorder import ITERATION, Recorder
+from flake8_torchperf.runtime.counting.stand_ins import hide_from_dynamo
 from flake8_torchperf.runtime.workload.copies import COPY_CALLS, copied
 from flake8_torchperf.runtime.workload.host_provenance import (
     DEVICE_FACTORIES,
@@ -33,6 +35,7 @@ from flake8_torchperf.runtime.workload.sync_kinds import (
     KERNEL_KINDS,
     MASK_FILL,
     alone,
+    may_wait,
     waiting_kind,
 )
 
@@ -76,6 +79,8 @@ class Witness(TorchFunctionMode):
     that reports any. ``contract`` names the function that must not wait and that led to a frame.
     """
 
+    steps_aside = True
+
     def __init__(
         self,
         owns: Callable[[str], bool],
@@ -89,6 +94,7 @@ class Witness(TorchFunctionMode):
         self._owned: dict[int, bool] = {}
         self._codes: dict[int, CodeType] = {}
         self._names: dict[Any, str] = {}
+        self._plain: set[Any] = set()
         self._seen: dict[Key, list[int]] = {}
         self._origins = Origins()
         self._reads = _Reads(self)
@@ -99,6 +105,7 @@ class Witness(TorchFunctionMode):
 
     def __enter__(self) -> Witness:
         self._origins.calibrate()
+        hide_modes()
         register: Any = torch.nn.modules.module.register_module_buffer_registration_hook
         self._buffers = register(self._buffer)
         dispatch_modes.start_reading(self._reads)
@@ -111,6 +118,7 @@ class Witness(TorchFunctionMode):
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)  # type: ignore[no-untyped-call]
+        stop_hiding()
         torch.from_numpy = self._from_numpy
         _autograd._engine_run_backward = self._backward
         dispatch_modes.stop_reading(self._reads)
@@ -144,22 +152,35 @@ class Witness(TorchFunctionMode):
         if is_compiling():
             return func(*args, **kwargs)
         name = self._names.get(func) or self._name(func)
-        self.scalars.clear()
+        scalars = self.scalars
+        if scalars:
+            scalars.clear()
+        if func in self._plain:  # Most calls: they wait, copy and make nothing by themselves.
+            out = func(*args, **kwargs)
+            if not scalars:
+                if self._origins.marked and isinstance(out, (torch.Tensor, tuple, list)):
+                    self._origins.follow(name, args, kwargs, out, None)
+                return out
+            return self._judge(sys._getframe(1), name, args, kwargs, out)
         waited = self._waits() if self._waits is not None else 0
         out = func(*args, **kwargs)
         if self._waits is not None and (waited := self._waits() - waited):
             self._note_device(sys._getframe(1), name, waited, args)
+        return self._judge(sys._getframe(1), name, args, kwargs, out)
+
+    def _judge(self, caller: FrameType, name: str, args: Any, kwargs: Any, out: Any) -> Any:
+        """Note how a call waited and where its result lies; return the result."""
         kind = waiting_kind(name, args, kwargs)
-        if name == "unbind" and sys._getframe(1).f_code is ITERATION:
+        if name == "unbind" and caller.f_code is ITERATION:
             kind = "iter"
         copy = copied(name, args, kwargs, out, self._origins.is_host) if name in COPY_CALLS else ""
         if kind or copy or self.scalars or name in DEVICE_FACTORIES:
-            frame = self._frame(sys._getframe(1))
+            frame = self._frame(caller)
             if frame is not None:
                 self._note(frame, name, kind, args)
                 if copy:
                     self._add(frame, "copy", copy, name, _count(out))
-            by = Maker.PROGRAM if frame is not None else self._torchs(sys._getframe(1), name)
+            by = Maker.PROGRAM if frame is not None else self._torchs(caller, name)
             self._origins.follow(name, args, kwargs, out, by)
         elif not isinstance(out, (bool, int, float)):
             self._origins.follow(name, args, kwargs, out, None)
@@ -177,6 +198,8 @@ class Witness(TorchFunctionMode):
         if name == "__get__":  # `x.T` and `x.shape` call the getter of a property.
             name = "property"
         self._names[func] = name
+        if self._waits is None and not may_wait(name) and name not in _MINDED:
+            self._plain.add(func)
         return name
 
     def is_torchs(self, tensor: torch.Tensor) -> bool:
@@ -290,7 +313,10 @@ class Witness(TorchFunctionMode):
 
 
 names_calls(Witness.__torch_function__.__code__, "func")
+hide_from_dynamo(Witness.__torch_function__.__code__)
 
+# Calls of which more than the reads inside them is noted.
+_MINDED = frozenset(("unbind", *COPY_CALLS, *DEVICE_FACTORIES))
 _CATEGORY = {"iter": "iter", MASK_FILL: "fill"}
 SELF_CONTAINED = KERNEL_KINDS | {MASK_FILL}
 """Kinds of calls in which what else is read is their own affair."""

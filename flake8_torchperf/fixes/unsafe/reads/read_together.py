@@ -20,7 +20,7 @@ from flake8_torchperf.fixes.shared.effects import (
     stored_by,
 )
 from flake8_torchperf.fixes.shared.evaluation import is_lazy
-from flake8_torchperf.fixes.shared.kinds import averaged, has_float64, kind_of
+from flake8_torchperf.fixes.shared.kinds import averaged, has_float64, kind_of, may_be_number
 from flake8_torchperf.fixes.shared.siblings import block_of, index_of
 from flake8_torchperf.syntax.traversal import below, once
 from flake8_torchperf.values.values import Tensor
@@ -110,6 +110,8 @@ def _read(site: JudgedSite, line: ast.stmt, around: Surroundings) -> _Read | Non
     method = "" if operand.scalar is True else _NO_DIMENSIONS
     kind = kind_of(tensor, operand.dtype, around)
     called = call.func.id if isinstance(call.func, ast.Name) else ""
+    if called and may_be_number(tensor, around):
+        return None  # `float` takes both, `torch.stack` only tensors
     if called in ("int", "bool"):
         return _Read(call, line, tensor, kind, method) if kind == called else None
     made_float = called == "float" or _is_made_float(call, around)

@@ -18,6 +18,7 @@ from flake8_torchperf.runtime.verify.child.snapshot import Node
 # Tolerances for float32 sums in another order (the defaults of torch.testing for it), and for
 # float16 and bfloat16.
 _CLOSE = {"float32": (1.3e-6, 1e-5), "half": (1.6e-2, 1e-2)}
+_TENSOR_FOR = frozenset(("tensor-for-number", "tensor-for-list"))
 _SHOWN = 60
 
 
@@ -58,7 +59,7 @@ def difference(before: dict[str, Any], after: dict[str, Any], rules: Rules) -> s
         if before[part] != after[part] and wanted:
             return f"{part}: {_short(before[part])} before, {_short(after[part])} after"
     if "other-gradients" in rules.allows:
-        return ""
+        return _spoiled(before["gradients"], after["gradients"], rules)
     return _backward(before["backward"], after["backward"], rules)
 
 
@@ -78,6 +79,24 @@ def _errors(before: Sequence[str], after: Sequence[str], rules: Rules) -> str | 
     if before[0] != after[0] or (rules.exact and before[1] != after[1]):
         return f"it raises {': '.join(before)} before, {': '.join(after)} after"
     return None if rules.exact else ""
+
+
+def _spoiled(before: Node, after: Node, rules: Rules) -> str:
+    """Return the first gradient of finite inputs that only the fix makes NaN or infinite.
+
+    No page allows that, except where a number became a tensor: nothing had gradients before.
+    """
+    if not rules.finite or not rules.allows.isdisjoint(_TENSOR_FOR):
+        return ""
+    for index, (one, other) in enumerate(zip(before[2], after[2], strict=False)):
+        if _is_finite(one) and not _is_finite(other):
+            return f"gradients[{index}]: finite or none before, NaN or infinite after"
+    return ""
+
+
+def _is_finite(node: Node) -> bool:
+    data = node[1].get("data") if node[0] == "tensor" else None
+    return data is None or bool(data.isfinite().all())  # noqa: TPF301 - compares results
 
 
 def _backward(before: str, after: str, rules: Rules) -> str:

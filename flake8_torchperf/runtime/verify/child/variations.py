@@ -65,11 +65,20 @@ ALL_VARIATIONS = (
     Variation("in float64", dtype=torch.float64),
     Variation("that require gradients", gradients=True),
     Variation("that require gradients", gradients=True, n=5, seed=5),
+    Variation("that saturate and require gradients", data="saturating", gradients=True),
+    Variation("with one infinity, that require gradients", data="infinite", gradients=True, n=5),
+    Variation("with one NaN, that require gradients", data="nan", gradients=True, n=5),
+    Variation(
+        "with NaN and infinities, that require gradients", data="special", gradients=True, seed=4
+    ),
+    Variation("all zero, that require gradients", data="zeros", gradients=True, n=5),
 )
 # Variations that are counted besides the sizes: other numbers take other, and more, branches.
 COUNTED_TOO = tuple(ALL_VARIATIONS[index] for index in (1, 6, 7, 9, 10, 11))
 # Variations of further inputs, which differ in shapes or options.
-SHORT = tuple(ALL_VARIATIONS[index] for index in (0, 4, 6, 10, 12, 13, 16))
+SHORT = tuple(ALL_VARIATIONS[index] for index in (0, 4, 6, 10, 12, 13, 16, 18))
+# What makes softmax, sigmoid, tanh and exp saturate, so that a logarithm behind them is infinite.
+_SATURATING = 1e4
 # The dtypes of the floating tensors of a mixed call, in turn.
 VARIED_DTYPES = (torch.float32, torch.float64, torch.float16)
 
@@ -150,6 +159,8 @@ def _numbers(made: torch.Tensor, data: str) -> torch.Tensor:
             return -made
         case "zeros":
             return torch.zeros_like(made)
+        case "saturating":
+            return made * _SATURATING
         case "special":
             for start, number in enumerate((float("nan"), float("inf"), float("-inf"))):
                 made.view(-1)[start::4] = number
