@@ -16,6 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from flake8_torchperf.runtime.counting.frames import waiting_frame
 from flake8_torchperf.runtime.counting.op_schemas import aten, looks_at_elements
 from flake8_torchperf.runtime.counting.recorder import Recorder
+from flake8_torchperf.runtime.counting.threads import by_thread
 
 
 class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -25,6 +26,10 @@ class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self.count_into(recorder)
+
+    def count_into(self, recorder: Recorder) -> None:
+        """Add to this recorder from now on."""
         self.recorder = recorder
         self.spots = recorder.spots
 
@@ -99,7 +104,7 @@ _BELOW = torch._C._dispatch_keyset_full_after(_KEY)
 # which are part of that operation. Inference mode excludes it for both, so they look alike there.
 _AUTOGRAD = torch._C.DispatchKey.AutogradFunctionality
 
-_reading: dict[int, list[Recorder]] = {}
+_reading: dict[int, list[Recorder]] = by_thread()
 _libraries: list[Any] = []
 _lock = threading.Lock()
 
@@ -114,13 +119,15 @@ def start_reading(recorder: Recorder) -> None:
     torch._C._dispatch_tls_set_dispatch_key_included(_KEY, True)
 
 
-def stop_reading(recorder: Recorder) -> None:
-    """Undo `start_reading`, in the same thread."""
-    thread = threading.get_ident()
+def stop_reading(recorder: Recorder, thread: int | None = None) -> None:
+    """Undo `start_reading`, of this thread or of another."""
+    here = threading.get_ident()
+    thread = here if thread is None else thread
     _reading[thread].remove(recorder)
     if not _reading[thread]:
         del _reading[thread]
-        torch._C._dispatch_tls_set_dispatch_key_included(_KEY, False)
+        if thread == here:  # Another thread keeps its key, whose kernels then only pass calls on.
+            torch._C._dispatch_tls_set_dispatch_key_included(_KEY, False)
 
 
 def _register() -> list[Any]:
@@ -151,7 +158,7 @@ def _reads(op: Any) -> Any:
         if not isinstance(tensor, torch.Tensor):
             # A number that C++ wrapped into a tensor arrives unwrapped; reading it gives itself.
             return tensor
-        recorders = _reading.get(threading.get_ident(), ())
+        recorders = list(_reading.get(threading.get_ident(), ()))  # Another thread may close one.
         program = keyset.has(_AUTOGRAD) or torch.is_inference_mode_enabled()
         for recorder in recorders:
             if program:

@@ -23,11 +23,12 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.recorder import Recorder
+from flake8_torchperf.runtime.counting.threads import by_thread
 
 Note = Callable[[Recorder, FrameType, Any, tuple[Any, ...], dict[str, Any], Any], None]
 """(recorder, caller, self or first argument, other arguments, keywords, result)"""
 
-_active: dict[int, list[Recorder]] = {}
+_active: dict[int, list[Recorder]] = by_thread()
 _patches: list[_Patch] = []
 _misses_before: dict[Any, int] = {}
 _lock = threading.Lock()
@@ -60,9 +61,9 @@ def start_watching(recorder: Recorder) -> None:
         _active.setdefault(threading.get_ident(), []).append(recorder)
 
 
-def stop_watching(recorder: Recorder) -> None:
-    """Undo `start_watching`, in the same thread; the last one removes the wrappers."""
-    thread = threading.get_ident()
+def stop_watching(recorder: Recorder, thread: int | None = None) -> None:
+    """Undo `start_watching`, of this thread or of another; the last removes the wrappers."""
+    thread = threading.get_ident() if thread is None else thread
     with _lock:
         _active[thread].remove(recorder)
         if not _active[thread]:

@@ -1,4 +1,4 @@
-"""The counts of one counter so far, keyed by code object and instruction offset.
+"""The counts of one thread so far, keyed by code object and instruction offset.
 
 Modes, kernels and wrappers write here while the user's code runs. Lines are resolved only when
 `evidence` is called, because a dispatch must stay cheap.
@@ -10,7 +10,7 @@ import os
 import threading
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
@@ -46,7 +46,7 @@ ITERATION = torch.Tensor.__iter__.__code__
 
 
 class Recorder:
-    """The tables of one counter. Only the thread that opened the counter writes to them."""
+    """The tables of one thread of a counter. Only that thread, the opener, writes to them."""
 
     def __init__(self, owns: Callable[[str], bool], host_as_device: bool) -> None:
         self.owns = owns
@@ -188,40 +188,44 @@ class Recorder:
         """True if this tensor is the last that `cpu()` returned."""
         return self._host_copy is not None and self._host_copy() is tensor
 
-    # Called when it is over.
 
-    def evidence(self, level: str, seconds: float, graph_breaks: int) -> Evidence:
-        """Return the counts so far, resolved to source lines."""
-        lines = tuple(sorted(_Lines(self).resolve(), key=lambda one: (one.path, one.line)))
-        totals = total(one.counts for one in lines) + Counts(graph_breaks=graph_breaks)
-        return Evidence(level, seconds, lines, self._by_operation(), totals)
+def evidence(
+    recorders: Sequence[Recorder], level: str, seconds: float, graph_breaks: int
+) -> Evidence:
+    """Return the counts of some threads so far, added up and resolved to source lines."""
+    resolved = _Lines()
+    for recorder in recorders:
+        resolved.add(recorder)
+    lines = tuple(sorted(resolved.lines(), key=lambda one: (one.path, one.line)))
+    totals = total(one.counts for one in lines) + Counts(graph_breaks=graph_breaks)
+    return Evidence(level, seconds, lines, _by_operation(recorders), totals)
 
-    def _by_operation(self) -> tuple[OpEvidence, ...]:
-        dispatches: dict[str, int] = defaultdict(int)
-        nanoseconds: dict[str, int] = defaultdict(int)
-        samples: dict[str, list[int]] = defaultdict(list)
-        for cell in self.cells():
-            name = self.operations[id(cell[5])].name
+
+def _by_operation(recorders: Sequence[Recorder]) -> tuple[OpEvidence, ...]:
+    dispatches: dict[str, int] = defaultdict(int)
+    nanoseconds: dict[str, int] = defaultdict(int)
+    samples: dict[str, list[int]] = defaultdict(list)
+    for recorder in recorders:
+        for _, _, cell in _cells(recorder):
+            name = recorder.operations[id(cell[5])].name
             dispatches[name] += cell[0]
             nanoseconds[name] += cell[1]
-        for func, durations in self.durations.items():
-            samples[self.operations[func].name].extend(durations)
-        names = sorted(dispatches, key=lambda name: (-dispatches[name], name))
-        return tuple(
-            OpEvidence(name, dispatches[name], nanoseconds[name] / 1e9, tuple(samples[name]))
-            for name in names
-        )
+        for func, durations in list(recorder.durations.items()):
+            samples[recorder.operations[func].name].extend(list(durations))
+    names = sorted(dispatches, key=lambda name: (-dispatches[name], name))
+    return tuple(
+        OpEvidence(name, dispatches[name], nanoseconds[name] / 1e9, tuple(samples[name]))
+        for name in names
+    )
 
-    def cells(self) -> list[Cell]:
-        """Return all cells."""
-        tables = [spots for spots in self.spots.values() if spots] + [self.elsewhere]
-        return [
-            cell
-            for spots in tables
-            for offset, cells in spots.items()
-            if offset is not _HERE
-            for cell in cells.values()
-        ]
+
+def _cells(recorder: Recorder) -> Iterator[tuple[int, int, Cell]]:
+    """Yield the id of the code object, the offset and the cell, while the thread may add more."""
+    for code, spots in [*list(recorder.spots.items()), (0, recorder.elsewhere)]:
+        for offset, cells in list((spots or {}).items()):
+            if offset is not _HERE:
+                for cell in list(cells.values()):
+                    yield code, offset, cell
 
 
 def _storage(tensor: torch.Tensor) -> int:
@@ -230,34 +234,34 @@ def _storage(tensor: torch.Tensor) -> int:
 
 
 class _Lines:
-    """Gathers a recorder's cells and events by source line."""
+    """Gathers the cells and events of recorders by source line."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self.line_tables: dict[int, dict[int, int]] = {}
+    def __init__(self) -> None:
         self.ops: dict[tuple[str, int, str], dict[str, int]] = {}
         self.events: dict[tuple[str, int, str], dict[str, dict[str, int]]] = {}
         self.counts: dict[tuple[str, int, str], Counts] = defaultdict(Counts)
+        self.line_tables: dict[int, dict[int, int]] = {}
 
-    def resolve(self) -> list[LineEvidence]:
-        tables = dict(self.recorder.spots)
-        tables[0] = self.recorder.elsewhere
-        for code, spots in tables.items():
-            for offset, cells in (spots or {}).items():
-                if offset is not _HERE:
-                    for cell in cells.values():
-                        self._add_cell(self._line(code, offset), cell)
-        for (code, offset, counter, cause), (times, size) in self.recorder.events.items():
-            self._add_event(self._line(code, offset), counter, cause, times, size)
-        for (code, offset), waited in self.recorder.nanoseconds_waited.items():
-            self.counts[self._line(code, offset)] += Counts(waited=waited / 1e9)
+    def add(self, recorder: Recorder) -> None:
+        codes = recorder.codes
+        for code, offset, cell in _cells(recorder):
+            op = recorder.operations[id(cell[5])]
+            self._add_cell(self._line(codes, code, offset), op, cell)
+        for (code, offset, counter, cause), (times, size) in list(recorder.events.items()):
+            self._add_event(self._line(codes, code, offset), counter, cause, times, size)
+        for (code, offset), waited in list(recorder.nanoseconds_waited.items()):
+            self.counts[self._line(codes, code, offset)] += Counts(waited=waited / 1e9)
+
+    def lines(self) -> list[LineEvidence]:
         return [
             LineEvidence(*key, counts, self.ops.get(key, {}), self.events.get(key, {}))
             for key, counts in self.counts.items()
         ]
 
-    def _line(self, code_id: int, offset: int) -> tuple[str, int, str]:
-        code = self.recorder.codes.get(code_id)
+    def _line(
+        self, codes: Mapping[int, CodeType], code_id: int, offset: int
+    ) -> tuple[str, int, str]:
+        code = codes.get(code_id)
         if code is None:
             return ELSEWHERE, 0, ""
         if code_id not in self.line_tables:
@@ -265,9 +269,8 @@ class _Lines:
         line = self.line_tables[code_id].get(offset, code.co_firstlineno)
         return code.co_filename, line, qualified_name(code)
 
-    def _add_cell(self, key: tuple[str, int, str], cell: Cell) -> None:
+    def _add_cell(self, key: tuple[str, int, str], op: Operation, cell: Cell) -> None:
         times, nanoseconds = cell[0], cell[1]
-        op = self.recorder.operations[id(cell[5])]
         ops = self.ops.setdefault(key, {})
         ops[op.name] = ops.get(op.name, 0) + times
         self.counts[key] += Counts(

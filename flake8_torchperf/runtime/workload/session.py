@@ -34,8 +34,11 @@ from flake8_torchperf.runtime.workload.ranks.takeover import is_users_own
 from flake8_torchperf.runtime.workload.sync_recorder import Witness
 
 Program = Callable[[], None]
+_threads: Any = threading
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# Where multiprocessing forks, and where a forked process becomes another program.
+_FORKS_RECORDED = ("multiprocessing.popen_fork", "multiprocessing.forkserver", "subprocess")
+_OURS = str(Path(__file__).parents[1]) + os.sep
 
 
 class Session:
@@ -52,20 +55,31 @@ class Session:
         self._counter.leave_out(self._witness.is_torchs)
         self._lines = ExecutedLines(owns, counts=plan.profile)
         self._counter.time_waits()
+        self._counter.count_every_thread()
         self._process = os.getpid()
         self._results = Path(plan.results)
         self._rank = given_rank()
         self._written = plan.is_fork_server  # Not part of the workload, but its forks are.
+        self._forks = 0
         multiprocessing.util.register_after_fork(self, Session._go_on_in_fork)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_parent=self._forked)
 
     def run(self, load: Callable[[], Program]) -> None:
         """Load a program and run it, then write the results; its exceptions are passed on."""
         ended = NOT_STARTED
         try:
             with self.watching():
-                program = load()
-                ended = "returned"
-                program()
+                try:
+                    program = load()
+                    ended = "returned"
+                    program()
+                except BaseException as error:
+                    _show_as_python_would(error)
+                    raise
+                finally:
+                    # Python waits for these threads when it exits, which is too late to count them.
+                    _threads._shutdown()
         except BaseException as error:
             if ended == "returned" and not self._is_end_of_code(error):
                 ended = type(error).__name__
@@ -109,6 +123,11 @@ class Session:
         self._lines.forget_times()
         multiprocessing.util.Finalize(None, self.finish, args=("returned",), exitpriority=0)
 
+    def _forked(self) -> None:
+        """Count the forks of the program itself; those of multiprocessing are recorded."""
+        if sys._getframe(1).f_globals.get("__name__", "") not in _FORKS_RECORDED:
+            self._forks += 1
+
     @contextlib.contextmanager
     def _ranks_noted(self) -> Iterator[None]:
         """Remember the process's rank beyond the end of its process group."""
@@ -137,6 +156,13 @@ class Session:
         )
         worker = torch.utils.data.get_worker_info()
         notes = []
+        if self._forks:
+            notes.append(f"os.fork was called {self._forks}x: the forked processes are not counted")
+        if self._lines.uncounted:
+            notes.append(
+                "threads that ran before counting began, or that C code started, are not counted: "
+                f"{self._lines.uncounted} of their lines are left out"
+            )
         if self._lines.disturbed:
             notes.append(
                 "the workload set a trace function of its own (a debugger, coverage.py): "
@@ -189,14 +215,7 @@ def main(plan: Plan, path: Path) -> None:
     if not plan.is_code:  # A process of multiprocessing is the same as its parent.
         invite(path, is_users_own(plan))
     prepare = _module if plan.is_module else _code if plan.is_code else _script
-    try:
-        session.run(prepare(plan))
-    except SystemExit:
-        raise
-    except BaseException as error:
-        _show_as_python_would(error)
-        sys.excepthook = lambda *_: None  # Already shown; only the exit status is left.
-        raise
+    session.run(prepare(plan))
 
 
 def _hide_from_pytest() -> None:
@@ -290,9 +309,36 @@ def _module(plan: Plan) -> Callable[[], Program]:
 
 
 def _show_as_python_would(error: BaseException) -> None:
-    """Show the traceback of an uncaught exception, from the workload's first frame on."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HERE):
-        trace = trace.tb_next
+    """Show the traceback of an uncaught exception, without frames of this package."""
+    if isinstance(error, SystemExit):
+        return
+    for one in _with_causes(error):
+        one.__traceback__ = _users(one.__traceback__)
     # The hook prints the exception's own traceback and ignores its third argument.
-    sys.excepthook(type(error), error.with_traceback(trace), trace)
+    sys.excepthook(type(error), error, error.__traceback__)
+    sys.excepthook = lambda *_: None  # Already shown; only the exit status is left.
+
+
+def _with_causes(error: BaseException) -> list[BaseException]:
+    """Return an exception, those that it was raised from or during, and those of a group."""
+    found: list[BaseException] = []
+    waiting: list[Any] = [error]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, BaseException) and not any(one is seen for seen in found):
+            found.append(one)
+            waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+    return found
+
+
+def _users(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """Return a traceback without the frames that count, first or in between."""
+    kept = []
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_OURS):
+            kept.append(trace)
+        trace = trace.tb_next
+    below: types.TracebackType | None = None
+    for one in reversed(kept):
+        below = types.TracebackType(below, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return below
