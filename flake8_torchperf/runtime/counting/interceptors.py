@@ -172,15 +172,19 @@ def _observe(
     for recorder in watching:
         recorder.inside += 1
     moved = [recorder.transfers for recorder in watching]
+    # Asked before the call: its result may be the same tensor, and be the host's from now on.
+    lay = [isinstance(operand, torch.Tensor) and one.on_device(operand) for one in watching]
     try:
         out = call()
     finally:
         for recorder in watching:
             recorder.inside -= 1
-    for recorder, before in zip(watching, moved, strict=True):
+    for recorder, before, on_device in zip(watching, moved, lay, strict=True):
         if not recorder.inside:
             recorder.moved_inside = recorder.transfers != before
+            recorder.operand = (operand, on_device)
             note(recorder, frame, operand, args, kwargs, out)
+            recorder.operand = None
     return out
 
 

@@ -72,6 +72,8 @@ class Recorder:
         self.timed = False  # True if waits are measured; their durations follow, by place.
         self.nanoseconds_waited: dict[tuple[int, int], int] = {}
         self.transfers = 0
+        # The operand of the wrapped call just over, and whether it lay on the device before that.
+        self.operand: tuple[Any, bool] | None = None
         self.moved_inside = False  # Whether the wrapped call just over dispatched a real transfer.
         # The number that the user's code wrote last, as the tensor that torch made of it.
         self.literal: weakref.ref[torch.Tensor] | None = None
@@ -139,6 +141,8 @@ class Recorder:
 
     def on_device(self, tensor: torch.Tensor) -> bool:
         """True if reading this tensor makes the host wait, or would on an accelerator."""
+        if self.operand is not None and self.operand[0] is tensor:
+            return self.operand[1]
         kind = tensor.device.type
         if kind != "cpu":
             return kind != "meta"

@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
@@ -17,6 +18,7 @@ import torch
 from torch.compiler import is_compiling
 from torch.overrides import TorchFunctionMode
 
+from flake8_torchperf.idioms.module_roles import is_test_name
 from flake8_torchperf.runtime.counting import dispatch_modes, threads
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
@@ -190,7 +192,7 @@ class Witness(TorchFunctionMode):
                 self._note(frame, name, kind, args)
                 if copy:
                     self._add(frame, "copy", copy, name, _count(out))
-            by = Maker.PROGRAM if frame is not None else self._torchs(sys._getframe(1), name)
+            by = self._by(frame) if frame is not None else self._torchs(sys._getframe(1), name)
             self._origins.follow(name, args, kwargs, out, by)
         elif not isinstance(out, (bool, int, float)):
             self._origins.follow(name, args, kwargs, out, None)
@@ -210,9 +212,14 @@ class Witness(TorchFunctionMode):
         self._names[func] = name
         return name
 
-    def is_torchs(self, tensor: torch.Tensor) -> bool:
-        """True if torch's own code made this tensor for itself, without a device."""
-        return self._origins.is_torchs(tensor)
+    def is_on_host(self, tensor: torch.Tensor) -> bool:
+        """True if this tensor lies on the host on every machine."""
+        return self._origins.is_host(tensor, firmly=True)
+
+    def _by(self, frame: FrameType) -> Maker:
+        """Return the maker that an owned line is: a test stands in for callers with a device."""
+        is_test = is_test_name(Path(frame.f_code.co_filename).stem)
+        return Maker.CALLER if is_test else Maker.PROGRAM
 
     def _torchs(self, frame: FrameType, name: str) -> Maker | None:
         """Return `Maker.TORCH` if torch's own code calls this factory for itself, else None."""
