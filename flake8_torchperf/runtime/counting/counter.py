@@ -51,7 +51,8 @@ class DispatchCounter:
         `loss.item()` is a host read. Default: True if this machine has no accelerator. Then `cpu()`
         and `to("cpu")` count as transfers to the host, `to(torch.device("cpu"))` and
         `torch.tensor(data, device=torch.device("cpu"))` as transfers to the device, as they would
-        be with an accelerator.
+        be with an accelerator. `x.to(x.device)`, a second `to` of the same tensor and what torch
+        does inside itself (step counters of an optimizer, norms of gradients) do not.
 
     Raises ValueError for another level, TypeError if owner is a single path, and RuntimeError if a
     counter that is open in one thread is opened or closed in another.
@@ -150,9 +151,11 @@ class DispatchCounter:
         """Measure the duration of each wait that CUDA reports or that the program asks for."""
         self._recorders.time_waits()
 
-    def leave_out(self, on_host: Callable[[torch.Tensor], bool]) -> None:
-        """Count no tensor of the host as a device's if ``on_host`` is true of it."""
-        self._recorders.leave_out(on_host)
+    def leave_out(
+        self, on_host: Callable[[torch.Tensor], bool], made: Callable[[torch.Tensor], bool]
+    ) -> None:
+        """Count no read of a tensor if ``on_host`` is true of it, nor a copy unless ``made`` is."""
+        self._recorders.leave_out(on_host, made)
 
     def count_every_thread(self) -> None:
         """Count all threads that start while the counter is open, whoever starts them."""

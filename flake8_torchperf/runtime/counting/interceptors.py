@@ -173,16 +173,16 @@ def _observe(
         recorder.inside += 1
     moved = [recorder.transfers for recorder in watching]
     # Asked before the call: its result may be the same tensor, and be the host's from now on.
-    lay = [isinstance(operand, torch.Tensor) and one.on_device(operand) for one in watching]
+    known = [recorder.before(operand) for recorder in watching]
     try:
         out = call()
     finally:
         for recorder in watching:
             recorder.inside -= 1
-    for recorder, before, on_device in zip(watching, moved, lay, strict=True):
+    for recorder, before, of_operand in zip(watching, moved, known, strict=True):
         if not recorder.inside:
             recorder.moved_inside = recorder.transfers != before
-            recorder.operand = (operand, on_device)
+            recorder.operand = of_operand
             note(recorder, frame, operand, args, kwargs, out)
             recorder.operand = None
     return out
@@ -222,8 +222,13 @@ def _note_to(
         _note_move(recorder, frame, tensor, args, kwargs, out)
     elif out.device.type == "cpu" and names_host(device):
         _copy_to_host(recorder, frame, "to", tensor, out)
-    elif out.device.type == "cpu" and device is not None and recorder.host_as_device:
-        _copy_up(recorder, frame, tensor)
+    elif (
+        out.device.type == "cpu"
+        and device is not None
+        and recorder.host_as_device
+        and recorder.moves_up(frame, tensor, out)
+    ):
+        recorder.event(frame, "transfers", "to-device to", tensor.nbytes)
 
 
 def _note_move(
@@ -300,11 +305,6 @@ def _copy_to_host(recorder: Recorder, frame: FrameType, cause: str, tensor: Any,
     if recorder.waits_for(tensor):
         _copy_down(recorder, frame, cause, tensor)
         recorder.keep_host_copy(out)
-
-
-def _copy_up(recorder: Recorder, frame: FrameType, tensor: Any) -> None:
-    if tensor.nbytes:  # a tensor without elements is not copied
-        recorder.event(frame, "transfers", "to-device to", tensor.nbytes)
 
 
 def _copy_down(recorder: Recorder, frame: FrameType, cause: str, tensor: Any) -> None:

@@ -33,6 +33,7 @@ from flake8_torchperf.runtime.counting.op_schemas import (
     masked_index,
     operation,
 )
+from flake8_torchperf.runtime.counting.torchs_own import reads_own_counter, stays
 
 SAMPLES = 1024
 """How many durations of each operation are kept, as torch_xla's metrics do."""
@@ -53,6 +54,9 @@ class Recorder:
         self.host_as_device = host_as_device
         # True of tensors that lie on the host on every machine, and so never count as a device's.
         self.on_host: Callable[[torch.Tensor], bool] | None = None
+        # True of tensors that were made on the host, as far as a witness saw; None without one.
+        self.made_on_host: Callable[[torch.Tensor], bool] | None = None
+        self._moved: weakref.ref[torch.Tensor] | None = None
         self.opener = threading.get_ident()
         # Above 0 while an event that is already counted runs: events inside it do not count.
         self.inside = 0
@@ -72,8 +76,9 @@ class Recorder:
         self.timed = False  # True if waits are measured; their durations follow, by place.
         self.nanoseconds_waited: dict[tuple[int, int], int] = {}
         self.transfers = 0
-        # The operand of the wrapped call just over, and whether it lay on the device before that.
-        self.operand: tuple[Any, bool] | None = None
+        # The operand of the wrapped call just over, and whether it lay on the device before that,
+        # and was made on the host.
+        self.operand: tuple[Any, bool, bool] | None = None
         self.moved_inside = False  # Whether the wrapped call just over dispatched a real transfer.
         # The number that the user's code wrote last, as the tensor that torch made of it.
         self.literal: weakref.ref[torch.Tensor] | None = None
@@ -150,7 +155,9 @@ class Recorder:
 
     def read(self, frame: FrameType | None, cause: str, tensor: torch.Tensor) -> None:
         """Count a host read, unless it is part of one or reads a copy that is on the host."""
-        if self.waits_for(tensor) and not self.is_host_copy(tensor):
+        if not self.waits_for(tensor) or self.is_host_copy(tensor):
+            return
+        if tensor.device.type != "cpu" or not reads_own_counter(frame, tensor):
             self.event(frame, "host_reads", cause)
 
     def waits_for(self, tensor: torch.Tensor) -> bool:
@@ -167,6 +174,27 @@ class Recorder:
         self.transfers += 1
         direction = "to-host" if there.type == "cpu" else "to-device"
         self.event(frame, "transfers", f"{direction} {cause}", source.nbytes)
+
+    def moves_up(self, frame: FrameType, tensor: torch.Tensor, out: torch.Tensor) -> bool:
+        """True if `to` with a device would copy a tensor of the host to an accelerator.
+
+        Here it usually returns the tensor itself, which then counts as the accelerator's.
+        """
+        if not tensor.nbytes or stays(frame, tensor):
+            return False
+        if self.made_on_host is not None:
+            assert self.operand is not None
+            return self.operand[2]
+        again = self._moved is not None and self._moved() is tensor
+        self._moved = weakref.ref(out)
+        return not again
+
+    def before(self, operand: Any) -> tuple[Any, bool, bool]:
+        """Return what is known of a call's operand before its result, maybe the same, is marked."""
+        if not isinstance(operand, torch.Tensor):
+            return operand, False, False
+        made = self.made_on_host is not None and self.made_on_host(operand)
+        return operand, self.on_device(operand), made
 
     def expect(self, copy: torch.Tensor, arrived: Callable[[], bool]) -> None:
         """Remember a copy to the host that was queued without a wait."""

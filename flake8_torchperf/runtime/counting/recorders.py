@@ -82,6 +82,7 @@ class Recorders:
         """Return a new recorder, which counts for nothing by itself."""
         recorder = self._make()
         recorder.timed, recorder.on_host = self._own.timed, self._own.on_host
+        recorder.made_on_host = self._own.made_on_host
         return recorder
 
     def time_waits(self) -> None:
@@ -89,10 +90,12 @@ class Recorders:
         for recorder in list(self._all):
             recorder.timed = True
 
-    def leave_out(self, on_host: Callable[[torch.Tensor], bool]) -> None:
-        """Leave out tensors of the host, in all threads."""
+    def leave_out(
+        self, on_host: Callable[[torch.Tensor], bool], made: Callable[[torch.Tensor], bool]
+    ) -> None:
+        """Leave out reads of tensors of the host, and copies of others, in all threads."""
         for recorder in list(self._all):
-            recorder.on_host = on_host
+            recorder.on_host, recorder.made_on_host = on_host, made
 
     def clear(self) -> None:
         """Discard all counts."""

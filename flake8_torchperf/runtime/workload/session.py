@@ -52,7 +52,7 @@ class Session:
         waits = (lambda: self._counter.device_waits) if torch.cuda.is_available() else None
         frames = None if plan.contracts is None else ContractFrames(plan.contracts)
         self._witness = Witness(owns, waits, None if frames is None else frames.around)
-        self._counter.leave_out(self._witness.is_on_host)
+        self._counter.leave_out(self._witness.is_on_host, self._witness.was_made_on_host)
         self._lines = ExecutedLines(owns, counts=plan.profile)
         self._counter.time_waits()
         self._counter.count_every_thread()

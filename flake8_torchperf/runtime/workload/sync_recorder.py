@@ -216,6 +216,10 @@ class Witness(TorchFunctionMode):
         """True if this tensor lies on the host on every machine."""
         return self._origins.is_host(tensor, firmly=True)
 
+    def was_made_on_host(self, tensor: torch.Tensor) -> bool:
+        """True if this tensor was made on the host in this run."""
+        return self._origins.is_host(tensor)
+
     def _by(self, frame: FrameType) -> Maker:
         """Return the maker that an owned line is: a test stands in for callers with a device."""
         is_test = is_test_name(Path(frame.f_code.co_filename).stem)
