@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import tokenize
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -192,9 +193,9 @@ def _file(
 ) -> FileReport | None:
     executed, counts = part.executed | in_data_workers, part.counts
     try:
-        with open(path, encoding="utf-8") as file:
+        with tokenize.open(path) as file:
             source = file.read()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
         return FileReport(path, (), executed, counts, (), (), f"not linted: {error}")
     statements = Statements(source)
     if not counts and not any((at := statements.at(line)) and at.function for line in executed):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import tokenize
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -47,9 +48,9 @@ def profile_of(observed: Observed, folder: str) -> Profile:
 def _source(path: str) -> str | None:
     """Return the text of a file; None where it is gone, or never was one (``<string>``)."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with tokenize.open(path) as file:
             return file.read()
-    except (OSError, UnicodeDecodeError):
+    except (OSError, SyntaxError, UnicodeDecodeError):
         return None
 
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.overrides import handle_torch_function
 
 from flake8_torchperf.runtime.api.contracts import ContractFrames
 from flake8_torchperf.runtime.api.text_report import metrics_report
@@ -333,10 +334,12 @@ def _with_causes(error: BaseException) -> list[BaseException]:
 
 def _users(trace: types.TracebackType | None) -> types.TracebackType | None:
     """Return a traceback without the frames that count, first or in between."""
-    kept = []
+    kept: list[types.TracebackType] = []
     while trace is not None:
         if not trace.tb_frame.f_code.co_filename.startswith(_OURS):
             kept.append(trace)
+        elif kept and kept[-1].tb_frame.f_code is handle_torch_function.__code__:
+            kept.pop()  # torch calls this package's mode there.
         trace = trace.tb_next
     below: types.TracebackType | None = None
     for one in reversed(kept):
