@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -94,6 +95,38 @@ def test_options_of_python_reach_the_workload(tmp_path: Path, *, before: bool) -
     words = ("run", *(() if before else options), "flags.py")
     done = torchperf(*words, cwd=tmp_path, program=python)
     assert done.output == "['ignore::FutureWarning'] 1 {'faulthandler': True}\n"
+
+
+LONG = """
+    import os, signal, time, torch
+
+    def decode(x):
+        return x.sum().item()
+
+    until = time.monotonic() + 2
+    x = torch.nn.Parameter(torch.ones(3))
+    while time.monotonic() < until:
+        decode(x)
+    """
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs signals")
+@pytest.mark.parametrize(
+    ("end", "status", "said"),
+    [
+        ("os.kill(os.getpid(), signal.SIGKILL)", -9, "killed): the report holds what it last"),
+        ("os._exit(3)", 3, "os._exit): it is counted until then"),
+        ("raise ValueError", 1, "ValueError): it is counted until then"),
+    ],
+)
+def test_a_program_that_is_cut_short_is_reported(
+    tmp_path: Path, end: str, status: int, said: str
+) -> None:
+    (tmp_path / "long.py").write_text(dedent(LONG) + end + "\n", encoding="utf-8")
+    done = torchperf("run", "--level", "reads", "long.py", cwd=tmp_path)
+    assert done.status in (status, 128 - status)
+    assert f"note: the program was cut short ({said}" in done.errors
+    assert "long.py:5:" in done.errors.partition("confirmed")[2]
 
 
 def test_the_package_runs_as_a_module() -> None:

@@ -17,7 +17,8 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, NoReturn
 
 import torch
 from torch.overrides import handle_torch_function
@@ -27,7 +28,7 @@ from flake8_torchperf.runtime.api.text_report import metrics_report
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
 from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
 from flake8_torchperf.runtime.workload.ownership import owner_of
-from flake8_torchperf.runtime.workload.plan import Observed, Plan
+from flake8_torchperf.runtime.workload.plan import KILLED, Observed, Plan
 from flake8_torchperf.runtime.workload.ranks.environment import given_rank, invite
 from flake8_torchperf.runtime.workload.ranks.merge import NOT_STARTED
 from flake8_torchperf.runtime.workload.ranks.recordings import results_beside
@@ -36,6 +37,8 @@ from flake8_torchperf.runtime.workload.sync_recorder import Witness
 
 Program = Callable[[], None]
 _threads: Any = threading
+FIRST_SAVED, MOST_SECONDS = 1.0, 60.0
+"""When results are first saved for a process that may be killed, and how seldom at last."""
 
 # Where multiprocessing forks, and where a forked process becomes another program.
 _FORKS_RECORDED = ("multiprocessing.popen_fork", "multiprocessing.forkserver", "subprocess")
@@ -52,7 +55,10 @@ class Session:
         self._counter = DispatchCounter(level, owner=owns)
         waits = (lambda: self._counter.device_waits) if torch.cuda.is_available() else None
         frames = None if plan.contracts is None else ContractFrames(plan.contracts)
-        self._witness = Witness(owns, waits, None if frames is None else frames.around)
+        around = None if frames is None else frames.around
+        self._witness = Witness(owns, waits, around, self._save_sometimes)
+        self._due = monotonic() + FIRST_SAVED
+        self._began = monotonic()
         self._counter.leave_out(self._witness.is_on_host, self._witness.was_made_on_host)
         self._lines = ExecutedLines(owns, counts=plan.profile)
         self._counter.time_waits()
@@ -110,6 +116,15 @@ class Session:
         self._written = True
         with _uninterrupted():
             self.observed(ended).save(self._results)
+
+    def _save_sometimes(self) -> None:
+        """Save the results so far in case the process is killed, less often the longer it runs."""
+        if monotonic() < self._due or self._written or not self._plan.results:
+            return
+        main = threading.get_ident() == threading.main_thread().ident
+        if main and os.getpid() == self._process:
+            self.observed(KILLED).save(self._results)
+            self._due = monotonic() + min(MOST_SECONDS, monotonic() - self._began)
 
     def _go_on_in_fork(self) -> None:
         """Restart the counts in a process that multiprocessing forked, for a separate recording.
@@ -213,6 +228,7 @@ def main(plan: Plan, path: Path) -> None:
     _hide_from_pytest()
     session = Session(plan)
     _report_on_termination(session)
+    _report_on_exit(session)
     if not plan.is_code:  # A process of multiprocessing is the same as its parent.
         invite(path, is_users_own(plan))
     prepare = _module if plan.is_module else _code if plan.is_code else _script
@@ -240,6 +256,17 @@ def _report_on_termination(session: Session) -> None:
 
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, terminated)
+
+
+def _report_on_exit(session: Session) -> None:
+    """Write the report before `os._exit`, which runs nothing else."""
+    leave = os._exit
+
+    def _exit(status: int) -> NoReturn:
+        session.finish("os._exit")
+        leave(status)
+
+    vars(os)["_exit"] = _exit
 
 
 def _search_first(folder: str) -> None:

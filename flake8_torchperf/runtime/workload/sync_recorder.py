@@ -87,6 +87,7 @@ class Witness(TorchFunctionMode):
 
     ``waits`` returns how many waits the device has reported so far; it is omitted without a device
     that reports any. ``contract`` names the function that must not wait and that led to a frame.
+    ``tick`` is called before each call that is watched.
     """
 
     def __init__(
@@ -94,8 +95,10 @@ class Witness(TorchFunctionMode):
         owns: Callable[[str], bool],
         waits: Callable[[], int] | None = None,
         contract: Callable[[FrameType], str] | None = None,
+        tick: Callable[[], None] | None = None,
     ) -> None:
         super().__init__()
+        self._tick = tick
         self._contract = contract
         self._owns = owns
         self._waits = waits
@@ -175,6 +178,8 @@ class Witness(TorchFunctionMode):
         kwargs = kwargs or {}
         if is_compiling() or not self._is_open:
             return func(*args, **kwargs)
+        if self._tick is not None:
+            self._tick()
         name = self._names.get(func) or self._name(func)
         scalars = self._here.scalars
         scalars.clear()
