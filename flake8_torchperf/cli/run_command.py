@@ -64,6 +64,17 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         action="store_true",
         help="fail with the lines that waited on the way from functions that must not wait",
     )
+    for letter in "WX":
+        parser.add_argument(
+            f"-{letter}",
+            action="append",
+            default=[],
+            metavar="ARG",
+            help=f"Python's own -{letter}, for the workload",
+        )
+    parser.add_argument(
+        "-O", action="count", default=0, help="Python's own -O, for the workload; may be repeated"
+    )
     add_settings(parser)
     parser.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, help="a module and its arguments"
@@ -117,6 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
             level=arguments.level,
             profile=bool(arguments.save_profile),
             contracts=options.sync_free if arguments.contracts else None,
+            options=_python_options(arguments),
         )
     except TeamError as error:
         return fail(f"run: {error}")
@@ -210,7 +222,9 @@ def _save_profile(path: Path, run: Run) -> int:
     from flake8_torchperf.history.profile import merge
     from flake8_torchperf.runtime.workload.profiling import profile_of
 
-    profile = merge(profile_of(one, os.getcwd()) for one in run.processes)
+    # A launcher (torchrun) runs nothing of the user's, and is no run of the program.
+    ran = [one for one in run.processes if any(one.executed.values())] or run.processes
+    profile = merge(profile_of(one, os.getcwd()) for one in ran)
     return save_profile("run: --save-profile", path, profile)
 
 
@@ -238,6 +252,14 @@ def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
         if problem := unsuitable(Path(arguments.save_profile.replace(_RANK, "0"))):
             return f"run: --save-profile: {problem}"
     return _owner_problem(arguments.owners)
+
+
+def _python_options(arguments: argparse.Namespace) -> list[str]:
+    return [
+        *(f"-W{one}" for one in arguments.W),
+        *(f"-X{one}" for one in arguments.X),
+        *["-O"] * arguments.O,
+    ]
 
 
 def _owner_problem(owners: Sequence[str]) -> str:

@@ -146,7 +146,7 @@ def test_a_copy_is_read_early_until_it_has_arrived() -> None:
     arrived = [False]
     with DispatchCounter(host_as_device=False) as counter:
         copied = X.clone()
-        counter._recorder.expect(copied, lambda: arrived[0])
+        counter._recorders.here().expect(copied, lambda: arrived[0])
         view = copied[0]  # a view reads nothing
         view.sum()  # early
         copied.tolist()  # early

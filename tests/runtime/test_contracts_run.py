@@ -31,11 +31,12 @@ PROGRAM = """
     class Engine(Base):
         pass
 
-    x = torch.ones(3)
+    x = torch.ones(3, device=torch.device("cpu"))
     x.tolist()
     clean(x)
     Engine().decode(x)
     Base().decode(x)
+    Base().decode(torch.ones(3))  # made on the host on every machine
     """
 
 

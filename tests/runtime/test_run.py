@@ -228,7 +228,7 @@ class TestPassingThrough:
     def test_a_signal_ends_the_workload_and_the_report_is_written(self, tmp_path, number):
         script = """\
             import time, torch
-            torch.ones(3).sum().item()
+            torch.nn.Parameter(torch.ones(3)).sum().item()
             print("ready", flush=True)
             time.sleep(9000)
         """

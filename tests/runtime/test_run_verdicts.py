@@ -146,7 +146,9 @@ def test_what_torch_makes_for_itself_on_the_host_is_not_waited_for(
     counted = data["files"][0]["lines"][str(at("scaler.step"))]
     assert counted["dispatches"] > 36
     assert "host_reads" not in counted
-    assert data["totals"]["host_reads"] == 14  # size and hidden in six steps, bound and peak
+    assert (
+        data["totals"]["host_reads"] == 12
+    )  # size and hidden in six steps; bound and peak are the host's
 
 
 @pytest.mark.slow

@@ -284,3 +284,13 @@ def test_fixture(pytester):
         """,
     )
     result.assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("name", ["aten::isnann", "isnann"])
+def test_an_operation_that_torch_lacks_is_an_error_with_the_nearest_name(name):
+    with pytest.raises(ValueError, match=r"no operation aten::isnann: did you mean aten::isnan\?"):
+        dispatch_budget(ops={name: 0})
+
+
+def test_an_operation_of_another_library_may_be_registered_later():
+    assert dispatch_budget(ops={"mine::fused": 0}).ops == {"mine::fused": 0}

@@ -88,16 +88,20 @@ def test_everything_is_restored_after_an_error(level):
     assert counter.evidence.totals.dispatches in (0, 3)
 
 
-def test_another_threads_work_is_its_own():
-    def work():
-        X.sum().item()
-        X.tolist()
-
+def test_the_work_of_a_thread_that_ran_before_is_its_own():
     for level in ("full", "reads"):
+        opened = threading.Event()
 
-        def in_thread():
-            thread = threading.Thread(target=work)
-            thread.start()
+        def work(opened=opened):
+            opened.wait()
+            X.sum().item()
+            X.tolist()
+
+        thread = threading.Thread(target=work)
+        thread.start()
+
+        def in_thread(opened=opened, thread=thread):
+            opened.set()
             thread.join()
 
         evidence = counted(in_thread, level=level)

@@ -5,11 +5,14 @@ Exceeding a budget raises an AssertionError that names the lines that spent most
 
 from __future__ import annotations
 
+import difflib
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
+
+import torch
 
 from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
@@ -88,7 +91,7 @@ class dispatch_budget:
     passed on unchanged, even if a limit was exceeded.
 
     After the block `evidence` holds the counts. Raises BudgetExceeded (an AssertionError) at the
-    end of the block, ValueError for a negative limit.
+    end of the block, ValueError for a negative limit or an operation that torch does not have.
     """
 
     def __init__(
@@ -108,7 +111,7 @@ class dispatch_budget:
             "transfers": max_transfers,
         }
         self.limits = {name: limit for name, limit in limits.items() if limit is not None}
-        self.ops = {_full_name(name): limit for name, limit in (ops or {}).items()}
+        self.ops = {_known(_full_name(name)): limit for name, limit in (ops or {}).items()}
         for name, limit in {**self.limits, **self.ops}.items():
             if limit < 0:
                 raise ValueError(f"the budget for {name} is {limit}: it cannot be negative")
@@ -171,6 +174,23 @@ class dispatch_budget:
 
 def _full_name(op: str) -> str:
     return op if "::" in op else f"aten::{op}"
+
+
+def _known(op: str) -> str:
+    """Return the name of an operation. Raises ValueError where torch's own has no such one.
+
+    Other libraries may still register theirs.
+    """
+    if not op.startswith("aten::") or op in (names := _aten()):
+        return op
+    near = difflib.get_close_matches(op, names, 1)
+    raise ValueError(f"there is no operation {op}" + (f": did you mean {near[0]}?" if near else ""))
+
+
+@functools.lru_cache(maxsize=1)
+def _aten() -> frozenset[str]:
+    names: Any = torch._C._dispatch_get_all_op_names()
+    return frozenset(one.partition(".")[0] for one in names if one.startswith("aten::"))
 
 
 def _counter(name: str, line: LineEvidence) -> int:

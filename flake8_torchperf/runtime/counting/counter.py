@@ -10,12 +10,14 @@ from time import perf_counter
 from typing import Any, Literal
 
 import torch
+from torch.utils._python_dispatch import _pop_mode, _push_mode
 
-from flake8_torchperf.runtime.counting import dispatch_modes, interceptors
+from flake8_torchperf.runtime.counting import dispatch_modes, interceptors, threads
 from flake8_torchperf.runtime.counting.cuda_syncs import SyncWatch
 from flake8_torchperf.runtime.counting.evidence import Evidence
 from flake8_torchperf.runtime.counting.frames import Owner, owner_predicate
 from flake8_torchperf.runtime.counting.recorder import Recorder
+from flake8_torchperf.runtime.counting.recorders import Recorders
 
 Level = Literal["full", "reads"]
 
@@ -34,9 +36,11 @@ class DispatchCounter:
             train_step(batch)
         print(counter.evidence.totals.host_reads)
 
-    It counts the thread that opened it, including what autograd runs for that thread. Counters
-    nest, each counting everything under it. One counter may be opened again, inside itself (once
-    counted) or later (counts add up; `reset` forgets them).
+    It counts the thread that opened it, including what autograd runs for that thread, the threads
+    that it starts meanwhile and the calls that it submits to a `ThreadPoolExecutor`. Threads that
+    ran before are not counted, nor are those that C code starts. Counters nest, each counting
+    everything under it. One counter may be opened again, inside itself (once counted) or later
+    (counts add up; `reset` forgets them).
 
     level: "full" counts everything. "reads" counts host reads, transfers and synchronisations only,
         at a fraction of the cost.
@@ -47,7 +51,8 @@ class DispatchCounter:
         `loss.item()` is a host read. Default: True if this machine has no accelerator. Then `cpu()`
         and `to("cpu")` count as transfers to the host, `to(torch.device("cpu"))` and
         `torch.tensor(data, device=torch.device("cpu"))` as transfers to the device, as they would
-        be with an accelerator.
+        be with an accelerator. `x.to(x.device)`, a second `to` of the same tensor and what torch
+        does inside itself (step counters of an optimizer, norms of gradients) do not.
 
     Raises ValueError for another level, TypeError if owner is a single path, and RuntimeError if a
     counter that is open in one thread is opened or closed in another.
@@ -65,7 +70,8 @@ class DispatchCounter:
         if host_as_device is None:
             host_as_device = not torch.accelerator.is_available()
         self.level: Level = level
-        self._recorder = Recorder(owner_predicate(owner), host_as_device)
+        self._recorders = Recorders(lambda: Recorder(owner_predicate(owner), host_as_device))
+        self._everywhere = False
         self._depth = 0
         self._open = ExitStack()
         self._began = 0.0
@@ -79,17 +85,20 @@ class DispatchCounter:
             self._same_thread()
             self._depth += 1
             return self
-        self._recorder.opener = threading.get_ident()
+        recorder = self._recorders.open()
+        followed = threads.Followed(self._enter_thread, everywhere=self._everywhere)
         with ExitStack() as opening:
+            opening.callback(self._recorders.close)
             if torch.cuda.is_available():
-                opening.enter_context(SyncWatch(self._recorder))
-            interceptors.start_watching(self._recorder)
-            opening.callback(interceptors.stop_watching, self._recorder)
+                opening.enter_context(SyncWatch(self._recorders))
+            interceptors.start_watching(recorder)
+            opening.callback(interceptors.stop_watching, recorder)
             if self.level == "full":
-                opening.enter_context(dispatch_modes.CountingMode(self._recorder))
+                opening.enter_context(dispatch_modes.CountingMode(recorder))
             else:
-                dispatch_modes.start_reading(self._recorder)
-                opening.callback(dispatch_modes.stop_reading, self._recorder)
+                dispatch_modes.start_reading(recorder)
+                opening.callback(dispatch_modes.stop_reading, recorder)
+            opening.enter_context(followed.following())
             self._open = opening.pop_all()
         self._depth = 1
         _latest = self
@@ -106,21 +115,54 @@ class DispatchCounter:
         self._breaks += _graph_breaks() - self._breaks_before
         self._open.close()
 
+    def _enter_thread(self) -> Callable[[], None]:
+        """Count this thread too, until what is returned is called in it or the counter closes."""
+        recorder = self._recorders.join()
+        interceptors.start_watching(recorder)
+        if self.level == "full":
+            # Not entered as the opener's is: its flags, one for all threads, are set already.
+            _push_mode(mode := dispatch_modes.CountingMode(recorder))
+        else:
+            dispatch_modes.start_reading(recorder)
+        thread = threading.get_ident()
+
+        def closed() -> None:
+            interceptors.stop_watching(recorder, thread)
+            if self.level == "reads":
+                dispatch_modes.stop_reading(recorder, thread)
+            else:
+                mode.count_into(self._recorders.unused())
+
+        def leave() -> None:
+            self._recorders.part(recorder)
+            if self.level == "full":
+                _pop_mode()
+
+        self._recorders.when_parted(recorder, closed)
+        return leave
+
     @property
     def device_waits(self) -> int:
-        """The number of waits that CUDA has reported, without the cost of `evidence`."""
-        return self._recorder.device_waits
+        """The waits that CUDA has reported in this thread, without the cost of `evidence`."""
+        recorder = self._recorders.here()
+        return 0 if recorder is None else recorder.device_waits
 
     def time_waits(self) -> None:
         """Measure the duration of each wait that CUDA reports or that the program asks for."""
-        self._recorder.timed = True
+        self._recorders.time_waits()
 
-    def leave_out(self, on_host: Callable[[torch.Tensor], bool]) -> None:
-        """Count no tensor of the host as a device's if ``on_host`` is true of it."""
-        self._recorder.on_host = on_host
+    def leave_out(
+        self, on_host: Callable[[torch.Tensor], bool], made: Callable[[torch.Tensor], bool]
+    ) -> None:
+        """Count no read of a tensor if ``on_host`` is true of it, nor a copy unless ``made`` is."""
+        self._recorders.leave_out(on_host, made)
+
+    def count_every_thread(self) -> None:
+        """Count all threads that start while the counter is open, whoever starts them."""
+        self._everywhere = True
 
     def _same_thread(self) -> None:
-        if threading.get_ident() != self._recorder.opener:
+        if threading.get_ident() != self._recorders.opener:
             raise RuntimeError(
                 "this DispatchCounter is open in another thread: use one counter per thread"
             )
@@ -132,11 +174,11 @@ class DispatchCounter:
         if self._depth:
             seconds += perf_counter() - self._began
             breaks += _graph_breaks() - self._breaks_before
-        return self._recorder.evidence(self.level, seconds, breaks)
+        return self._recorders.evidence(self.level, seconds, breaks)
 
     def reset(self) -> None:
         """Discard all counts; an open counter continues from zero."""
-        self._recorder.clear()
+        self._recorders.clear()
         self._seconds = 0.0
         self._breaks = 0
         self._breaks_before = _graph_breaks()

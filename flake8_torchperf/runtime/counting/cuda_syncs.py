@@ -18,7 +18,7 @@ from typing import Any, SupportsIndex
 import torch
 
 from flake8_torchperf.runtime.counting.dispatch_modes import CountingMode
-from flake8_torchperf.runtime.counting.recorder import Recorder
+from flake8_torchperf.runtime.counting.recorders import Recorders
 
 _MESSAGE = "called a synchronizing CUDA operation"
 # torch's own notice, once a process, that the mode does not see every wait.
@@ -58,10 +58,10 @@ class _Filters(list[Any]):
 
 
 class SyncWatch:
-    """While open, reports this thread's waits to a recorder and passes all other warnings on."""
+    """While open, reports the waits of each thread to its recorder, and passes warnings on."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
+    def __init__(self, recorders: Recorders) -> None:
+        self.recorders = recorders
         self._caught: Any = None
         self._shown: Any = None
         self._mode_before: int | None = None  # None as long as CUDA has not started.
@@ -104,14 +104,14 @@ class SyncWatch:
 
     def _show(self, shown: Any) -> None:
         ours = str(shown.message).startswith(_MESSAGE)
-        if ours and threading.get_ident() == self.recorder.opener:
+        recorder = self.recorders.here() if ours else None
+        # A wrapped torch.cuda.Stream.synchronize() is counted as a synchronisation instead.
+        if recorder is not None and not recorder.waiting:
             frame = sys._getframe(1)
-            # A wrapped torch.cuda.Stream.synchronize() is counted as a synchronisation instead.
-            if not self.recorder.waiting:
-                self.recorder.device_waits += 1
-                self.recorder.event(frame, "device_syncs", _operation(frame))
-                if self.recorder.timed:
-                    self.recorder.waited(frame, _drained())
+            recorder.device_waits += 1
+            recorder.event(frame, "device_syncs", _operation(frame))
+            if recorder.timed:
+                recorder.waited(frame, _drained())
         if not ours or self._mode_before:
             self._shown(shown)
 

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from flake8_torchperf.runtime.counting.frames import waiting_frame
 from flake8_torchperf.runtime.counting.op_schemas import aten, is_composite, looks_at_elements
 from flake8_torchperf.runtime.counting.recorder import Recorder
+from flake8_torchperf.runtime.counting.threads import by_thread
 
 # Not OpOverload.decompose, which prefers decompositions in Python, made for compilers.
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd
@@ -32,6 +33,10 @@ class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, recorder: Recorder) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
+        self.count_into(recorder)
+
+    def count_into(self, recorder: Recorder) -> None:
+        """Add to this recorder from now on."""
         self.recorder = recorder
         self.spots = recorder.spots
 
@@ -184,7 +189,7 @@ READ_INSIDE = (
 # Made of other operations, but only the host checks their arguments.
 _CHECKS = frozenset({"quantile", "nanquantile"})
 
-_reading: dict[int, list[Recorder]] = {}
+_reading: dict[int, list[Recorder]] = by_thread()
 _libraries: list[Any] = []
 _lock = threading.Lock()
 
@@ -199,13 +204,15 @@ def start_reading(recorder: Recorder) -> None:
     torch._C._dispatch_tls_set_dispatch_key_included(_KEY, True)
 
 
-def stop_reading(recorder: Recorder) -> None:
-    """Undo `start_reading`, in the same thread."""
-    thread = threading.get_ident()
+def stop_reading(recorder: Recorder, thread: int | None = None) -> None:
+    """Undo `start_reading`, of this thread or of another."""
+    here = threading.get_ident()
+    thread = here if thread is None else thread
     _reading[thread].remove(recorder)
     if not _reading[thread]:
         del _reading[thread]
-        torch._C._dispatch_tls_set_dispatch_key_included(_KEY, False)
+        if thread == here:  # Another thread keeps its key, whose kernels then only pass calls on.
+            torch._C._dispatch_tls_set_dispatch_key_included(_KEY, False)
 
 
 @contextlib.contextmanager
@@ -250,7 +257,7 @@ def _reads(op: Any) -> Any:
         if not isinstance(tensor, torch.Tensor):
             # A number that C++ wrapped into a tensor arrives unwrapped; reading it gives itself.
             return tensor
-        recorders = _reading.get(threading.get_ident(), ())
+        recorders = list(_reading.get(threading.get_ident(), ()))  # Another thread may close one.
         program = keyset.has(_AUTOGRAD) or (
             torch.is_inference_mode_enabled() and not _excluded(_PYTHON)
         )

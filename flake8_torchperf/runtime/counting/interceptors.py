@@ -26,11 +26,12 @@ from flake8_torchperf.runtime.counting.dispatch_modes import no_reading
 from flake8_torchperf.runtime.counting.recorder import Recorder
 from flake8_torchperf.runtime.counting.stand_ins import StandIn, hide_from_dynamo
 from flake8_torchperf.runtime.counting.stepping_aside import modes_aside
+from flake8_torchperf.runtime.counting.threads import by_thread
 
 Note = Callable[[Recorder, FrameType, Any, tuple[Any, ...], dict[str, Any], Any], None]
 """(recorder, caller, self or first argument, other arguments, keywords, result)"""
 
-_active: dict[int, list[Recorder]] = {}
+_active: dict[int, list[Recorder]] = by_thread()
 _patches: list[_Patch] = []
 _lock = threading.Lock()
 
@@ -62,9 +63,9 @@ def start_watching(recorder: Recorder) -> None:
         _active.setdefault(threading.get_ident(), []).append(recorder)
 
 
-def stop_watching(recorder: Recorder) -> None:
-    """Undo `start_watching`, in the same thread; the last one removes the wrappers."""
-    thread = threading.get_ident()
+def stop_watching(recorder: Recorder, thread: int | None = None) -> None:
+    """Undo `start_watching`, of this thread or of another; the last removes the wrappers."""
+    thread = threading.get_ident() if thread is None else thread
     with _lock:
         _active[thread].remove(recorder)
         if not _active[thread]:
@@ -147,15 +148,19 @@ def _observe(
     for recorder in watching:
         recorder.inside += 1
     moved = [recorder.transfers for recorder in watching]
+    # Asked before the call: its result may be the same tensor, and be the host's from now on.
+    known = [recorder.before(operand) for recorder in watching]
     try:
         out = call()
     finally:
         for recorder in watching:
             recorder.inside -= 1
-    for recorder, before in zip(watching, moved, strict=True):
+    for recorder, before, of_operand in zip(watching, moved, known, strict=True):
         if not recorder.inside:
             recorder.moved_inside = recorder.transfers != before
+            recorder.operand = of_operand
             note(recorder, frame, operand, args, kwargs, out)
+            recorder.operand = None
     return out
 
 
@@ -193,8 +198,13 @@ def _note_to(
         _note_move(recorder, frame, tensor, args, kwargs, out)
     elif out.device.type == "cpu" and names_host(device):
         _copy_to_host(recorder, frame, "to", tensor, out)
-    elif out.device.type == "cpu" and device is not None and recorder.host_as_device:
-        _copy_up(recorder, frame, tensor)
+    elif (
+        out.device.type == "cpu"
+        and device is not None
+        and recorder.host_as_device
+        and recorder.moves_up(frame, tensor, out)
+    ):
+        recorder.event(frame, "transfers", "to-device to", tensor.nbytes)
 
 
 def _note_move(
@@ -271,11 +281,6 @@ def _copy_to_host(recorder: Recorder, frame: FrameType, cause: str, tensor: Any,
     if recorder.waits_for(tensor):
         _copy_down(recorder, frame, cause, tensor)
         recorder.keep_host_copy(out)
-
-
-def _copy_up(recorder: Recorder, frame: FrameType, tensor: Any) -> None:
-    if tensor.nbytes:  # a tensor without elements is not copied
-        recorder.event(frame, "transfers", "to-device to", tensor.nbytes)
 
 
 def _copy_down(recorder: Recorder, frame: FrameType, cause: str, tensor: Any) -> None:

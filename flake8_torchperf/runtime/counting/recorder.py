@@ -1,4 +1,4 @@
-"""The counts of one counter so far, keyed by code object and instruction offset.
+"""The counts of one thread so far, keyed by code object and instruction offset.
 
 Modes, kernels and wrappers write here while the user's code runs. Lines are resolved only when
 `evidence` is called, because a dispatch must stay cheap.
@@ -10,7 +10,7 @@ import os
 import threading
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType, FrameType
 from typing import Any
 
@@ -34,6 +34,7 @@ from flake8_torchperf.runtime.counting.op_schemas import (
     masked_index,
     operation,
 )
+from flake8_torchperf.runtime.counting.torchs_own import reads_own_counter, stays
 
 SAMPLES = 1024
 """How many durations of each operation are kept, as torch_xla's metrics do."""
@@ -47,13 +48,16 @@ ITERATION = torch.Tensor.__iter__.__code__
 
 
 class Recorder:
-    """The tables of one counter. Only the thread that opened the counter writes to them."""
+    """The tables of one thread of a counter. Only that thread, the opener, writes to them."""
 
     def __init__(self, owns: Callable[[str], bool], host_as_device: bool) -> None:
         self.owns = owns
         self.host_as_device = host_as_device
         # True of tensors that lie on the host on every machine, and so never count as a device's.
         self.on_host: Callable[[torch.Tensor], bool] | None = None
+        # True of tensors that were made on the host, as far as a witness saw; None without one.
+        self.made_on_host: Callable[[torch.Tensor], bool] | None = None
+        self._moved: weakref.ref[torch.Tensor] | None = None
         self.opener = threading.get_ident()
         # Above 0 while an event that is already counted runs: events inside it do not count.
         self.inside = 0
@@ -73,6 +77,9 @@ class Recorder:
         self.timed = False  # True if waits are measured; their durations follow, by place.
         self.nanoseconds_waited: dict[tuple[int, int], int] = {}
         self.transfers = 0
+        # The operand of the wrapped call just over, and whether it lay on the device before that,
+        # and was made on the host.
+        self.operand: tuple[Any, bool, bool] | None = None
         self.moved_inside = False  # Whether the wrapped call just over dispatched a real transfer.
         # The number that the user's code wrote last, as the tensor that torch made of it.
         self.literal: weakref.ref[torch.Tensor] | None = None
@@ -145,6 +152,8 @@ class Recorder:
 
     def on_device(self, tensor: torch.Tensor) -> bool:
         """True if reading this tensor makes the host wait, or would on an accelerator."""
+        if self.operand is not None and self.operand[0] is tensor:
+            return self.operand[1]
         kind = tensor.device.type
         if kind != "cpu":
             return kind != "meta"
@@ -152,7 +161,9 @@ class Recorder:
 
     def read(self, frame: FrameType | None, cause: str, tensor: torch.Tensor) -> None:
         """Count a host read, unless it is part of one or reads a copy that is on the host."""
-        if self.waits_for(tensor) and not self.is_host_copy(tensor):
+        if not self.waits_for(tensor) or self.is_host_copy(tensor):
+            return
+        if tensor.device.type != "cpu" or not reads_own_counter(frame, tensor):
             self.event(frame, "host_reads", cause)
 
     def waits_for(self, tensor: torch.Tensor) -> bool:
@@ -169,6 +180,27 @@ class Recorder:
         self.transfers += 1
         direction = "to-host" if there.type == "cpu" else "to-device"
         self.event(frame, "transfers", f"{direction} {cause}", source.nbytes)
+
+    def moves_up(self, frame: FrameType, tensor: torch.Tensor, out: torch.Tensor) -> bool:
+        """True if `to` with a device would copy a tensor of the host to an accelerator.
+
+        Here it usually returns the tensor itself, which then counts as the accelerator's.
+        """
+        if not tensor.nbytes or stays(frame, tensor):
+            return False
+        if self.made_on_host is not None:
+            assert self.operand is not None
+            return self.operand[2]
+        again = self._moved is not None and self._moved() is tensor
+        self._moved = weakref.ref(out)
+        return not again
+
+    def before(self, operand: Any) -> tuple[Any, bool, bool]:
+        """Return what is known of a call's operand before its result, maybe the same, is marked."""
+        if not isinstance(operand, torch.Tensor):
+            return operand, False, False
+        made = self.made_on_host is not None and self.made_on_host(operand)
+        return operand, self.on_device(operand), made
 
     def expect(self, copy: torch.Tensor, arrived: Callable[[], bool]) -> None:
         """Remember a copy to the host that was queued without a wait."""
@@ -194,40 +226,44 @@ class Recorder:
         """True if this tensor is the last that `cpu()` returned."""
         return self._host_copy is not None and self._host_copy() is tensor
 
-    # Called when it is over.
 
-    def evidence(self, level: str, seconds: float, graph_breaks: int) -> Evidence:
-        """Return the counts so far, resolved to source lines."""
-        lines = tuple(sorted(_Lines(self).resolve(), key=lambda one: (one.path, one.line)))
-        totals = total(one.counts for one in lines) + Counts(graph_breaks=graph_breaks)
-        return Evidence(level, seconds, lines, self._by_operation(), totals)
+def evidence(
+    recorders: Sequence[Recorder], level: str, seconds: float, graph_breaks: int
+) -> Evidence:
+    """Return the counts of some threads so far, added up and resolved to source lines."""
+    resolved = _Lines()
+    for recorder in recorders:
+        resolved.add(recorder)
+    lines = tuple(sorted(resolved.lines(), key=lambda one: (one.path, one.line)))
+    totals = total(one.counts for one in lines) + Counts(graph_breaks=graph_breaks)
+    return Evidence(level, seconds, lines, _by_operation(recorders), totals)
 
-    def _by_operation(self) -> tuple[OpEvidence, ...]:
-        dispatches: dict[str, int] = defaultdict(int)
-        nanoseconds: dict[str, int] = defaultdict(int)
-        samples: dict[str, list[int]] = defaultdict(list)
-        for cell in self.cells():
-            name = self.operations[id(cell[5])].name
+
+def _by_operation(recorders: Sequence[Recorder]) -> tuple[OpEvidence, ...]:
+    dispatches: dict[str, int] = defaultdict(int)
+    nanoseconds: dict[str, int] = defaultdict(int)
+    samples: dict[str, list[int]] = defaultdict(list)
+    for recorder in recorders:
+        for _, _, cell in _cells(recorder):
+            name = recorder.operations[id(cell[5])].name
             dispatches[name] += cell[0]
             nanoseconds[name] += cell[1]
-        for func, durations in self.durations.items():
-            samples[self.operations[func].name].extend(durations)
-        names = sorted(dispatches, key=lambda name: (-dispatches[name], name))
-        return tuple(
-            OpEvidence(name, dispatches[name], nanoseconds[name] / 1e9, tuple(samples[name]))
-            for name in names
-        )
+        for func, durations in list(recorder.durations.items()):
+            samples[recorder.operations[func].name].extend(list(durations))
+    names = sorted(dispatches, key=lambda name: (-dispatches[name], name))
+    return tuple(
+        OpEvidence(name, dispatches[name], nanoseconds[name] / 1e9, tuple(samples[name]))
+        for name in names
+    )
 
-    def cells(self) -> list[Cell]:
-        """Return all cells."""
-        tables = [spots for spots in self.spots.values() if spots] + [self.elsewhere]
-        return [
-            cell
-            for spots in tables
-            for offset, cells in spots.items()
-            if offset is not _HERE
-            for cell in cells.values()
-        ]
+
+def _cells(recorder: Recorder) -> Iterator[tuple[int, int, Cell]]:
+    """Yield the id of the code object, the offset and the cell, while the thread may add more."""
+    for code, spots in [*list(recorder.spots.items()), (0, recorder.elsewhere)]:
+        for offset, cells in list((spots or {}).items()):
+            if offset is not _HERE:
+                for cell in list(cells.values()):
+                    yield code, offset, cell
 
 
 def _storage(tensor: torch.Tensor) -> int:
@@ -236,34 +272,34 @@ def _storage(tensor: torch.Tensor) -> int:
 
 
 class _Lines:
-    """Gathers a recorder's cells and events by source line."""
+    """Gathers the cells and events of recorders by source line."""
 
-    def __init__(self, recorder: Recorder) -> None:
-        self.recorder = recorder
-        self.line_tables: dict[int, dict[int, int]] = {}
+    def __init__(self) -> None:
         self.ops: dict[tuple[str, int, str], dict[str, int]] = {}
         self.events: dict[tuple[str, int, str], dict[str, dict[str, int]]] = {}
         self.counts: dict[tuple[str, int, str], Counts] = defaultdict(Counts)
+        self.line_tables: dict[int, dict[int, int]] = {}
 
-    def resolve(self) -> list[LineEvidence]:
-        tables = dict(self.recorder.spots)
-        tables[0] = self.recorder.elsewhere
-        for code, spots in tables.items():
-            for offset, cells in (spots or {}).items():
-                if offset is not _HERE:
-                    for cell in cells.values():
-                        self._add_cell(self._line(code, offset), cell)
-        for (code, offset, counter, cause), (times, size) in self.recorder.events.items():
-            self._add_event(self._line(code, offset), counter, cause, times, size)
-        for (code, offset), waited in self.recorder.nanoseconds_waited.items():
-            self.counts[self._line(code, offset)] += Counts(waited=waited / 1e9)
+    def add(self, recorder: Recorder) -> None:
+        codes = recorder.codes
+        for code, offset, cell in _cells(recorder):
+            op = recorder.operations[id(cell[5])]
+            self._add_cell(self._line(codes, code, offset), op, cell)
+        for (code, offset, counter, cause), (times, size) in list(recorder.events.items()):
+            self._add_event(self._line(codes, code, offset), counter, cause, times, size)
+        for (code, offset), waited in list(recorder.nanoseconds_waited.items()):
+            self.counts[self._line(codes, code, offset)] += Counts(waited=waited / 1e9)
+
+    def lines(self) -> list[LineEvidence]:
         return [
             LineEvidence(*key, counts, self.ops.get(key, {}), self.events.get(key, {}))
             for key, counts in self.counts.items()
         ]
 
-    def _line(self, code_id: int, offset: int) -> tuple[str, int, str]:
-        code = self.recorder.codes.get(code_id)
+    def _line(
+        self, codes: Mapping[int, CodeType], code_id: int, offset: int
+    ) -> tuple[str, int, str]:
+        code = codes.get(code_id)
         if code is None:
             return ELSEWHERE, 0, ""
         if code_id not in self.line_tables:
@@ -271,9 +307,8 @@ class _Lines:
         line = self.line_tables[code_id].get(offset, code.co_firstlineno)
         return code.co_filename, line, qualified_name(code)
 
-    def _add_cell(self, key: tuple[str, int, str], cell: Cell) -> None:
+    def _add_cell(self, key: tuple[str, int, str], op: Operation, cell: Cell) -> None:
         times, nanoseconds = cell[0], cell[1]
-        op = self.recorder.operations[id(cell[5])]
         ops = self.ops.setdefault(key, {})
         ops[op.name] = ops.get(op.name, 0) + times
         self.counts[key] += Counts(

@@ -1,4 +1,4 @@
-"""Records which lines of the owned files ran, in every thread, at a cost that falls over time.
+"""Records which lines of the owned files ran, in each thread that counts, at a falling cost.
 
 Python 3.12 and later report each line once (`sys.monitoring`). Before that a trace function must
 see every call; it traces lines only in owned functions that still have unseen lines. Counting how
@@ -15,6 +15,7 @@ from types import CodeType, FrameType
 from typing import Any, TypeAlias
 
 from flake8_torchperf.runtime.counting.frames import lines_of
+from flake8_torchperf.runtime.counting.threads import is_counted
 
 _TOOL = "torchperf"
 _HAS_MONITORING = sys.version_info >= (3, 12)
@@ -35,6 +36,7 @@ class ExecutedLines:
         self._codes: dict[int, CodeType] = {}  # Keeps the ids in `_tracers` from being reused.
         self._tracers: dict[int, Any] = {}
         self._tool = 0
+        self._uncounted: set[tuple[str, int]] = set()
         self.disturbed = False
         """Whether something else (a debugger, coverage.py) took the trace function away."""
 
@@ -67,6 +69,11 @@ class ExecutedLines:
             began = tuple((line, count) for (_, line), count in sorted(piece.items()))
             found[name] = (*found.get(name, ()), began)
         return found
+
+    @property
+    def uncounted(self) -> int:
+        """The number of lines that ran in threads in which nothing is counted."""
+        return len(self._uncounted)
 
     def forget_times(self) -> None:
         """Reset the counts of how often each line ran."""
@@ -112,7 +119,7 @@ class ExecutedLines:
         return tracer
 
     def _counter(self, code: CodeType) -> Any:
-        times = self._times[id(code)] = defaultdict(int)
+        times = self._times.setdefault(id(code), defaultdict(int))  # Another thread may be first.
 
         def line_ran(frame: FrameType, event: str, argument: Any) -> Any:
             if event == "line":
@@ -163,10 +170,16 @@ class ExecutedLines:
         return monitoring.DISABLE
 
     def _line(self, code: CodeType, line: int) -> Any:
+        if not is_counted():
+            self._uncounted.add((code.co_filename, line))
+            return None
         self._seen[code.co_filename].add(line)
         return _monitoring().DISABLE
 
     def _count(self, code: CodeType, line: int) -> None:
+        if not is_counted():
+            self._uncounted.add((code.co_filename, line))
+            return
         self._times[id(code)][sys._getframe(1).f_lasti] += 1
 
 

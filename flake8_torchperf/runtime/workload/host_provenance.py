@@ -34,7 +34,8 @@ class Maker(IntEnum):
     """The maker of a host tensor, from the least certain to the most."""
 
     CALLER = 0
-    """A factory got `device=None`, which would be a device where its caller has one."""
+    """A factory got `device=None`, which would be a device where its caller has one, or a test
+    called it, which stands in for such a caller."""
     PROGRAM = 1
     """An owned line left the device out, or named the host."""
     TORCH = 2
@@ -83,11 +84,6 @@ class Origins:
             return False
         return known.maker is not Maker.CALLER or not firmly
 
-    def is_torchs(self, tensor: torch.Tensor) -> bool:
-        """True if torch's own code made this tensor on the host, for itself."""
-        known = self._host.get(id(tensor))
-        return known is not None and known() is tensor and known.maker is Maker.TORCH
-
     def mark_host(self, tensor: Any, maker: Maker = Maker.PROGRAM) -> None:
         """Record that these tensors lie on the host."""
         for one in (tensor,) if isinstance(tensor, torch.Tensor) else tensors_in(tensor):
@@ -110,7 +106,7 @@ class Origins:
             device = kwargs.get("device", "cpu")
             if by is not None and device == "cpu":
                 self.mark_host(out, by)
-            elif by is Maker.PROGRAM and device is None:
+            elif by in (Maker.PROGRAM, Maker.CALLER) and device is None:
                 self.mark_host(out, Maker.CALLER)
         elif name == "cpu" or (name == "to" and names_host(args, kwargs)):
             self._copied_down(args[0], out)

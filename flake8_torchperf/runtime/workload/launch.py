@@ -56,8 +56,12 @@ def run_workload(
     level: str = "full",
     profile: bool = False,
     contracts: tuple[str, ...] | None = None,
+    options: Sequence[str] = (),
 ) -> Outcome:
-    """Run a script or module in a child process and wait for it to end."""
+    """Run a script or module in a child process and wait for it to end.
+
+    ``options`` are Python's own (`-W error`), besides those that this interpreter was started with.
+    """
     defaults = [os.getcwd()]
     if not is_module and not is_installed_command(script):
         defaults.append(os.path.dirname(os.path.realpath(script)))
@@ -77,20 +81,22 @@ def run_workload(
     team = Team.of_this_process()
     if team is None:
         with tempfile.TemporaryDirectory(prefix="torchperf-") as folder:
-            returncode = _wait(_command(plan, Path(folder)))
+            returncode = _wait(_command(plan, Path(folder), options))
             return Outcome(returncode, bring_together(read_recordings(Path(folder))))
     with team:
-        returncode = _wait(_command(plan, team.folder))
+        returncode = _wait(_command(plan, team.folder, options))
         if not team.is_last():
             return Outcome(returncode, None)
         run = bring_together(read_recordings(team.folder), team.expected)
         return Outcome(returncode, run)
 
 
-def _command(plan: Plan, folder: Path) -> list[str]:
+def _command(plan: Plan, folder: Path, options: Sequence[str]) -> list[str]:
     """Return the command that starts the child, with its plan saved in the folder."""
     home = str(Path(flake8_torchperf.__file__).parent.parent)
-    return [sys.executable, str(_BOOTSTRAP), str(new_plan(folder, plan)), home]
+    own: Any = subprocess
+    python = [sys.executable, *own._args_from_interpreter_flags(), *options]
+    return [*python, str(_BOOTSTRAP), str(new_plan(folder, plan)), home]
 
 
 def _wait(command: Sequence[str]) -> int:

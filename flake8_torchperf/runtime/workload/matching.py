@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import os
+import tokenize
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
@@ -26,6 +27,7 @@ from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.runtime.workload.ranks.merge import Run
 from flake8_torchperf.runtime.workload.ranks.shares import Shares
 from flake8_torchperf.runtime.workload.shown import NO_CALL, ON_HOST, only_on_host, was_executed
+from flake8_torchperf.runtime.workload.waits import is_on_host, would_wait
 from flake8_torchperf.syntax.statements import Span, Statements
 
 CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED = "confirmed", "refuted", "not reached", "undecided"
@@ -191,9 +193,9 @@ def _file(
 ) -> FileReport | None:
     executed, counts = part.executed | in_data_workers, part.counts
     try:
-        with open(path, encoding="utf-8") as file:
+        with tokenize.open(path) as file:
             source = file.read()
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
         return FileReport(path, (), executed, counts, (), (), f"not linted: {error}")
     statements = Statements(source)
     if not counts and not any((at := statements.at(line)) and at.function for line in executed):
@@ -353,9 +355,9 @@ class _FileView:
             if executed or must:
                 return REFUTED, device_reports.NO_WAIT, counter, waits
             return NOT_IN_RUN, NO_CALL, counter, waits
+        if not self.context.heard and only_on_host(counter, count, rows):
+            return REFUTED, ON_HOST, counter, count
         if spec and count >= max(1.0, spec.at_least):
-            if not self.context.heard and only_on_host(counter, count, rows):
-                return REFUTED, ON_HOST, counter, count
             return CONFIRMED, "", counter, count
         return (REFUTED, "", counter, count) if executed else (NOT_IN_RUN, NO_CALL, counter, count)
 
@@ -438,9 +440,9 @@ def _inferred(view: _FileView) -> Iterator[_Waiting]:
     for row in view.syncs:
         span = view.statements.span(row.line)
         seen.add(span)
-        if row.category in ("sync", "host", "copy"):
+        if would_wait(row) or is_on_host(row):
             _add(kinds.setdefault(span, {}), {row.kind: row.times})
-        if row.category in ("sync", "copy"):
+        if would_wait(row):
             on_device.add(span)
     for span, ways in kinds.items():
         yield _Waiting(span, ways, on_host=span not in on_device)

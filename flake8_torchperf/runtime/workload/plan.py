@@ -11,6 +11,8 @@ from typing import Any
 
 from flake8_torchperf.runtime.workload.executed_lines import Times
 
+KILLED = "killed"
+"""How a process ended that left only what it had saved meanwhile."""
 FORK_SERVER = "from multiprocessing.forkserver import main"
 """How the code begins with which multiprocessing starts a fork server."""
 

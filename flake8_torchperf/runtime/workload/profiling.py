@@ -8,28 +8,19 @@ from __future__ import annotations
 
 import ast
 import os
+import tokenize
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from flake8_torchperf.findings.measured import WAITING_COUNTS
 from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.history.profile import SHOWN, Entry, Profile, keyed
 from flake8_torchperf.runtime.counting.evidence import Counts, total
 from flake8_torchperf.runtime.workload import device_reports
 from flake8_torchperf.runtime.workload.executed_lines import Times
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
+from flake8_torchperf.runtime.workload.waits import statement_waits
 from flake8_torchperf.syntax.statements import Span, Statements
-
-# Categories in which the witness sees a call wait on a device, and kinds of calls that do not wait
-# there, or only if their memory is not pinned.
-_WAITING = frozenset({"sync", "copy", "extra"})
-_NO_WAITS = {"extra": ("internal", "copy-to-host"), "copy": ("copy-to-device",)}
-# The debug mode does not report these waits in all overloads.
-_UNREPORTED = frozenset(name.removeprefix("aten::") for name in device_reports.UNREPORTED) | {
-    "unique",
-    "unique_consecutive",
-}
 
 
 def profile_of(observed: Observed, folder: str) -> Profile:
@@ -57,9 +48,9 @@ def profile_of(observed: Observed, folder: str) -> Profile:
 def _source(path: str) -> str | None:
     """Return the text of a file; None where it is gone, or never was one (``<string>``)."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with tokenize.open(path) as file:
             return file.read()
-    except (OSError, UnicodeDecodeError):
+    except (OSError, SyntaxError, UnicodeDecodeError):
         return None
 
 
@@ -119,37 +110,11 @@ class _File:
             spent = total(self._spent.get(span, ()))
             if span not in self._times and span not in self._spent:
                 continue
-            waits, seconds = self._waits(span, spent)
+            rows = self._syncs.get(span, ())
+            waits, seconds = statement_waits(rows, spent, heard=self._heard)
             # A line with counts ran, even if the trace function was removed.
             times = self._times.get(span) or max(waits, 1)
             operations = spent.dispatches if self._dispatches else None
             text = " ".join(line.strip() for line in self._lines[span[0] - 1 : span[1]])[:SHOWN]
             place = (span[0], function, digest, nth, text)
             yield Entry(*place, 1, times, waits, seconds, operations)
-
-    def _waits(self, span: Span, spent: Counts) -> tuple[int, float | None]:
-        rows = self._syncs.get(span, ())
-        if self._heard:
-            reported = device_reports.waits(spent)
-            if reported or (
-                (rows or _worked(spent)) and all(row.operation not in _UNREPORTED for row in rows)
-            ):
-                return reported, spent.waited
-        made = sum(row.times for row in rows if _waits_on_device(row))
-        # The host stands in for the device here, and may be the only device. Only the counter sees
-        # what libraries do inside a call.
-        made = made or sum(row.times for row in rows if row.category == "host")
-        made = made or spent.host_reads + spent.dynamic_shapes
-        return made + spent.synchronisations, None
-
-
-def _worked(spent: Counts) -> bool:
-    """True if a statement did something that might have waited.
-
-    If it did not, the device's silence concerns this run alone: an option was off.
-    """
-    return any(getattr(spent, counter) for counter in WAITING_COUNTS)
-
-
-def _waits_on_device(row: SyncRow) -> bool:
-    return row.category in _WAITING and row.kind not in _NO_WAITS.get(row.category, ())

@@ -17,16 +17,18 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, NoReturn
 
 import torch
+from torch.overrides import handle_torch_function
 
 from flake8_torchperf.runtime.api.contracts import ContractFrames
 from flake8_torchperf.runtime.api.text_report import metrics_report
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
 from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
 from flake8_torchperf.runtime.workload.ownership import owner_of
-from flake8_torchperf.runtime.workload.plan import Observed, Plan
+from flake8_torchperf.runtime.workload.plan import KILLED, Observed, Plan
 from flake8_torchperf.runtime.workload.ranks.environment import given_rank, invite
 from flake8_torchperf.runtime.workload.ranks.merge import NOT_STARTED
 from flake8_torchperf.runtime.workload.ranks.recordings import results_beside
@@ -34,8 +36,13 @@ from flake8_torchperf.runtime.workload.ranks.takeover import is_users_own
 from flake8_torchperf.runtime.workload.sync_recorder import Witness
 
 Program = Callable[[], None]
+_threads: Any = threading
+FIRST_SAVED, MOST_SECONDS = 1.0, 60.0
+"""When results are first saved for a process that may be killed, and how seldom at last."""
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# Where multiprocessing forks, and where a forked process becomes another program.
+_FORKS_RECORDED = ("multiprocessing.popen_fork", "multiprocessing.forkserver", "subprocess")
+_OURS = str(Path(__file__).parents[1]) + os.sep
 
 
 class Session:
@@ -48,24 +55,38 @@ class Session:
         self._counter = DispatchCounter(level, owner=owns)
         waits = (lambda: self._counter.device_waits) if torch.cuda.is_available() else None
         frames = None if plan.contracts is None else ContractFrames(plan.contracts)
-        self._witness = Witness(owns, waits, None if frames is None else frames.around)
-        self._counter.leave_out(self._witness.is_torchs)
+        around = None if frames is None else frames.around
+        self._witness = Witness(owns, waits, around, self._save_sometimes)
+        self._due = monotonic() + FIRST_SAVED
+        self._began = monotonic()
+        self._counter.leave_out(self._witness.is_on_host, self._witness.was_made_on_host)
         self._lines = ExecutedLines(owns, counts=plan.profile)
         self._counter.time_waits()
+        self._counter.count_every_thread()
         self._process = os.getpid()
         self._results = Path(plan.results)
         self._rank = given_rank()
         self._written = plan.is_fork_server  # Not part of the workload, but its forks are.
+        self._forks = 0
         multiprocessing.util.register_after_fork(self, Session._go_on_in_fork)
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_parent=self._forked)
 
     def run(self, load: Callable[[], Program]) -> None:
         """Load a program and run it, then write the results; its exceptions are passed on."""
         ended = NOT_STARTED
         try:
             with self.watching():
-                program = load()
-                ended = "returned"
-                program()
+                try:
+                    program = load()
+                    ended = "returned"
+                    program()
+                except BaseException as error:
+                    _show_as_python_would(error)
+                    raise
+                finally:
+                    # Python waits for these threads when it exits, which is too late to count them.
+                    _threads._shutdown()
         except BaseException as error:
             if ended == "returned" and not self._is_end_of_code(error):
                 ended = type(error).__name__
@@ -96,6 +117,15 @@ class Session:
         with _uninterrupted():
             self.observed(ended).save(self._results)
 
+    def _save_sometimes(self) -> None:
+        """Save the results so far in case the process is killed, less often the longer it runs."""
+        if monotonic() < self._due or self._written or not self._plan.results:
+            return
+        main = threading.get_ident() == threading.main_thread().ident
+        if main and os.getpid() == self._process:
+            self.observed(KILLED).save(self._results)
+            self._due = monotonic() + min(MOST_SECONDS, monotonic() - self._began)
+
     def _go_on_in_fork(self) -> None:
         """Restart the counts in a process that multiprocessing forked, for a separate recording.
 
@@ -108,6 +138,11 @@ class Session:
         self._witness.forget()
         self._lines.forget_times()
         multiprocessing.util.Finalize(None, self.finish, args=("returned",), exitpriority=0)
+
+    def _forked(self) -> None:
+        """Count the forks of the program itself; those of multiprocessing are recorded."""
+        if sys._getframe(1).f_globals.get("__name__", "") not in _FORKS_RECORDED:
+            self._forks += 1
 
     @contextlib.contextmanager
     def _ranks_noted(self) -> Iterator[None]:
@@ -137,6 +172,13 @@ class Session:
         )
         worker = torch.utils.data.get_worker_info()
         notes = []
+        if self._forks:
+            notes.append(f"os.fork was called {self._forks}x: the forked processes are not counted")
+        if self._lines.uncounted:
+            notes.append(
+                "threads that ran before counting began, or that C code started, are not counted: "
+                f"{self._lines.uncounted} of their lines are left out"
+            )
         if self._lines.disturbed:
             notes.append(
                 "the workload set a trace function of its own (a debugger, coverage.py): "
@@ -186,17 +228,11 @@ def main(plan: Plan, path: Path) -> None:
     _hide_from_pytest()
     session = Session(plan)
     _report_on_termination(session)
+    _report_on_exit(session)
     if not plan.is_code:  # A process of multiprocessing is the same as its parent.
         invite(path, is_users_own(plan))
     prepare = _module if plan.is_module else _code if plan.is_code else _script
-    try:
-        session.run(prepare(plan))
-    except SystemExit:
-        raise
-    except BaseException as error:
-        _show_as_python_would(error)
-        sys.excepthook = lambda *_: None  # Already shown; only the exit status is left.
-        raise
+    session.run(prepare(plan))
 
 
 def _hide_from_pytest() -> None:
@@ -220,6 +256,17 @@ def _report_on_termination(session: Session) -> None:
 
     if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
         signal.signal(signal.SIGTERM, terminated)
+
+
+def _report_on_exit(session: Session) -> None:
+    """Write the report before `os._exit`, which runs nothing else."""
+    leave = os._exit
+
+    def _exit(status: int) -> NoReturn:
+        session.finish("os._exit")
+        leave(status)
+
+    vars(os)["_exit"] = _exit
 
 
 def _search_first(folder: str) -> None:
@@ -290,9 +337,38 @@ def _module(plan: Plan) -> Callable[[], Program]:
 
 
 def _show_as_python_would(error: BaseException) -> None:
-    """Show the traceback of an uncaught exception, from the workload's first frame on."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HERE):
-        trace = trace.tb_next
+    """Show the traceback of an uncaught exception, without frames of this package."""
+    if isinstance(error, SystemExit):
+        return
+    for one in _with_causes(error):
+        one.__traceback__ = _users(one.__traceback__)
     # The hook prints the exception's own traceback and ignores its third argument.
-    sys.excepthook(type(error), error.with_traceback(trace), trace)
+    sys.excepthook(type(error), error, error.__traceback__)
+    sys.excepthook = lambda *_: None  # Already shown; only the exit status is left.
+
+
+def _with_causes(error: BaseException) -> list[BaseException]:
+    """Return an exception, those that it was raised from or during, and those of a group."""
+    found: list[BaseException] = []
+    waiting: list[Any] = [error]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, BaseException) and not any(one is seen for seen in found):
+            found.append(one)
+            waiting += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]
+    return found
+
+
+def _users(trace: types.TracebackType | None) -> types.TracebackType | None:
+    """Return a traceback without the frames that count, first or in between."""
+    kept: list[types.TracebackType] = []
+    while trace is not None:
+        if not trace.tb_frame.f_code.co_filename.startswith(_OURS):
+            kept.append(trace)
+        elif kept and kept[-1].tb_frame.f_code is handle_torch_function.__code__:
+            kept.pop()  # torch calls this package's mode there.
+        trace = trace.tb_next
+    below: types.TracebackType | None = None
+    for one in reversed(kept):
+        below = types.TracebackType(below, one.tb_frame, one.tb_lasti, one.tb_lineno)
+    return below

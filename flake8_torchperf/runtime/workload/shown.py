@@ -12,6 +12,7 @@ from flake8_torchperf.findings.measured import WAITING_COUNTS
 from flake8_torchperf.judgement.site import JudgedSite
 from flake8_torchperf.runtime.counting.evidence import Counts
 from flake8_torchperf.runtime.workload.plan import SyncRow
+from flake8_torchperf.runtime.workload.waits import is_on_host, would_wait
 from flake8_torchperf.values.site import SiteKind
 
 NO_CALL = "the line ran, and what may wait in it was not executed"
@@ -61,9 +62,12 @@ def was_executed(
 
 
 def only_on_host(counter: str, count: int, rows: Iterable[SyncRow]) -> bool:
-    """True if all counted events are reads of tensors that lie on the host on every machine."""
+    """True if a statement's waits would all be reads of tensors that are the host's everywhere.
+
+    Such reads are not counted, but the operations whose results have sizes that depend on data are.
+    """
     if counter not in ("host_reads", "dynamic_shapes", "transfers"):
         return False
-    waiting = [row for row in rows if row.category in ("sync", "copy", "extra", "host")]
-    on_host = sum(row.times for row in waiting if row.firm)
-    return all(row.firm for row in waiting) and on_host >= count > 0
+    rows = tuple(rows)
+    on_host = sum(row.times for row in rows if is_on_host(row))
+    return on_host >= max(1, count) and not any(would_wait(row) for row in rows)

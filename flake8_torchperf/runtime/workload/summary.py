@@ -15,8 +15,9 @@ from flake8_torchperf import __version__
 from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.workload.device_reports import UNHEARD, was_silenced
 from flake8_torchperf.runtime.workload.matching import VERDICTS, FileReport, Judged, Missed
-from flake8_torchperf.runtime.workload.plan import Observed
+from flake8_torchperf.runtime.workload.plan import KILLED, Observed
 from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.waits import would_wait
 
 NOTHING_RAN = "no line of yours ran where it is counted; --owner names whose lines count"
 
@@ -69,21 +70,15 @@ def as_data(
     return data
 
 
-# Categories that count as waits if no device reports them. "extra" is not one of them: a device's
-# kernels may skip the checks of a CPU's kernels.
-INFERRED = ("sync", "copy", "host")
-
-
 def broken_contracts(observed: Observed) -> list[dict[str, Any]]:
     """Return the lines that waited below a function that must not, most often first.
 
-    Where a device reports its waits, those count. Elsewhere the waits are inferred from calls, with
-    the host as the device, as in a budget.
+    Where a device reports its waits, those count. Elsewhere the waits are inferred from calls.
     """
     told = observed.device.startswith("cuda")
     found: dict[tuple[str, int, str, str], int] = {}
     for row in observed.syncs:
-        waited = row.category == "device" if told else row.category in INFERRED
+        waited = row.category == "device" if told else would_wait(row)
         if waited and row.contract and row.line not in allowed_lines(row.path):
             key = (row.contract, row.line, row.path, row.operation)
             found[key] = found.get(key, 0) + row.times
@@ -126,7 +121,14 @@ def _notes(observed: Observed, files: Sequence[FileReport]) -> list[str]:
     silenced = [UNHEARD] if was_silenced(observed) else []
     nothing = [] if any(observed.executed.values()) else [NOTHING_RAN]
     of_files = [f"{one.path}: {one.note}" for one in files if one.note]
-    return [*observed.notes, *silenced, *nothing, *of_files]
+    return [*_cut_short(observed.ended), *observed.notes, *silenced, *nothing, *of_files]
+
+
+def _cut_short(ended: str) -> list[str]:
+    """Say that the program did not run to its end, and what the report then holds."""
+    hows = [one for one in ended.split(", ") if one not in ("", "returned", "SystemExit")]
+    kept = "the report holds what it last saved" if KILLED in hows else "it is counted until then"
+    return [f"the program was cut short ({', '.join(hows)}): {kept}"] if hows else []
 
 
 def _dearest_first(row: Mapping[str, Any]) -> tuple[float, float, int]:

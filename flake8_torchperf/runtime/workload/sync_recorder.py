@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
@@ -16,7 +18,8 @@ import torch
 from torch.compiler import is_compiling
 from torch.overrides import TorchFunctionMode
 
-from flake8_torchperf.runtime.counting import dispatch_modes
+from flake8_torchperf.idioms.module_roles import is_test_name
+from flake8_torchperf.runtime.counting import dispatch_modes, threads
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
 from flake8_torchperf.runtime.counting.hidden_modes import hide_modes, stop_hiding
@@ -64,19 +67,30 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 class _Reads(Recorder):
     """Receives each scalar read that dispatches; the witness decides where it belongs."""
 
-    def __init__(self, witness: Witness) -> None:
+    def __init__(self, scalars: list[torch.Tensor]) -> None:
         super().__init__(lambda _: False, True)
-        self._witness = witness
+        self._scalars = scalars
 
     def read(self, frame: FrameType | None, cause: str, tensor: torch.Tensor) -> None:
-        self._witness.scalars.append(tensor)
+        self._scalars.append(tensor)
+
+
+class _Here(threading.local):
+    """The part of the witness that belongs to one thread."""
+
+    def __init__(self) -> None:
+        self.scalars: list[torch.Tensor] = []
+        self.reads = _Reads(self.scalars)
 
 
 class Witness(TorchFunctionMode):
-    """Open it around the workload, in its thread; then read `rows`.
+    """Open it around the workload, in its main thread; then read `rows`.
+
+    It watches the threads that start meanwhile as well.
 
     ``waits`` returns how many waits the device has reported so far; it is omitted without a device
     that reports any. ``contract`` names the function that must not wait and that led to a frame.
+    ``tick`` is called before each call that is watched.
     """
 
     steps_aside = True
@@ -86,8 +100,10 @@ class Witness(TorchFunctionMode):
         owns: Callable[[str], bool],
         waits: Callable[[], int] | None = None,
         contract: Callable[[FrameType], str] | None = None,
+        tick: Callable[[], None] | None = None,
     ) -> None:
         super().__init__()
+        self._tick = tick
         self._contract = contract
         self._owns = owns
         self._waits = waits
@@ -97,31 +113,50 @@ class Witness(TorchFunctionMode):
         self._plain: set[Any] = set()
         self._seen: dict[Key, list[int]] = {}
         self._origins = Origins()
-        self._reads = _Reads(self)
+        self._here = _Here()
+        self._lock = threading.Lock()
+        self._followed: Any = None
+        self._is_open = False
         self._buffers: Any = None
         self._backward: Any = None
         self._from_numpy: Any = None
-        self.scalars: list[torch.Tensor] = []
 
     def __enter__(self) -> Witness:
         self._origins.calibrate()
         hide_modes()
         register: Any = torch.nn.modules.module.register_module_buffer_registration_hook
         self._buffers = register(self._buffer)
-        dispatch_modes.start_reading(self._reads)
+        dispatch_modes.start_reading(self._here.reads)
         self._backward = _autograd._engine_run_backward
         _autograd._engine_run_backward = self._run_backward
         # No mode sees this one (torch/overrides.py, get_ignored_functions).
         self._from_numpy, torch.from_numpy = torch.from_numpy, self._shared
         super().__enter__()  # type: ignore[no-untyped-call]
+        followed = threads.Followed(self._enter_thread, everywhere=True)
+        self._followed = followed.following()
+        self._followed.__enter__()
+        self._is_open = True
         return self
 
+    def _enter_thread(self) -> Callable[[], None]:
+        """Watch this thread as well, until what is returned is called in it."""
+        dispatch_modes.start_reading(self._here.reads)
+        super().__enter__()  # type: ignore[no-untyped-call]
+
+        def leave() -> None:
+            super(Witness, self).__exit__(None, None, None)  # type: ignore[no-untyped-call]
+            dispatch_modes.stop_reading(self._here.reads)
+
+        return leave
+
     def __exit__(self, *error: Any) -> None:
+        self._is_open = False
+        self._followed.__exit__(*error)
         super().__exit__(*error)  # type: ignore[no-untyped-call]
         stop_hiding()
         torch.from_numpy = self._from_numpy
         _autograd._engine_run_backward = self._backward
-        dispatch_modes.stop_reading(self._reads)
+        dispatch_modes.stop_reading(self._here.reads)
         self._buffers.remove()
 
     def _run_backward(self, *args: Any, **kwargs: Any) -> Any:
@@ -149,10 +184,12 @@ class Witness(TorchFunctionMode):
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        if is_compiling():
+        if is_compiling() or not self._is_open:
             return func(*args, **kwargs)
+        if self._tick is not None:
+            self._tick()
         name = self._names.get(func) or self._name(func)
-        scalars = self.scalars
+        scalars = self._here.scalars
         if scalars:
             scalars.clear()
         if func in self._plain:  # Most calls: they wait, copy and make nothing by themselves.
@@ -174,13 +211,13 @@ class Witness(TorchFunctionMode):
         if name == "unbind" and caller.f_code is ITERATION:
             kind = "iter"
         copy = copied(name, args, kwargs, out, self._origins.is_host) if name in COPY_CALLS else ""
-        if kind or copy or self.scalars or name in DEVICE_FACTORIES:
+        if kind or copy or self._here.scalars or name in DEVICE_FACTORIES:
             frame = self._frame(caller)
             if frame is not None:
                 self._note(frame, name, kind, args)
                 if copy:
                     self._add(frame, "copy", copy, name, _count(out))
-            by = Maker.PROGRAM if frame is not None else self._torchs(caller, name)
+            by = self._by(frame) if frame is not None else self._torchs(caller, name)
             self._origins.follow(name, args, kwargs, out, by)
         elif not isinstance(out, (bool, int, float)):
             self._origins.follow(name, args, kwargs, out, None)
@@ -202,9 +239,18 @@ class Witness(TorchFunctionMode):
             self._plain.add(func)
         return name
 
-    def is_torchs(self, tensor: torch.Tensor) -> bool:
-        """True if torch's own code made this tensor for itself, without a device."""
-        return self._origins.is_torchs(tensor)
+    def is_on_host(self, tensor: torch.Tensor) -> bool:
+        """True if this tensor lies on the host on every machine."""
+        return self._origins.is_host(tensor, firmly=True)
+
+    def was_made_on_host(self, tensor: torch.Tensor) -> bool:
+        """True if this tensor was made on the host in this run."""
+        return self._origins.is_host(tensor)
+
+    def _by(self, frame: FrameType) -> Maker:
+        """Return the maker that an owned line is: a test stands in for callers with a device."""
+        is_test = is_test_name(Path(frame.f_code.co_filename).stem)
+        return Maker.CALLER if is_test else Maker.PROGRAM
 
     def _torchs(self, frame: FrameType, name: str) -> Maker | None:
         """Return `Maker.TORCH` if torch's own code calls this factory for itself, else None."""
@@ -240,15 +286,16 @@ class Witness(TorchFunctionMode):
         is_host = self._origins.is_host
         # A kernel's own check may read a scalar in C++; then that is how it waits. A number that is
         # assigned through a mask is made a tensor on the host, and read there in inference mode.
-        if self.scalars and name not in DIRECT and kind not in SELF_CONTAINED:
+        scalars = self._here.scalars
+        if scalars and name not in DIRECT and kind not in SELF_CONTAINED:
             read = DIRECT_BY_CALL.get(name)
             if read is None:
                 passed = any(_count(one) == 1 for one in operands)
                 read = "scalar-arg" if passed else "internal"
             category = "extra" if read == "internal" else "sync"
-            if all(is_host(one) for one in self.scalars):
+            if all(is_host(one) for one in scalars):
                 category = "host"
-            firm = category == "host" and all(is_host(one, firmly=True) for one in self.scalars)
+            firm = category == "host" and all(is_host(one, firmly=True) for one in scalars)
             self._add(frame, category, read, name, numel, firm=firm)
             if kind in ("", "iter", read):
                 return
@@ -282,9 +329,10 @@ class Witness(TorchFunctionMode):
     ) -> None:
         promised = "" if self._contract is None else self._contract(frame)
         key = (id(frame.f_code), frame.f_lasti, category, kind, name, promised, firm)
-        seen = self._seen.setdefault(key, [0, 0])
-        seen[0] += times
-        seen[1] = max(seen[1], numel)
+        with self._lock:
+            seen = self._seen.setdefault(key, [0, 0])
+            seen[0] += times
+            seen[1] = max(seen[1], numel)
 
     def forget(self) -> None:
         """Discard everything seen so far."""
@@ -295,7 +343,7 @@ class Witness(TorchFunctionMode):
         """The rows of everything seen, one for each kind at each line."""
         lines: dict[int, dict[int, int]] = {}
         merged: dict[tuple[str, int, str, str, str, str, bool], list[int]] = {}
-        for key, seen in self._seen.items():
+        for key, seen in list(self._seen.items()):
             code_id, offset, category, kind, name, promised, firm = key
             code = self._codes[code_id]
             table = lines.setdefault(code_id, lines_of(code))

@@ -253,7 +253,10 @@ def find_class(name: str, names: dict[str, Any]) -> type:
             found = getattr(found, part, None)
         if isinstance(found, type):
             return found
-    raise SpecError(f"there is no class {name}")
+    # The linter names a class by its module, its name and its line.
+    *where, shown = [part for part in name.split(":") if not part.isdigit()]
+    place = f" in {where[0]}" if where else ""
+    raise SpecError(f"the class {shown} cannot be found{place}: pass --inputs")
 
 
 _MAKERS: dict[str, Callable[[Builder, InputSpec], Any]] = {

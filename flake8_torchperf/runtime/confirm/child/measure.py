@@ -155,7 +155,10 @@ class Trials:
         try:
             with time_limit(self._share()):
                 call = self.subject.prepare(specs, n)
-        except (Exception, SystemExit, TooLate) as error:
+        except TooLate:
+            self.errors[assignment] = f"inputs: making them takes more than {self._share():.3g} s"
+            return (0, False, 0, -1)
+        except (Exception, SystemExit) as error:
             self.errors[assignment] = f"inputs: {one_line(error)}"
             return (0, False, 0, -1)
         targets = self.job["targets"]

@@ -71,7 +71,11 @@ class Objects:
                 with time_limit(ONE_CONSTRUCTION_SECONDS), traced(path, lines):
                     make(wanted, dict(chosen(dimensions, assignment)), builder)
             except (Exception, SystemExit, TooLate) as error:
-                self.problems[wanted.__name__] = f"{type(error).__name__}: {error}"
+                self.problems[wanted.__name__] = (
+                    f"making it takes more than {ONE_CONSTRUCTION_SECONDS:.3g} s"
+                    if isinstance(error, TooLate)
+                    else f"{type(error).__name__}: {error}"
+                )
                 return (0, False, 0, len(lines))
             return (1, True, 0, 0)
 
