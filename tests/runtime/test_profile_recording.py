@@ -161,10 +161,11 @@ def test_a_profile_settles_what_runs_once_and_what_runs_often(project: Path) -> 
             assert place in after  # a loop over elements, which is no wait
     gone, come = before - after, after - before
     assert gone == {place for place in before if truth[place]["ran"] == 1 or
-                    (truth[place]["ran"] in (5, 48) and truth[place]["waits"] == 0)}  # fmt: skip
-    assert len(gone) >= 4
+                    (truth[place]["ran"] in (5, 48) and truth[place]["waits"] == 0
+                     and not truth[place]["text"].startswith("for "))}  # fmt: skip
+    assert len(gone) >= 2
     assert come
-    assert all(truth[place]["waits"] >= 6 for place in come)
+    assert all(truth[place]["waits"] > 1 for place in come)
 
 
 # On CUDA, as a run on one observed it.

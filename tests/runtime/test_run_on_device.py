@@ -28,9 +28,9 @@ from flake8_torchperf.runtime.workload.device_reports import NO_WAIT, UNHEARD  #
 from flake8_torchperf.runtime.workload.matching import FileReport, judge  # noqa: E402
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
 from flake8_torchperf.runtime.workload.ranks.merge import Run  # noqa: E402
-from flake8_torchperf.runtime.workload.shown import NO_CALL  # noqa: E402
 from flake8_torchperf.runtime.workload.summary import as_data  # noqa: E402
 from flake8_torchperf.runtime.workload.sync_recorder import Witness  # noqa: E402
+from flake8_torchperf.runtime.workload.waits import NO_CALL  # noqa: E402
 
 EVERYTHING = Options(scope=Level.COLD)
 

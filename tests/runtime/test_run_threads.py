@@ -117,6 +117,21 @@ def test_a_forked_process_is_told_not_to_be_counted(tmp_path: Path) -> None:
     assert "value = (weight * step).sum().item()" not in waits(tmp_path)
 
 
+def test_other_programs_are_told_not_to_be_counted(tmp_path: Path) -> None:
+    program = SERVE + dedent(
+        """
+        import subprocess
+        import sys
+        subprocess.run([sys.executable, "-c", "print()"], check=True)
+        subprocess.run(["true"], check=True)
+        one(weight)
+        """
+    )
+    data, error = run(tmp_path, program)
+    assert data["totals"]["host_reads"] == 1
+    assert "note: 1 other Python programs were started: they are not counted\n" in error
+
+
 def read_in_thread() -> None:
     thread = threading.Thread(target=torch.ones(3).sum().item)
     thread.start()

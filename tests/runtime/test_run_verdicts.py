@@ -23,9 +23,9 @@ from flake8_torchperf.runtime.workload.matching import Judged, judge  # noqa: E4
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
 from flake8_torchperf.runtime.workload.profiling import profile_of  # noqa: E402
 from flake8_torchperf.runtime.workload.ranks.merge import Run  # noqa: E402
-from flake8_torchperf.runtime.workload.shown import NO_CALL, ON_HOST  # noqa: E402
 from flake8_torchperf.runtime.workload.summary import as_data  # noqa: E402
 from flake8_torchperf.runtime.workload.sync_recorder import Witness  # noqa: E402
+from flake8_torchperf.runtime.workload.waits import NO_CALL, ON_HOST  # noqa: E402
 
 EVERYTHING = Options(scope=Level.COLD)
 ROOT = Path(__file__).resolve().parents[2]

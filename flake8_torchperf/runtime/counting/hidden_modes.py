@@ -1,15 +1,21 @@
-"""Hides this package's function mode from torch.compile, which would trace through it.
+"""Keeps this package's modes out of what torch does that is not the program's: compiling, tracing.
 
-Nothing imports dynamo for that: its module is changed when the program itself imports it.
+torch.compile would trace through the function mode. Nothing imports dynamo for that: its module is
+changed when the program itself imports it.
 """
 
 from __future__ import annotations
 
 import functools
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
+
+import torch
+from torch.utils import _python_dispatch
 
 _STATE = "torch._dynamo.variables.torch_function"
 
@@ -81,3 +87,33 @@ def _keep_modes(utils: Any) -> None:
 
 def _is_ours(mode: Any) -> bool:
     return bool(getattr(mode, "steps_aside", False))
+
+
+@contextmanager
+def modes_aside() -> Iterator[None]:
+    """Take off the modes of this thread that have ``steps_aside``; those of the program stay."""
+    dispatch: Any = torch._C._len_torch_dispatch_stack
+    function: Any = torch._C._len_torch_function_stack
+    overrides: Any = torch.overrides
+    modes: Any = _python_dispatch
+    with ExitStack() as back:
+        back.enter_context(_without_ours(dispatch, modes._pop_mode, modes._push_mode))
+        back.enter_context(_without_ours(function, overrides._pop_mode, overrides._push_mode))
+        yield
+
+
+@contextmanager
+def _without_ours(
+    depth: Callable[[], int], pop: Callable[[], Any], push: Callable[[Any], None]
+) -> Iterator[None]:
+    stack = [pop() for _ in range(depth())][::-1]
+    kept = [mode for mode in stack if not _is_ours(mode)]
+    for mode in kept:
+        push(mode)
+    try:
+        yield
+    finally:
+        for _ in kept:
+            pop()
+        for mode in stack:
+            push(mode)

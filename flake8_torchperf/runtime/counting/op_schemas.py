@@ -81,8 +81,8 @@ def is_composite(func: Any) -> bool:
 
     Autograd's keys do that, which are excluded there (c10/core/InferenceMode.h).
     """
-    if not isinstance(func, torch._ops.OpOverload):
-        return False
+    if not isinstance(func, torch._ops.OpOverload) or func.namespace == "prim":
+        return False  # prim::device and its like are no operations of the dispatcher
     has_kernel: Any = torch._C._dispatch_has_kernel_for_dispatch_key
     name: Any = func.name  # untyped in torch
     if not has_kernel(name(), "CompositeImplicitAutograd"):

@@ -193,7 +193,7 @@ def _references_to_a_temporary() -> int:
         ) -> Any:
             out = func(*args, **(kwargs or {}))
             if getattr(func, "__name__", "") == "cpu":
-                _follow(seen, args, out)
+                _judge(seen, args, out)
             return out
 
     with Probe():
@@ -201,7 +201,12 @@ def _references_to_a_temporary() -> int:
     return seen[0]
 
 
-# As deep as `Origins.follow` and `Origins._copied_down`: each call on the way holds references.
+# As deep as `Witness._judge`, `Origins.follow` and `Origins._copied_down`: each call on the way
+# holds references.
+
+
+def _judge(seen: list[int], args: Any, out: Any) -> None:
+    _follow(seen, args, out)
 
 
 def _follow(seen: list[int], args: Any, out: Any) -> None:

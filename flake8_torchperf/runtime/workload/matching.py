@@ -25,10 +25,19 @@ from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 from flake8_torchperf.runtime.workload import device_reports
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.runtime.workload.ranks.merge import Run
-from flake8_torchperf.runtime.workload.ranks.shares import Shares
-from flake8_torchperf.runtime.workload.shown import NO_CALL, ON_HOST, only_on_host, was_executed
-from flake8_torchperf.runtime.workload.waits import is_on_host, would_wait
+from flake8_torchperf.runtime.workload.ranks.shares import Shares, part_of
+from flake8_torchperf.runtime.workload.waits import (
+    HOST_INDEX,
+    NO_CALL,
+    NO_COPY,
+    ON_HOST,
+    is_on_host,
+    only_on_host,
+    was_executed,
+    would_wait,
+)  # fmt: skip
 from flake8_torchperf.syntax.statements import Span, Statements
+from flake8_torchperf.values.site import SiteKind
 
 CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED = "confirmed", "refuted", "not reached", "undecided"
 NOT_IN_RUN = "not in this run"
@@ -50,9 +59,10 @@ class Judged:
     """A finding and the verdict of this run on it.
 
     ``count`` is how often the flagged statement raised ``counter``, the evidence that the rule's
-    page names, or ``device_syncs`` if the device itself reports its waits. ``seconds`` is the time
-    spent in the operations of that statement. ``waited`` is how long the host waited there, None if
-    no device reported it. ``ranks`` says how count and seconds are spread.
+    page names, or ``device_syncs`` if the device itself reports its waits; findings of one
+    statement share it. ``seconds`` is the time spent in the operations of that statement.
+    ``waited`` is how long the host waited there, None if no device reported it. ``ranks`` says how
+    count and seconds are spread.
     """
 
     finding: Finding
@@ -208,7 +218,8 @@ def _file(
     view = _view(statements, part, in_data_workers, context)
     views = {rank: _view(statements, one, frozenset(), context) for rank, one in ranks.items()}
     allowed = allowed_lines(path)
-    judged = tuple(_shared(view, views, one) for one in findings if one.line not in allowed)
+    told = [_shared(view, views, one) for one in findings if one.line not in allowed]
+    judged = apportioned(told)
     found = {statements.span(one.line) for one in everything}
     lines = tuple(source.splitlines())
     of_ranks = {rank: _missed(one, found, lines, allowed) for rank, one in views.items()}
@@ -240,6 +251,31 @@ def _shared(view: _FileView, ranks: Mapping[int, _FileView], finding: Finding) -
     each = {rank: one.judge(finding) for rank, one in ranks.items()}
     counts = {rank: one.count if one.counter == judged.counter else 0 for rank, one in each.items()}
     return replace(judged, ranks=Shares(counts, {rank: one.seconds for rank, one in each.items()}))
+
+
+def apportioned(judged: Sequence[Judged]) -> tuple[Judged, ...]:
+    """Return the verdicts with each statement's counts divided among its findings, which add up."""
+    alike: dict[tuple[Span, str], list[int]] = {}
+    for number, one in enumerate(judged):
+        alike.setdefault((one.span, one.counter), []).append(number)
+    found = list(judged)
+    for numbers in alike.values():
+        for place, number in enumerate(numbers):
+            found[number] = _part_of(judged[number], place, len(numbers))
+    return tuple(found)
+
+
+def _part_of(judged: Judged, place: int, parts: int) -> Judged:
+    """Return a verdict with one of so many equal parts of what its statement counted."""
+    if parts == 1:
+        return judged
+    return replace(
+        judged,
+        count=part_of(judged.count, place, parts),
+        seconds=judged.seconds / parts,
+        ranks=None if judged.ranks is None else judged.ranks.part(place, parts),
+        waited=None if judged.waited is None else judged.waited / parts,
+    )
 
 
 def _spent(ranks: Mapping[int, _FileView]) -> dict[Span, Shares]:
@@ -357,6 +393,14 @@ class _FileView:
             return NOT_IN_RUN, NO_CALL, counter, waits
         if not self.context.heard and only_on_host(counter, count, rows):
             return REFUTED, ON_HOST, counter, count
+        if not self.context.heard and finding.site.kind is SiteKind.LIST_INDEX:
+            # The witness saw each index; what the page counts, allocations, has other causes too.
+            copies = sum(row.times for row in rows if row.kind == HOST_INDEX)
+            if copies:
+                return CONFIRMED, "", "copies_to_device", copies
+            if executed and not self.statements.conditional(finding.line, finding.column):
+                return REFUTED, NO_COPY, counter, 0
+            return NOT_IN_RUN, NO_CALL, counter, 0
         if spec and count >= max(1.0, spec.at_least):
             return CONFIRMED, "", counter, count
         return (REFUTED, "", counter, count) if executed else (NOT_IN_RUN, NO_CALL, counter, count)

@@ -29,7 +29,12 @@ from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
 from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
 from flake8_torchperf.runtime.workload.ownership import owner_of
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed, Plan
-from flake8_torchperf.runtime.workload.ranks.environment import given_rank, invite
+from flake8_torchperf.runtime.workload.ranks.environment import (
+    NO_RANK,
+    given_rank,
+    invite,
+    rank_word,
+)
 from flake8_torchperf.runtime.workload.ranks.merge import NOT_STARTED
 from flake8_torchperf.runtime.workload.ranks.recordings import results_beside
 from flake8_torchperf.runtime.workload.ranks.takeover import is_users_own
@@ -67,7 +72,8 @@ class Session:
         self._results = Path(plan.results)
         self._rank = given_rank()
         self._written = plan.is_fork_server  # Not part of the workload, but its forks are.
-        self._forks = 0
+        self._forks = self._programs = 0
+        sys.addaudithook(self._audit)
         multiprocessing.util.register_after_fork(self, Session._go_on_in_fork)
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_parent=self._forked)
@@ -144,6 +150,15 @@ class Session:
         if sys._getframe(1).f_globals.get("__name__", "") not in _FORKS_RECORDED:
             self._forks += 1
 
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        """Count the Python programs that this one starts as no ranks of the run."""
+        if event != "subprocess.Popen" or self._written or os.getpid() != self._process:
+            return
+        executable, _, _, environment = arguments
+        is_python = Path(os.fsdecode(executable)).name.startswith("python")
+        if is_python and (environment or os.environ).get("RANK", NO_RANK) == rank_word():
+            self._programs += 1
+
     @contextlib.contextmanager
     def _ranks_noted(self) -> Iterator[None]:
         """Remember the process's rank beyond the end of its process group."""
@@ -174,6 +189,10 @@ class Session:
         notes = []
         if self._forks:
             notes.append(f"os.fork was called {self._forks}x: the forked processes are not counted")
+        if self._programs:
+            notes.append(
+                f"{self._programs} other Python programs were started: they are not counted"
+            )
         if self._lines.uncounted:
             notes.append(
                 "threads that ran before counting began, or that C code started, are not counted: "

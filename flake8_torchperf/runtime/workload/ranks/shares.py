@@ -29,6 +29,13 @@ class Shares:
         """The highest count of a rank minus the lowest."""
         return max(self.counts.values()) - min(self.counts.values())
 
+    def part(self, place: int, parts: int) -> Shares:
+        """Return one of so many equal parts of these shares."""
+        return Shares(
+            {rank: part_of(count, place, parts) for rank, count in self.counts.items()},
+            {rank: spent / parts for rank, spent in self.seconds.items()},
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the same as plain values, for JSON."""
         return {
@@ -37,3 +44,8 @@ class Shares:
             "slowest": self.slowest,
             "spread": {"count": self.count_spread, "seconds": self.spread},
         }
+
+
+def part_of(count: int, place: int, parts: int) -> int:
+    """Return one of so many parts of a count; together they are the count."""
+    return count // parts + (place < count % parts)
