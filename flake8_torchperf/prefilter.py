@@ -12,14 +12,18 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.project.file_index import MAX_PACKAGE_DEPTH, FileIndex
-from flake8_torchperf.project.roots import is_elsewhere, is_package, project_folder, start_of
+from flake8_torchperf.project.roots import (
+    TORCH_WORDS,
+    is_elsewhere,
+    is_package,
+    project_folder,
+    start_of,
+)
 from flake8_torchperf.syntax.contract_comments import SAYS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-# A file that never says torch may import `Tensor` from a module of its own package.
-TORCH_WORDS = ("torch", "Tensor")
 _IMPORT = re.compile(
     r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)(?P<source>[\w.]*)[ \t]+import[ \t]*"
     r"(?P<names>\((?:[^)#]|#[^\n]*)*|[^\n#(]+)|import[ \t]+(?P<modules>[^\n#]+))",

@@ -21,6 +21,9 @@ from flake8_torchperf.project.files import read_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+# The words of modules that handle tensors: one that never says torch may import `Tensor` from a
+# module of its own package.
+TORCH_WORDS = ("torch", "Tensor")
 # The files and folders that mark the folder of a project.
 MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt")
 # Between the folder of a module's imports and a name, in a query for where its imports start.

@@ -21,14 +21,13 @@ from flake8_torchperf.project.answers import (
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given, values_given
+from flake8_torchperf.project.roots import TORCH_WORDS
 from flake8_torchperf.project.settings_files import read_settings
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-# A module that never says torch may import `Tensor` from a module of its own package.
-TORCH_WORDS = ("torch", "Tensor")
 # A word in more modules than this is too common, because each of them would have to be parsed.
 MOST_MODULES = 24
 # After this many searches, the words of all modules are gathered, which takes as long as about
