@@ -14,7 +14,7 @@ from flake8_torchperf.idioms.loop_kinds import (
     takes_training_step,
 )
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.events.options import outcome_by_settings
+from flake8_torchperf.interpreter.events.options import is_never_taken
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, given_tensors
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     PLAIN_BASES,
@@ -173,10 +173,7 @@ class FunctionHeats:
         caller = site.caller
         function, owner = (None, None) if caller is None else (caller.node, caller.owner)
         project = self._analysis.project
-        return any(
-            outcome_by_settings(test, function, owner, project) is (not holds)
-            for test, holds in site.tests
-        )
+        return is_never_taken(site.tests, function, owner, project)
 
     def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
         """True if a loop contains the loop over steps, directly or in a function that it calls."""

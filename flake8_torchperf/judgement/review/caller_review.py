@@ -16,7 +16,7 @@ from flake8_torchperf.interpreter.inference.parameters import declared_parameter
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import CALLS, called_heat
-from flake8_torchperf.judgement.heat import Heat, Level
+from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.review.host_callers import HostCallers
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
@@ -270,15 +270,24 @@ def _cooled(result: Judged, cold: Heat) -> Judged:
 
     Compiled sites and those that cost nothing are unchanged, and so are sites in loops whose own
     text shows what they go over, and those in nested functions that are named like steps: set-up
-    code may return these.
+    code may return these. Where no step leads to the function, only loops over elements count:
+    others are those of an evaluation or a demonstration.
     """
     sites = [
         site
-        if site.compiled or site.heat.own_text or site.heat.costs_nothing or _is_nested_step(site)
+        if site.compiled
+        or site.heat.costs_nothing
+        or _is_nested_step(site)
+        or (site.heat.own_text and (cold.cause is not Cause.UNREACHED or _by_elements(site)))
         else replace(site, heat=cold)
         for site in result.sites
     ]
     return replace(result, sites=tuple(sites))
+
+
+def _by_elements(site: JudgedSite) -> bool:
+    """True if a loop over elements repeats the site."""
+    return site.heat.cost is Cost.ELEMENT
 
 
 def _is_nested_step(site: JudgedSite) -> bool:

@@ -1,0 +1,121 @@
+"""Code that no setting, step or object of the project runs is left out by default."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from linting import HOT
+
+from flake8_torchperf.linter import lint
+from flake8_torchperf.project import text_search
+from flake8_torchperf.project.option_values import Given, values_given
+
+
+def told(folder: Path, text: str, others: dict[str, str] | None = None) -> list[int]:
+    """Return the lines of a module, in a project with other files, that are reported by default."""
+    (folder / "requirements.txt").touch()
+    for name, other in (others or {}).items():
+        (folder / name).write_text(other)
+    file = folder / "net.py"
+    file.write_text(text)
+    text_search.forget()
+    return [one.line for one in lint(text, str(file), HOT)]
+
+
+LOOP = """\
+import torch
+from torch import Tensor
+
+
+def shift(x: Tensor, pulse={default}):
+    if pulse:
+        for row in x:
+            print(row.sum().item())
+    return x
+"""
+
+
+@pytest.mark.parametrize(("default", "lines"), [("False", []), ("True", [7, 8])])
+def test_a_loop_in_a_branch_that_is_off(default: str, lines: list[int], tmp_path: Path) -> None:
+    assert told(tmp_path, LOOP.format(default=default)) == lines
+
+
+CHAIN = """\
+import torch
+from torch import Tensor
+
+
+class Net(torch.nn.Module):
+    def forward(self, x: Tensor, strategy: str = "peak"):
+        if strategy == "peak":
+            x = x / x.abs().max()
+        elif strategy in ("clip", "clamp"):
+            x = x.clamp(-1, 1)
+        else:
+            assert x.abs().max() < 1
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("call", "lines"),
+    [
+        ("net(x, strategy='clip')", []),
+        ("net(x, strategy='loud')", [12]),
+        ("net(x, strategy=sys.argv[1])", [12]),
+    ],
+)
+def test_the_last_else_of_a_chain(call: str, lines: list[int], tmp_path: Path) -> None:
+    assert told(tmp_path, CHAIN, {"run.py": f"{call}\n"}) == lines
+
+
+def test_calls_in_the_last_else_of_a_chain(tmp_path: Path) -> None:
+    text = CHAIN.replace("assert x.abs().max() < 1", "check(len(x))")
+    text += "\n\ndef check(n):\n    return torch.ones(n, device='cuda').std().item()\n"
+    assert told(tmp_path, text, {"run.py": "net(x, strategy='clip')\n"}) == []
+    assert told(tmp_path, text, {"run.py": "net(x, strategy='loud')\n"}) == [17]
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ('"""Use size=3, size=f(x)."""\nf(size=4)\n', {4}),
+        ('def f():\n    """Text.\n\n    size=3, and "more".\n    """\n    g(size=4)\n', {4}),
+        ("def f():\n    r'''size=3,'''\n    g(size=4)\n", {4}),
+        ('a = """\nsize=3\n"""\nsize=4\n', {3, 4}),
+        ("f(size=4)  # size=3, and don't say more\nf(size=5)\n", {4, 5}),
+        ("f('# no comment', size=4)\n", {4}),
+        ('f("it\'s", size=4)\n"""size=3\n"""\n', {4}),
+    ],
+)
+def test_documentation_gives_an_option_no_value(text: str, values: set[int]) -> None:
+    assert values_given("size", [text]) == Given(frozenset(values), True)
+
+
+DEMO = """\
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, optimizer, loader):
+    for x in loader:
+        model(x).sum().backward()
+        optimizer.step()
+
+
+def slices(parts):
+    model = nn.Linear(3, 3)
+    for part in parts:
+        y = torch.relu(model(part))
+        print(y.sum().item())
+        for row in y:
+            print(row.sum().item())
+"""
+
+
+def test_a_loop_over_a_model_that_no_step_reaches(tmp_path: Path) -> None:
+    """Only its loop over elements is told; without a caller, so is the rest: it may be new."""
+    assert told(tmp_path, DEMO) == [15, 16, 17]
+    show = "from net import slices\n\nif __name__ == '__main__':\n    slices(load())\n"
+    assert told(tmp_path, DEMO, {"show.py": show}) == [16, 17]
