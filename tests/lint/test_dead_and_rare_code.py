@@ -119,3 +119,72 @@ def test_a_loop_over_a_model_that_no_step_reaches(tmp_path: Path) -> None:
     assert told(tmp_path, DEMO) == [15, 16, 17]
     show = "from net import slices\n\nif __name__ == '__main__':\n    slices(load())\n"
     assert told(tmp_path, DEMO, {"show.py": show}) == [16, 17]
+
+
+WAIT = """\
+import time
+from timeit import default_timer
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+{more}
+
+class Net(nn.Module):
+    def forward(self, x: Tensor):
+        {body}
+        return x
+
+
+def train(net: nn.Module, optimizer, loader):
+    begin = time.time()
+    for x in loader:
+        net(x).sum().backward()
+        optimizer.step()
+        {step}
+    print(time.time() - begin)
+"""
+SYNCHRONIZE = "torch.cuda.synchronize()"
+MEANT = {
+    "before a clock": ("pass", f"{SYNCHRONIZE}; took = time.time()"),
+    "after a clock": ("pass", f"start = default_timer(); {SYNCHRONIZE}"),
+    "in a branch beside a clock": (f"if x.is_cuda:\n            {SYNCHRONIZE}\n        "
+                                   "self.took = time.time()", "pass"),
+    "a barrier that no step calls": ("pass", "pass\n    for n in range(3):\n        dist.barrier()"),
+}  # fmt: skip
+NOT_MEANT = {
+    "a clock around the loop": ("pass", SYNCHRONIZE),
+    "a clock in another loop": (
+        "pass",
+        f"{SYNCHRONIZE}\n        for y in x:\n            t = time.time()",
+    ),
+    "a barrier in each step": ("pass", "dist.barrier()"),
+    "a barrier in forward": ("dist.barrier()", "pass"),
+}
+
+
+def waits(folder: Path, body: str, step: str, more: str = "") -> list[str]:
+    """Return the messages about explicit waits that are reported by default."""
+    (folder / "requirements.txt").touch()
+    text = WAIT.format(body=body, step=step, more=more)
+    found = lint(text, str(folder / "net.py"), HOT)
+    return [one.message for one in found if one.code == "TPF106"]
+
+
+@pytest.mark.parametrize("name", MEANT)
+def test_waits_that_are_the_aim(name: str, tmp_path: Path) -> None:
+    assert waits(tmp_path, *MEANT[name]) == []
+
+
+@pytest.mark.parametrize("name", NOT_MEANT)
+def test_waits_that_are_not_the_aim(name: str, tmp_path: Path) -> None:
+    assert len(waits(tmp_path, *NOT_MEANT[name])) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "advice"),
+    [("", "remove it: reads wait anyway"), ("S = torch.cuda.Stream()\n", "use stream.")],
+)
+def test_streams_are_advised_where_there_are_some(more: str, advice: str, tmp_path: Path) -> None:
+    (message,) = waits(tmp_path, "pass", SYNCHRONIZE, more)
+    assert advice in message
