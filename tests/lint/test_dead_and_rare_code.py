@@ -188,3 +188,76 @@ def test_waits_that_are_not_the_aim(name: str, tmp_path: Path) -> None:
 def test_streams_are_advised_where_there_are_some(more: str, advice: str, tmp_path: Path) -> None:
     (message,) = waits(tmp_path, "pass", SYNCHRONIZE, more)
     assert advice in message
+
+
+SEARCH = """\
+import torch
+from torch import Tensor, nn
+
+
+def grow(model: nn.Module, beams: list[Tensor]):
+    grown = []
+    model.cuda()
+    for beam in beams:
+        grown.append(model(beam))
+    return grown
+
+
+def search(model, beams, seed, rounds):
+    best = torch.ones(3, device="cuda")
+    for _ in range(rounds):
+        {made} = grow(model, {given})
+        if torch.relu(best).sum() > 3:
+            break
+    return beams
+"""
+
+
+@pytest.mark.parametrize(
+    ("made", "given", "lines"), [("beams", "beams", [17]), ("grown", "seed", [])]
+)
+def test_a_search_is_no_epoch(made: str, given: str, lines: list[int], tmp_path: Path) -> None:
+    assert told(tmp_path, SEARCH.format(made=made, given=given)) == lines
+
+
+FACTORY = """\
+import torch
+from torch import Tensor
+
+
+def choose(head, whole):
+    def with_all(x: Tensor):
+        if x.any():
+            return head(x)
+        return x
+
+    def without(x: Tensor):
+        if x.all():
+            return head(x)
+        return x
+
+    return {result}
+"""
+USER = """\
+from net import choose
+from torch import Tensor, nn
+
+
+class Net(nn.Module):
+    def __init__(self, head):
+        super().__init__()
+        self.head = choose(head, True)
+
+    def forward(self, x: Tensor):
+        return self.head(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("result", "lines"),
+    [("with_all", [7]), ("with_all if whole else without", [7, 12]), ("head", [])],
+)
+def test_a_function_that_set_up_code_gets_from_a_factory(
+    result: str, lines: list[int], tmp_path: Path
+) -> None:
+    assert told(tmp_path, FACTORY.format(result=result), {"model.py": USER}) == lines
