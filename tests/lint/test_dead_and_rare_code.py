@@ -1,4 +1,4 @@
-"""Code that no setting, step or object of the project runs is left out by default."""
+"""Code that no setting or step runs, and waits that are none, are left out by default."""
 
 from __future__ import annotations
 
@@ -261,3 +261,59 @@ def test_a_function_that_set_up_code_gets_from_a_factory(
     result: str, lines: list[int], tmp_path: Path
 ) -> None:
     assert told(tmp_path, FACTORY.format(result=result), {"model.py": USER}) == lines
+
+
+RECORD = """\
+from typing import Dict, NamedTuple, Tuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Sizes(NamedTuple):
+    scale: Tensor
+    natoms: Tuple[int, int] = (0, 0)
+    total: {declared} = 0
+
+
+class Net(nn.Module):
+    def forward(self, data: Dict[str, Tensor]):
+        n, m = data["n"][0], data["n"][1]
+        sizes = Sizes(data["scale"], (n, m), {given})
+        x = data["x"]
+        x = x[: sizes.natoms[0]]
+        return x[: sizes.total]
+"""
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "lines"),
+    [("int", "n", []), ("Tensor", "n", [19]), ("int", "n.sum()", [19])],
+)
+def test_a_declared_number_in_a_record(
+    declared: str, given: str, lines: list[int], tmp_path: Path
+) -> None:
+    """A field says more of itself than the annotation of a dict says of one of its entries."""
+    assert told(tmp_path, RECORD.format(declared=declared, given=given)) == lines
+
+
+INDEX = """\
+import torch
+from torch import Tensor, nn
+
+
+class Net(nn.Module):
+    def __init__(self, edges):
+        super().__init__()
+        self.register_buffer("at", torch.tensor({data}))
+
+    def forward(self, points: list[Tensor]):
+        return points[self.at]
+"""
+
+
+@pytest.mark.parametrize(("data", "lines"), [("[i for i in edges]", []), ("3", [11])])
+def test_an_index_of_one_dimension_is_no_number(
+    data: str, lines: list[int], tmp_path: Path
+) -> None:
+    assert told(tmp_path, INDEX.format(data=data)) == lines
