@@ -317,3 +317,28 @@ def test_an_index_of_one_dimension_is_no_number(
     data: str, lines: list[int], tmp_path: Path
 ) -> None:
     assert told(tmp_path, INDEX.format(data=data)) == lines
+
+
+COPY = """\
+import torch
+from torch import Tensor, nn
+
+
+class Net(nn.Module):
+    def predict_step(self, x: Tensor, pool):
+        boxes = pool.boxes{copy}
+        {further}
+        if torch.any(boxes > 3):
+            x = x + 1
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("copy", "further", "lines"),
+    [(".cpu()", "pass", []), ("", "pass", [9]), (".cpu()", "boxes = boxes.cuda()", [8, 9])],
+)
+def test_a_copy_of_something_unknown_lies_on_the_host(
+    copy: str, further: str, lines: list[int], tmp_path: Path
+) -> None:
+    assert told(tmp_path, COPY.format(copy=copy, further=further)) == lines
