@@ -26,9 +26,9 @@ _OF_TRAINING = ("no-pin", "no-workers", "option")
 _OF_PLACES = ("as-array", "as-declared", "base", "beside-list", "bounded",
               "compiling-guard", "counted", "default-accelerator", "default-device",
               "error-message", "except-block", "fallback", "given-away", "in-helper", "keyed",
-              "lambda", "made-text", "message",
-              "no-gradients", "of-bools", "of-numbers", "opaque-body", "recorded", "syncs",
-              "traced", "waited-for", "whole", "where waiting is asked for")  # fmt: skip
+              "lambda", "made-text", "message", "no-gradients", "of-bools", "of-numbers",
+              "opaque-body", "recorded", "syncs", "traced", "uses-streams",
+              "waited-for", "whole", "where waiting is asked for")  # fmt: skip
 TRAITS = frozenset((*_OF_COPIES, *_OF_CODE, *_OF_COMPILING, *_OF_TRAINING, *_OF_PLACES))
 
 

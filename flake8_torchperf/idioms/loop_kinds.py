@@ -356,6 +356,13 @@ def feeds_back(loop: ast.AST) -> bool:
     return not (_made(loop) - added).isdisjoint(_bound_before(loop))
 
 
+def gives_back(loop: ast.AST, call: ast.Call) -> bool:
+    """True if a loop's round gives a call what the last round made: ``x = grow(model, x)``."""
+    if not isinstance(loop, STATEMENTS):
+        return False
+    return not (_given(call) & _made(loop)).isdisjoint(_bound_before(loop))
+
+
 def _reads_other_items(nodes: Sequence[ast.AST]) -> bool:
     """True if the code sets items of a name and reads that name by anything but those items."""
     items = [node for node in nodes if isinstance(node, ast.Subscript)]

@@ -24,7 +24,6 @@ from flake8_torchperf.judgement.explicit_copies import (
     made_arrays,
     made_lists,
 )
-from flake8_torchperf.judgement.frequency.own_heat import waits_on_purpose
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import named_types
@@ -196,11 +195,6 @@ def answers(e: Evidence) -> bool:
     if e.place.node is None or e.base.level is Level.STEP:
         return False
     return _hands_back(e.place.node, e.node)
-
-
-def measures(e: Evidence) -> bool:
-    """True for a synchronisation in a function that measures time or records a graph."""
-    return e.kind is SiteKind.SYNCHRONIZE and waits_on_purpose(e.place.node, e.base)
 
 
 def _number_by_default(name: str, function: FunctionNode) -> bool:

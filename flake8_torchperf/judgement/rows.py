@@ -478,7 +478,8 @@ ROWS = (
         FATE,
         FREE,
         "where waiting is the aim",
-        "A function that measures time or records a graph waits for the device on purpose.",
+        "A wait beside a clock or around a recorded graph, and a barrier that no step itself "
+        "calls, are the aim of the code.",
     ),
     Row(
         Cause.NEW_DATA,

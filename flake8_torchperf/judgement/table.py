@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.judgement import fate, residence
+from flake8_torchperf.judgement import explicit_waits, fate, residence
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ WANTED = (
     (Cause.HOST_ONLY, residence.takes_host_tensors),
     (Cause.DRIVER, residence.in_driver),
     (Cause.HOST_PROGRAM, residence.in_host_program),
-    (Cause.MEASURING, fate.measures),
+    (Cause.MEASURING, explicit_waits.is_the_aim),
 )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
@@ -36,6 +37,17 @@ _ENTRY = r"^[ \t-]*{name}[ \t]*:[ \t]*(?P<value>[^\n#]*)"
 _OF_YAML = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
+# Comments, and strings by their quotes; triple quotes that begin a line are those of a docstring.
+_TEXT = re.compile(
+    r"(?P<comment>\#[^\n]*)"
+    r"|(?P<docstring>(?:(?<=\n)|\A)[ \t]*[rRuU]?(?P<quotes>\"{3}|'{3})(?:\\.|[^\\])*?(?P=quotes))"
+    r"|(?P<other>\"{3}|'{3})(?:\\.|[^\\])*?(?P=other)"
+    r"|\"(?:\\.|[^\\\"\n])*\"|'(?:\\.|[^\\'\n])*'",
+    re.DOTALL,
+)
+# How many texts stay cached without their docstrings, because several options are looked for.
+KEPT_TEXTS = 32
+
 # Another option, or a field of a configuration.
 _OTHER_OPTION = re.compile(r"[A-Za-z_][\w.]*\s*")
 
@@ -52,6 +64,12 @@ class Given(NamedTuple):
 
 
 NOT_GIVEN = Given(frozenset(), False)
+
+
+@lru_cache(maxsize=KEPT_TEXTS)
+def _code(text: str) -> str:
+    """Return a module's text without comments and docstrings, which give an option no value."""
+    return _TEXT.sub(lambda m: "" if m["comment"] or m["docstring"] else m[0], text)
 
 
 def values_given(name: str, modules: Iterable[str], settings: Iterable[str] = ()) -> Given:
@@ -89,6 +107,7 @@ def _in_module(name: str, text: str) -> Iterator[Literal | _Expression]:
         "literal": _LITERAL,
         "dashed": re.escape(name).replace("_", "[-_]"),
     }
+    text = _code(text)
     for match in re.finditer(_GIVEN.format(**parts), text):
         if match["value"] is not None:
             yield ast.literal_eval(match["value"])

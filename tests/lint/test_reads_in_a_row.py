@@ -455,7 +455,7 @@ WORDS = [
     (
         ["torch.cuda.synchronize()", "x.item()"],
         "`torch.cuda.synchronize()` waits for the device per step (a step by name), "
-        "and 1 more wait at line 8; use stream.wait_stream",
+        "and 1 more wait at line 8; remove it: reads wait anyway",
     ),
     (
         ["x.item()", "torch.cuda.synchronize()"],

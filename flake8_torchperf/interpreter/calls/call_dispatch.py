@@ -45,7 +45,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_in
 from flake8_torchperf.interpreter.transfer import attributes
 from flake8_torchperf.interpreter.transfer.call_arguments import evaluate_arguments
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.traversal import changes_in
+from flake8_torchperf.syntax.traversal import changes_in, once, walk
 from flake8_torchperf.values import host_data
 from flake8_torchperf.values.arguments import Arguments
 from flake8_torchperf.values.provenance import Source
@@ -54,6 +54,7 @@ from flake8_torchperf.values.store import path_of
 from flake8_torchperf.values.values import (
     COMPARED,
     HOST_BATCH,
+    LOADED,
     UNKNOWN,
     BoundMethod,
     ClassValue,
@@ -334,7 +335,19 @@ def unknown_method(
         return torch_classes.module_iteration(name, func)
     if name == "isoformat" or name in STRING_METHODS:
         return Scalar("str")
+    if name == "cpu" and ctx.node is not None and id(node) in _stored(ctx.node):
+        return LOADED
     return UNKNOWN
+
+
+@once
+def _stored(function: ast.AST) -> frozenset[int]:
+    """Return the expressions, by identity, whose values a function binds to names."""
+    return frozenset(
+        id(n.value)
+        for n in walk([function])
+        if isinstance(n, ast.Assign) and isinstance(n.targets[0], ast.Name)
+    )
 
 
 def _told_by_place(node: ast.Call, func: ast.Attribute, ctx: Context) -> Reason | None:

@@ -31,6 +31,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
 from flake8_torchperf.interpreter.stated_types.docstrings import documented
 from flake8_torchperf.project.module_index import REGISTERING
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
+from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
@@ -44,6 +45,7 @@ from flake8_torchperf.values.values import (
     NoneValue,
     Partial,
     Reason,
+    Scalar,
     Sequence,
     Strength,
     Tensor,
@@ -381,10 +383,25 @@ def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> V
     for position, (name, (home, node)) in enumerate(record_fields(info, ctx.analysis).items()):
         given = arguments.get(position if kind == "NamedTuple" else -1, name)
         stated = annotation_of(node, home, name, ctx.analysis)
-        fields[name] = stated if given is None or given.value is UNKNOWN else given.value
+        value = UNKNOWN if given is None else given.value
+        fields[name] = stated if value is UNKNOWN or _is_guessed(value, stated) else value
     if kind == "TypedDict":
         return Mapping_(UNKNOWN, UNKNOWN, tuple(fields.items()))
     return Sequence("tuple", UNKNOWN, tuple(fields.values()), tuple(fields), info)
+
+
+def _is_guessed(value: Value, stated: Value) -> bool:
+    """True if a value is a tensor by an annotation alone, and a field is declared to hold numbers.
+
+    An annotation of a parameter, as ``Dict[str, Tensor]``, says less of one entry than the field
+    says of itself.
+    """
+    held = held_tensor(value)
+    numbers = stated.items or (stated.element,) if isinstance(stated, Sequence) else (stated,)
+    if held is None or not all(isinstance(one, Scalar) for one in numbers):
+        return False
+    computed = not {"getitem"}.issuperset(held.chain)
+    return held.reason.source is Source.PARAMETER_ANNOTATION and not computed
 
 
 def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context) -> Value:

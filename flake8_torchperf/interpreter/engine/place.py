@@ -61,7 +61,6 @@ class Context:
     loops: tuple[LoopPlace, ...] = ()
     demoted: Cause | None = None
     row: str = ""
-    outside: int = 0
     given: int = 0
     unused: ast.expr | None = None
     traits: frozenset[str] = frozenset()
@@ -90,7 +89,7 @@ class Context:
         """Return the same place with a cause that makes its sites cold; the first cause counts."""
         if self.demoted is not None or why in self.analysis.ignored:
             return self
-        return self.but(demoted=why, row=row, outside=len(self.loops))
+        return self.but(demoted=why, row=row)
 
     def silent(self) -> Context:
         """Return the same place with nothing reported."""

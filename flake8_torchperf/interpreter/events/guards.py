@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF, opens
 from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
-from flake8_torchperf.interpreter.events.options import outcome_by_settings
+from flake8_torchperf.interpreter.events.options import is_never_taken, outcome_by_settings
 from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.syntax.compile_guards import asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
@@ -193,6 +193,18 @@ def _by_settings(test: ast.expr, ctx: Context) -> Guard | None:
     """Return the guard of a test of an option that has the same outcome for all settings."""
     found = outcome_by_settings(test, ctx.node, ctx.owner, ctx.analysis.project)
     return None if found is None else Guard(Cause.SWITCHED_OFF, not found)
+
+
+def off_after(tests: Sequence[ast.expr], ctx: Context) -> Guard | None:
+    """Return the guard of the last ``else`` of a chain, if the chain names all that settings give.
+
+    ``tests`` are those of the whole chain.
+    """
+    if ctx.sink is None or len(tests) == 1:
+        return None
+    failed = [(test, False) for test in tests]
+    never = is_never_taken(failed, ctx.node, ctx.owner, ctx.analysis.project)
+    return Guard(Cause.SWITCHED_OFF, False) if never else None
 
 
 def _on_host(test: ast.expr) -> Guard | None:

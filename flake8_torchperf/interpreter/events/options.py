@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from flake8_torchperf.interpreter.inference.parameters import default_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode
-    from flake8_torchperf.project.option_values import Literal
+    from flake8_torchperf.project.option_values import Given, Literal
     from flake8_torchperf.project.resolver import Project
 
 _COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
@@ -29,20 +29,41 @@ def outcome_by_settings(
     The settings are the option's default and the values that calls, configurations and command
     lines in the project give an option of its name.
     """
-    asked, judge = _asked(test)
-    if asked is None:
-        return None
-    name = option_of(asked, function, owner)
-    if not name:
-        return None
-    given = project.option_values(name)
+    for outcome in (True, False):
+        if is_never_taken([(test, not outcome)], function, owner, project):
+            return outcome
+    return None
+
+
+def is_never_taken(
+    path: Sequence[tuple[ast.expr, bool]],
+    function: FunctionNode | None,
+    owner: ClassInfo | None,
+    project: Project,
+) -> bool:
+    """True if no setting of an option passes all tests on the way to a branch.
+
+    ``path`` holds each test with the outcome that leads on.
+    """
+    by_option: dict[str, list[tuple[Callable[[Literal], bool], bool]]] = {}
+    for test, holds in path:
+        asked, judge = _asked(test)
+        name = "" if asked is None else option_of(asked, function, owner)
+        if name:
+            by_option.setdefault(name, []).append((judge, holds))
+    return any(
+        _passes_none(project.option_values(name), tests) for name, tests in by_option.items()
+    )
+
+
+def _passes_none(given: Given, tests: Sequence[tuple[Callable[[Literal], bool], bool]]) -> bool:
+    """True if all values of an option are known, and each fails one of the tests."""
     if not given.whole or not given.values:
-        return None
+        return False
     try:
-        outcomes = {judge(value) for value in given.values}
+        return not any(all(judge(one) == holds for judge, holds in tests) for one in given.values)
     except TypeError:
-        return None  # a default of None is not compared with a number
-    return outcomes.pop() if len(outcomes) == 1 else None
+        return False  # a default of None is not compared with a number
 
 
 def _asked(test: ast.expr) -> tuple[ast.expr | None, Callable[[Literal], bool]]:

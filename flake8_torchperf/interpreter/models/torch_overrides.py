@@ -189,6 +189,8 @@ def _checked(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _synchronize(name: str, arguments: Arguments, ctx: Context) -> Value:
+    if name.endswith(".synchronize") and any(map(ctx.module.says, (".Stream(", ".stream("))):
+        ctx = ctx.mark("uses-streams")
     emit(ctx, SiteKind.SYNCHRONIZE, name, arguments.node)
     return NONE
 

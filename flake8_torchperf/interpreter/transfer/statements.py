@@ -26,6 +26,7 @@ from flake8_torchperf.interpreter.events.guards import (
     ends_in_raise,
     gradients_off,
     guard_of,
+    off_after,
     outcome_here,
     sides,
 )
@@ -294,7 +295,7 @@ def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
     return _branch(node, env, ctx, "if")
 
 
-def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
+def _branch(node: ast.If, env: Env, ctx: Context, operation: str, *before: ast.expr) -> Flow:
     if ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND_HANDLERS:
         operation = "if-raise"
     elif ctx.loops and isinstance(node.body[-1], ast.Break):
@@ -310,9 +311,11 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
     other = Flow(no)
     elif_ = _elif_of(node)
     if no is not None and elif_ is not None:
-        other = _branch(elif_, no, branch_context(there, guard, None, holds=False), "elif")
+        there = branch_context(there, guard, None, holds=False)
+        other = _branch(elif_, no, there, "elif", *before, node.test)
     elif no is not None and node.orelse:
-        other = run_block(node.orelse, no, branch_context(there, guard, node.orelse, holds=False))
+        rest = off_after((*before, node.test), ctx) or guard
+        other = run_block(node.orelse, no, branch_context(there, rest, node.orelse, holds=False))
     return _after(node.test, guard, taken, other, env, ctx)
 
 

@@ -439,7 +439,9 @@ def _sequence_item(base: Sequence, indices: list[Index], ctx: Context) -> Value:
     index = indices[0]
     if index.is_slice:
         return replace(base, items=None)
-    if index.node is not None and base.kind in ("list", "tuple", "sequence"):
+    by_number = not isinstance(index.value, Tensor) or index.value.scalar is not False
+    # A tensor with dimensions is no number, so what it indexes is a tensor on another path.
+    if index.node is not None and by_number and base.kind in ("list", "tuple", "sequence"):
         emit_read(
             ctx,
             SiteKind.NUMBER_USE,

@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.loop_kinds import (
     STATEMENTS,
     around_steps,
+    gives_back,
     goes_backward,
+    may_step,
     step_loops,
     takes_training_step,
 )
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.events.options import outcome_by_settings
+from flake8_torchperf.interpreter.events.options import is_never_taken
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, given_tensors
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     PLAIN_BASES,
@@ -89,7 +91,18 @@ class FunctionHeats:
 
     def step_loops(self, info: FunctionInfo) -> frozenset[int]:
         """Return the loops over steps of a function, by identity; a round may call the step."""
-        return step_loops(info) | self._loops_over_training_steps(info)
+        return step_loops(info) | self._loops_over_training_steps(info) | self._searches(info)
+
+    def _searches(self, info: FunctionInfo) -> frozenset[int]:
+        """Return the loops of a function that search or sample by a function which runs a model."""
+        return frozenset(
+            id(loop)
+            for loop in info.nodes.of_any(*STATEMENTS)
+            if any(
+                self.own(one).cause is Cause.OUTSIDE_STEPS and self._is_searched(loop, call, one)
+                for call, one in self._called_in(loop, info.module)
+            )
+        )
 
     def _loops_over_training_steps(self, info: FunctionInfo) -> frozenset[int]:
         """Return the loops in a function that call a function which is a training step."""
@@ -99,7 +112,7 @@ class FunctionHeats:
             known = frozenset(
                 id(loop)
                 for loop in (loops if self._names.trains() else ())
-                if any(map(takes_training_step, self._called_in(loop, info.module)))
+                if any(takes_training_step(one) for _, one in self._called_in(loop, info.module))
             )
             self._over_steps[info.key] = known
         return known
@@ -173,10 +186,7 @@ class FunctionHeats:
         caller = site.caller
         function, owner = (None, None) if caller is None else (caller.node, caller.owner)
         project = self._analysis.project
-        return any(
-            outcome_by_settings(test, function, owner, project) is (not holds)
-            for test, holds in site.tests
-        )
+        return is_never_taken(site.tests, function, owner, project)
 
     def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
         """True if a loop contains the loop over steps, directly or in a function that it calls."""
@@ -194,15 +204,28 @@ class FunctionHeats:
         if not isinstance(body, list) or goes_backward(code):
             return False
         return any(
-            self.own(info).cause is Cause.OUTSIDE_STEPS for info in self._called_in(code, module)
+            self.own(info).cause is Cause.OUTSIDE_STEPS and not self._is_searched(code, call, info)
+            for call, info in self._called_in(code, module)
         )
 
-    def _called_in(self, code: ast.AST, module: ModuleMap) -> Iterator[FunctionInfo]:
-        """Yield the functions that the body of a loop or a function calls, where they are known."""
+    def _is_searched(self, loop: ast.AST, call: ast.Call, info: FunctionInfo) -> bool:
+        """True if a loop searches or samples: it gives a function that trains nothing its result.
+
+        ``beams = grow(model, beams)`` is an example; a round of such a loop is no epoch.
+        """
+        if may_step(info) or self._loops_over_training_steps(info):
+            return False
+        return gives_back(loop, call)
+
+    def _called_in(
+        self, code: ast.AST, module: ModuleMap
+    ) -> Iterator[tuple[ast.Call, FunctionInfo]]:
+        """Yield the calls in the body of a loop or a function with the functions, where known."""
         for node in walk(list(getattr(code, "body", ()))):
-            called = self._function(node.func, module) if isinstance(node, ast.Call) else None
-            if called is not None:
-                yield called
+            if isinstance(node, ast.Call):
+                called = self._function(node.func, module)
+                if called is not None:
+                    yield node, called
 
     def _function(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
         """Return the function that a name, an imported path or a method of ``self`` refers to."""

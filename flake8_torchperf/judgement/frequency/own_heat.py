@@ -5,7 +5,6 @@ The calls that lead to it are judged in `propagation`, which also orders all the
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -156,25 +155,3 @@ def _by_default(info: FunctionInfo, names: Names, given_tensors: Callable[[], bo
     if not is_test_file(info.module) and given_tensors():
         return Heat(Level.HOT, Cause.GIVEN_TENSORS, info.name)
     return Heat(Level.COLD, Cause.NOTHING, info.name)
-
-
-def waits_on_purpose(node: ast.AST | None, base: Heat) -> bool:
-    """True if an explicit synchronisation in this function is intended.
-
-    It is intended in a benchmark and in code that records a graph. It is also taken as intended in
-    a function that is only known to be given tensors, because no step is known to wait for it.
-    """
-    if node is not None and any(
-        (isinstance(inner, ast.Attribute) and inner.attr in MEASURING)
-        or (isinstance(inner, ast.Name) and inner.id in MEASURING)
-        for inner in ast.walk(node)
-    ):
-        return True
-    return base.level is Level.HOT
-
-
-# Names in functions that measure time or record a graph: `torch.cuda.Event.elapsed_time`,
-# `time.perf_counter`, `torch.cuda.CUDAGraph.capture_begin`.
-MEASURING = frozenset((
-    "elapsed_time", "perf_counter", "perf_counter_ns", "CUDAGraph", "capture_begin",
-))  # fmt: skip

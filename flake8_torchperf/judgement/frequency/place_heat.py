@@ -29,8 +29,8 @@ ONCE = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.DATA_WORKER)
 def heat(e: Evidence, why: Cause | None) -> Heat:
     """Return how often a site runs; ``why`` is evidence that it costs little, if there is any."""
     over = over_elements(e.place, e.kind, e.operation)
-    if why is None or _counts_all_the_same(e.place, why, over=over):
-        return _frequency(e, over=over)
+    if why is None or (why is Cause.NO_DEVICE and over):
+        return _frequency(e, over=over)  # a dispatch costs the same without a device
     if BY_CAUSE[why].question == FREQUENCY:
         name = e.place.row if why is Cause.CONVENTION else e.base.name
         cost = Cost.ELEMENT if _paid_per_element(e, over=over) else Cost.CALL
@@ -73,16 +73,6 @@ def _may_repeat(operation: str, base: Heat) -> bool:
     to run once.
     """
     return operation not in AT_ONCE and base.cause not in ONCE
-
-
-def _counts_all_the_same(ctx: Context, why: Cause, *, over: bool) -> bool:
-    """True if a loop counts although its branch seldom runs.
-
-    A dispatch costs the same without a device, and users who turn an option on pay for its loops.
-    """
-    if why is Cause.NO_DEVICE:
-        return over
-    return why is Cause.SWITCHED_OFF and len(ctx.loops) > ctx.outside
 
 
 def _paid_per_element(e: Evidence, *, over: bool) -> bool:

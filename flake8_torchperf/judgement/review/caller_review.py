@@ -6,6 +6,7 @@ The callers, in any module, are interpreted to learn the arguments that they pas
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -16,13 +17,14 @@ from flake8_torchperf.interpreter.inference.parameters import declared_parameter
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import CALLS, called_heat
-from flake8_torchperf.judgement.heat import Heat, Level
+from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.review.host_callers import HostCallers
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
 from flake8_torchperf.judgement.review.package_callers import CONSTRUCTOR, PackageCallers
 from flake8_torchperf.judgement.review.reach import Reach
 from flake8_torchperf.judgement.site import Judged
+from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, join_all
@@ -71,13 +73,15 @@ class CallerReview:
         if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause not in CALLS):
             return result
         if self._reach.unreached(info, heat):
-            return _cooled(result, Heat(Level.COLD, Cause.UNREACHED, info.name, loops=False))
+            cold = Heat(Level.COLD, Cause.UNREACHED, info.name, loops=False)
+            return _cooled(result, cold, info)
         nearby = self._judged(self._heats.calls(info.module).of(info))
         often = any(answer is False for _, answer in nearby)
         asked = heat.level is Level.HOT or heat.cause is Cause.NOTHING
         counts = Cause.SET_UP_CALLS not in self._analysis.ignored
         if counts and not often and asked and self._only_set_up(info):
-            return _cooled(result, Heat(Level.COLD, Cause.SET_UP_CALLS, info.name, loops=False))
+            cold = Heat(Level.COLD, Cause.SET_UP_CALLS, info.name, loops=False)
+            return _cooled(result, cold, info)
         # The rest of the package is searched only where its own module leaves the question open.
         probe = self._watch(info) if len(_callers(nearby)) <= MAX_CALLERS else None
         if probe is None:
@@ -265,20 +269,43 @@ def _same(values: list[Value]) -> Value:
     return UNKNOWN if UNKNOWN in values else join_all(values)
 
 
-def _cooled(result: Judged, cold: Heat) -> Judged:
+def _cooled(result: Judged, cold: Heat, info: FunctionInfo) -> Judged:
     """Return the sites of a function that runs seldom, with the heat ``cold``.
 
     Compiled sites and those that cost nothing are unchanged, and so are sites in loops whose own
     text shows what they go over, and those in nested functions that are named like steps: set-up
-    code may return these.
+    code may return these. Where no step leads to the function, only loops over elements count:
+    others are those of an evaluation or a demonstration.
     """
     sites = [
         site
-        if site.compiled or site.heat.own_text or site.heat.costs_nothing or _is_nested_step(site)
+        if site.compiled
+        or site.heat.costs_nothing
+        or _is_nested_step(site)
+        or _is_in_result(site, info)
+        or (site.heat.own_text and (cold.cause is not Cause.UNREACHED or _by_elements(site)))
         else replace(site, heat=cold)
         for site in result.sites
     ]
     return replace(result, sites=tuple(sites))
+
+
+def _by_elements(site: JudgedSite) -> bool:
+    """True if a loop over elements repeats the site."""
+    return site.heat.cost is Cost.ELEMENT
+
+
+def _is_in_result(site: JudgedSite, info: FunctionInfo) -> bool:
+    """True if the site is in a nested function that the function returns."""
+    inner = site.function.removeprefix(f"{info.qualname}.<locals>.")
+    return inner != site.function and inner.partition(".")[0] in returned(info.node)
+
+
+@once
+def returned(function: ast.AST) -> frozenset[str]:
+    """Return the names that may be returned by a function, as ``outer if deep else inner``."""
+    values = [n.value for n in walk([function]) if isinstance(n, ast.Return) and n.value]
+    return frozenset(n.id for n in walk(values) if isinstance(n, ast.Name))
 
 
 def _is_nested_step(site: JudgedSite) -> bool:

@@ -158,7 +158,8 @@ class Selection:
         nested = len(info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)) > 1
         if nested and self._nested_may_be_hot(info):
             return True
-        if heat.level is Level.COLD and heat.around is Level.COLD and not loops_may_count(info):
+        cold = heat.level is Level.COLD and heat.around is Level.COLD
+        if cold and not loops_may_count(info) and not self._heats.step_loops(info):
             return False
         return repeats(info.nodes) and suspect_in_loops(info.hosts, info.nodes, self._nominating)
 
