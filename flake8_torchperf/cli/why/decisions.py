@@ -1,4 +1,4 @@
-"""What decided that a finding is reported or not, and what would change that."""
+"""The row that decided if a finding is reported, and the changes that would decide otherwise."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ SILENT = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT
 
 
 class Texts(Protocol):
-    """What the text of functions and of their loops shows."""
+    """The facts that the text of functions and of their loops shows."""
 
     def own(self, info: FunctionInfo) -> Heat:
         """Return the heat of a function by its own text."""
