@@ -382,7 +382,8 @@ ROWS = (
         FATE,
         COLD,
         "for an array",
-        "A copy to the host that becomes an array is made for code that needs an array.",
+        "A copy to the host that becomes an array is made for code that needs an array, also in a "
+        "loop that only infers, unless a step returns the array under a name.",
     ),
     Row(
         Cause.DECLARED,
@@ -492,7 +493,8 @@ ROWS = (
         FATE,
         COLD,
         "in the operation itself",
-        "The callers of a function that is named like the operation it returns ask for it.",
+        "The callers of a function that is named like the operation it returns ask for it, unless "
+        "steps repeat it.",
     ),
     Row(
         Cause.START_UP,
