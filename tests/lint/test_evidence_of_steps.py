@@ -69,6 +69,93 @@ OPERATIONS = {
             return torch.linalg.inv(x)
         """,
 }
+INDEXES = {
+    "an array of numpy": """
+        def step(x: Tensor, k: int, rows: list[int]):
+            ids = np.arange(k)
+            return x[ids], x[:, np.array([0, k])], x[np.asarray(rows)]  # TPF406, TPF406, TPF406
+        """,
+    "a scalar of numpy, or what may be one": """
+        def step(x: Tensor, order: np.ndarray, k: int, rows: list[int]):
+            ids = np.arange(k)
+            return x[ids[0]], x[np.argmax(order)], x[np.array(k)]
+        """,
+}
+SCALED = {
+    "an optimizer that is not fused": """
+        class Trainer:
+            def __init__(self, model, cfg):
+                self.optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+                self.scaler = torch.amp.GradScaler("cuda", enabled=cfg.amp)
+
+            def train_step(self, data):
+                self.scaler.scale(self.model(data)).backward()
+                self.scaler.step(self.optimizer)  # TPF108
+
+        def train(model, loader):
+            plain = torch.optim.SGD(model.parameters(), lr=0.1)
+            scaler = torch.cuda.amp.GradScaler()
+            for x in loader:
+                scaler.scale(model(x)).backward()
+                scaler.step(plain)  # TPF108
+                scaler.update()
+        """,
+    "fused, unknown, without a kernel that fuses, or not scaled": """
+        def train(model, loader, **options):
+            fused = torch.optim.AdamW(model.parameters(), fused=True)
+            open_ = torch.optim.AdamW(model.parameters(), **options)
+            chosen = torch.optim.AdamW(model.parameters(), fused=model.fused)
+            other = torch.optim.RMSprop(model.parameters())
+            plain = torch.optim.SGD(model.parameters())
+            scaler = torch.amp.GradScaler("cuda")
+            off = torch.amp.GradScaler("cuda", enabled=False)
+            for x in loader:
+                scaler.scale(model(x)).backward()
+                scaler.step(fused)
+                scaler.step(open_)
+                scaler.step(chosen)
+                scaler.step(other)
+                off.step(plain)
+        """,
+}
+PACKED = {
+    "rows that torch sorts": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor, n):
+                pack = nn.utils.rnn.pack_padded_sequence
+                out, _ = self.lstm(pack(x, n, enforce_sorted=False))  # TPF108
+                out, _ = nn.utils.rnn.pad_packed_sequence(out)  # TPF108
+                return out
+        """,
+    "rows that are sorted": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor, n):
+                out, _ = self.lstm(nn.utils.rnn.pack_padded_sequence(x, n))
+                return nn.utils.rnn.pad_packed_sequence(out)
+        """,
+}
+PINNED = {
+    "memory that a cast makes": """
+        def step(x: Tensor, n: int):
+            for _ in range(n):
+                pinned = torch.from_numpy(read()).pin_memory()
+                x = x + pinned.half().to(x.device, non_blocking=True)  # TPF503
+                x = x + pinned.to(x.device, non_blocking=True).half()
+            return x
+        """,
+    "a device is no text": """
+        class Rows(torch.utils.data.Dataset):
+            pass
+
+        def loaders(device: torch.device, name: str):
+            cuda = torch.device("cuda")
+            a = torch.utils.data.DataLoader(Rows(), num_workers=4, pin_memory=cuda == "cuda")  # TPF505
+            b = torch.utils.data.DataLoader(Rows(), num_workers=4, pin_memory=device == "cuda")  # TPF505
+            c = torch.utils.data.DataLoader(Rows(), num_workers=4, pin_memory=device.type == "cuda")
+            d = torch.utils.data.DataLoader(Rows(), num_workers=4, pin_memory=name == "cuda")
+            return a, b, c, d
+        """,
+}
 
 
 @table(ARRAYS)
@@ -78,4 +165,24 @@ def test_arrays_that_steps_and_inference_make(code: str) -> None:
 
 @table(OPERATIONS)
 def test_operations_that_steps_repeat(code: str) -> None:
+    check(code)
+
+
+@table(INDEXES)
+def test_arrays_as_indexes(code: str) -> None:
+    check(code)
+
+
+@table(SCALED)
+def test_steps_of_scaled_optimizers(code: str) -> None:
+    check(code)
+
+
+@table(PACKED)
+def test_the_order_of_packed_rows(code: str) -> None:
+    check(code)
+
+
+@table(PINNED)
+def test_memory_that_is_not_pinned(code: str) -> None:
     check(code)

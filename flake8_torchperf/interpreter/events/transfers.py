@@ -180,9 +180,14 @@ def common_origin(tensors: Iterable[Tensor]) -> str:
     return next((kind for kind in kinds if kind in origins), "")
 
 
-def cast(tensor: Tensor) -> Tensor:
-    """Return the tensor in another dtype: its memory may be the same or new."""
-    return replace(tensor, memory="" if tensor.memory == PINNED else tensor.memory)
+def cast(tensor: Tensor, *, smaller: bool = False) -> Tensor:
+    """Return the tensor in another dtype: its memory may be the same or new.
+
+    A cast to a ``smaller`` dtype is written to change it, so it makes new memory.
+    """
+    if tensor.memory not in (PINNED, STRIDED):
+        return tensor
+    return replace(tensor, memory=PAGEABLE if smaller else "")
 
 
 def part(tensor: Tensor, index: ast.expr) -> str:

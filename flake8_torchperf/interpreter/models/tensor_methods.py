@@ -106,7 +106,8 @@ def call_method(
         return replace(tensor, chain=(), role="")
     if name in _CASTS:
         early(ctx, name, arguments.node, tensor, owner)
-        return transfers.cast(replace(tensor, dtype=_CASTS[name], arrives=0))
+        smaller = name in ("half", "bfloat16")
+        return transfers.cast(replace(tensor, dtype=_CASTS[name], arrives=0), smaller=smaller)
     return _by_table(tensor, owner, name, arguments, ctx)
 
 
