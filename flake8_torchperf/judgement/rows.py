@@ -442,7 +442,7 @@ ROWS = (
         COLD,
         "made on the host",
         "Data that the code makes on the host on purpose, or on one of its paths, has to be "
-        "copied.",
+        "copied, but a copy of columns that asks for no wait must not wait.",
     ),
     Row(
         Cause.HOST_NAME,

@@ -64,6 +64,16 @@ OPERATIONS = {
         def masked_select(x: Tensor, mask: Tensor):
             return torch.masked_select(x, mask)  # TPF402
         """,
+    "numpy takes it where it is no tensor": """
+        class Loss(nn.Module):
+            def forward(self, poses: Tensor):
+                return inv(poses)
+
+        def inv(x):
+            if isinstance(x, torch.Tensor):
+                return torch.linalg.inv(x)  # TPF404
+            return np.linalg.inv(x)
+        """,
     "nothing shows a step": """
         def inv(x: Tensor):
             return torch.linalg.inv(x)
@@ -134,6 +144,28 @@ PACKED = {
                 return nn.utils.rnn.pad_packed_sequence(out)
         """,
 }
+COPIED = {
+    "from memory that is not pinned, or has gaps": """
+        class Rows:
+            def __init__(self, n: int):
+                self.there = torch.zeros(n, 8, device="cuda")
+                self.pinned = torch.zeros(n, 8, pin_memory=True)
+
+            def step(self, n: int):
+                self.there[:n].copy_(torch.from_numpy(read()), non_blocking=True)  # TPF503
+                self.there[:, :n].copy_(self.pinned[:, :n], non_blocking=True)  # TPF503
+                self.there[:n].copy_(self.pinned[:n], non_blocking=True)
+                self.pinned.copy_(torch.from_numpy(read()))
+        """,
+    "an attribute that the line above makes anew": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor, n: int):
+                self.places = torch.arange(n)
+                self.places = self.places.to(x.device)  # TPF501
+                self.alphas = self.alphas.to(x.device)
+                return x[self.places] * self.alphas
+        """,
+}
 PINNED = {
     "memory that a cast makes": """
         def step(x: Tensor, n: int):
@@ -185,4 +217,9 @@ def test_the_order_of_packed_rows(code: str) -> None:
 
 @table(PINNED)
 def test_memory_that_is_not_pinned(code: str) -> None:
+    check(code)
+
+
+@table(COPIED)
+def test_copies_of_what_is_new(code: str) -> None:
     check(code)

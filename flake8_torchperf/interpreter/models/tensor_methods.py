@@ -298,16 +298,19 @@ def _copied_into(
 ) -> None:
     """Record the copy between host and device of ``x.copy_(host)`` and ``host.copy_(x)``.
 
-    A copy into a tensor that is known to lie on the host is a read, unless it is queued.
+    A copy into a tensor that is known to lie on the host is a read, unless it is queued. A copy
+    from pageable memory waits although it is queued.
     """
     given = arguments.get(*WRITTEN_ARGUMENT[name])
     source = None if given is None else tensor_of(given.value)
-    staged = source is not None and source.memory == transfers.STRIDED
-    if source is None or (transfers.not_waiting(arguments) is not False and not staged):
+    queued = transfers.not_waiting(arguments)
+    staged = source is not None and source.memory in (transfers.PAGEABLE, transfers.STRIDED)
+    if source is None or (queued is not False and not (queued and staged)):
         return
     if source.device == "host":
-        transfers.fetched(source, tensor, name, arguments.node, ctx)
-    elif tensor.device == "host" and source.device == "device":
+        traits = ("non-blocking", transfers.PAGEABLE) if queued else ()
+        transfers.fetched(source, tensor, name, arguments.node, ctx, traits)
+    elif not queued and tensor.device == "host" and source.device == "device":
         emit_read(
             ctx,
             SiteKind.TRANSFER,
