@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
+from pathlib import Path
+
+import pytest
 from linting import check, table
+
+from flake8_torchperf.linter import lint
+from flake8_torchperf.options import Options
 
 ARRAYS = {
     "in a dict that a step of training or of validation returns": """
@@ -134,7 +141,7 @@ PACKED = {
             def forward(self, x: Tensor, n):
                 pack = nn.utils.rnn.pack_padded_sequence
                 out, _ = self.lstm(pack(x, n, enforce_sorted=False))  # TPF108
-                out, _ = nn.utils.rnn.pad_packed_sequence(out)  # TPF108
+                out, _ = nn.utils.rnn.pad_packed_sequence(out)  # TPF404
                 return out
         """,
     "rows that are sorted": """
@@ -223,3 +230,33 @@ def test_memory_that_is_not_pinned(code: str) -> None:
 @table(COPIED)
 def test_copies_of_what_is_new(code: str) -> None:
     check(code)
+
+
+UPLOAD = """
+    import torch
+
+
+    def upload(frame):
+        return torch.from_numpy(frame).to("cuda", non_blocking=True)
+    """
+LOOP = """
+    from .ops import upload
+
+
+    def process(frames, model):
+        for frame in frames:
+            model({given})
+    """
+
+
+@pytest.mark.parametrize(("given", "codes"), [("upload(frame)", ["TPF503"]), ("frame", [])])
+def test_a_loop_of_another_module_calls_what_nothing_heats(
+    tmp_path: Path, given: str, codes: list[str]
+) -> None:
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "loop.py").write_text(textwrap.dedent(LOOP.format(given=given)))
+    ops = package / "ops.py"
+    ops.write_text(textwrap.dedent(UPLOAD))
+    assert [one.code for one in lint(ops.read_text(), str(ops), Options())] == codes

@@ -194,17 +194,16 @@ def _order_copied(short: str, arguments: Arguments, tensors: list[Tensor], ctx: 
 
     torch/nn/utils/rnn.py: packing copies the order to the device, and padding copies it back.
     """
-    given = arguments.positional[0] if arguments.positional else None
-    if short == "pack_padded_sequence":
-        unsorted = _sorts(arguments.node)
-        packed = next(iter(tensors), None)
-    else:
-        calls = () if ctx.node is None else ctx.module.nodes(ctx.node).of(ast.Call)
-        unsorted = any(map(_sorts, calls))
-        packed = Tensor(Reason("the order of its rows lies on the device", arguments.node))
-    if unsorted and given is not None and packed is not None and waits(packed):
-        name = f"nn.utils.rnn.{short}"
-        emit(ctx, SiteKind.TORCH_CALL, name, arguments.node, packed, operand_node=given.node)
+    given = arguments.positional[0].node if arguments.positional else None
+    node, packs = arguments.node, short == "pack_padded_sequence"
+    if packs and _sorts(node) and tensors and waits(tensors[0]):
+        name = "nn.utils.rnn.pack_padded_sequence"
+        emit(ctx, SiteKind.TORCH_CALL, name, node, tensors[0], operand_node=given)
+    elif not packs and not tensors and ctx.node is not None:
+        packed = Tensor(Reason("the order of its rows lies on the device", node))
+        if any(map(_sorts, ctx.module.nodes(ctx.node).of(ast.Call))):
+            kind, traits = SiteKind.DYNAMIC_SHAPE, ("syncs",)
+            emit(ctx, kind, short, node, packed, operand_node=given, traits=traits)
 
 
 def _sorts(call: ast.AST) -> bool:
