@@ -289,6 +289,8 @@ def _compare(
     return BOOL
 
 
+# Origins of host tensors that the code makes of numbers, which may be few.
+MADE_OF_NUMBERS = (transfers.FACTORY, transfers.PYTHON)
 # Methods that write an argument into a tensor, whatever its residence, with that argument.
 WRITTEN_ARGUMENT = {"copy_": (0, "src"), "index_put_": (1, "values"), "index_put": (1, "values")}
 
@@ -299,12 +301,15 @@ def _copied_into(
     """Record the copy between host and device of ``x.copy_(host)`` and ``host.copy_(x)``.
 
     A copy into a tensor that is known to lie on the host is a read, unless it is queued. A copy
-    from pageable memory waits although it is queued.
+    from pageable memory waits although it is queued, but not one of a few numbers.
     """
     given = arguments.get(*WRITTEN_ARGUMENT[name])
     source = None if given is None else tensor_of(given.value)
     queued = transfers.not_waiting(arguments)
-    staged = source is not None and source.memory in (transfers.PAGEABLE, transfers.STRIDED)
+    staged = source is not None and (
+        source.memory == transfers.STRIDED
+        or (source.memory == transfers.PAGEABLE and source.origin not in MADE_OF_NUMBERS)
+    )
     if source is None or (queued is not False and not (queued and staged)):
         return
     if source.device == "host":
