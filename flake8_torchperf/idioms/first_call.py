@@ -274,3 +274,17 @@ def _awaited(test: ast.expr) -> tuple[str, ...]:
         case ast.BoolOp(op=ast.And(), values=values):
             return tuple(path for value in values for path in _awaited(value))
     return ()
+
+
+@once
+def written_above(function: ast.AST) -> dict[int, frozenset[str]]:
+    """Return what the statements above each assignment, in the same block, assign anew."""
+    found: dict[int, frozenset[str]] = {}
+    for holder in walk([function]):
+        for block in (getattr(holder, name, None) for name in ("body", "orelse", "finalbody")):
+            written: frozenset[str] = frozenset()
+            for statement in block if isinstance(block, list) else ():
+                if isinstance(statement, ast.Assign):
+                    found[id(statement)] = written
+                    written |= set(map(spelled, statement.targets))
+    return found

@@ -47,9 +47,12 @@ def given_to_host(
     """Return the names, bound once, that are passed to code that only takes host values.
 
     That code is numpy and ``pack_padded_sequence``, which takes lengths on the host. The names that
-    these names are derived from by the ``methods`` of tensors are included.
+    these names are derived from by the ``methods`` of tensors are included. A name that the code
+    tests for a tensor is passed to numpy where it is none.
     """
     found: set[str] = set()
+    arrays: set[str] = set()
+    either: set[str] = set()
     for call in nodes.of(ast.Call):
         match call:
             case ast.Call(func=ast.Attribute(value=made, attr="numpy"), keywords=[]):
@@ -57,16 +60,28 @@ def given_to_host(
             case ast.Call(func=ast.Attribute() | ast.Name() as func, args=args):
                 called = qualify(func)
                 if called.startswith("numpy."):
-                    found.update(argument.id for argument in args if isinstance(argument, ast.Name))
+                    arrays.update(one.id for one in args if isinstance(one, ast.Name))
+                elif _tests_for_tensor(called, args, qualify):
+                    either.update(one.id for one in args[:1] if isinstance(one, ast.Name))
                 elif called == PACKING:
                     lengths = [*args[1:2], *(k.value for k in call.keywords if k.arg == "lengths")]
                     found.update(one.id for one in lengths if isinstance(one, ast.Name))
+    found |= arrays - either
     if not found:
         return frozenset()
     bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
     bound.update(parameter.arg for parameter in nodes.of(ast.arg))
     _add_sources(nodes, bound, found, methods)
     return frozenset(name for name in found if bound[name] == 1 and name not in ("self", "cls"))
+
+
+def _tests_for_tensor(
+    called: str, args: list[ast.expr], qualify: Callable[[ast.expr], str]
+) -> bool:
+    """True for ``isinstance(x, torch.Tensor)`` and ``torch.is_tensor(x)``."""
+    if called == "torch.is_tensor":
+        return True
+    return len(args) == 2 and qualify(args[1]) == "torch.Tensor" and called.endswith("isinstance")
 
 
 def _add_sources(

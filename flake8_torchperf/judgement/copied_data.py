@@ -9,7 +9,13 @@ from flake8_torchperf.idioms.data_freshness import DataFreshness
 from flake8_torchperf.idioms.number_or_tensor import made_a_tensor
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.guards import WAITED_FOR
-from flake8_torchperf.interpreter.events.transfers import CHOSEN, NUMPY, PINNED, PYTHON
+from flake8_torchperf.interpreter.events.transfers import (
+    CHOSEN,
+    NUMPY,
+    PINNED,
+    PYTHON,
+    STRIDED,
+)
 from flake8_torchperf.syntax.traversal import changes_in
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import SOMETIMES
@@ -33,7 +39,7 @@ def causes_of_copy(site: Site) -> Iterator[Cause]:
     if tensor.origin == PYTHON and ctx.compiled and "vmap" not in ctx.traits:
         # torch.compile writes a few numbers into the kernel that computes with them.
         yield Cause.COMPILED
-    if tensor.origin in (CHOSEN, SOMETIMES):
+    if tensor.origin in (CHOSEN, SOMETIMES) and not {STRIDED, "non-blocking"} <= site.traits:
         yield Cause.HOST_MADE
     elif tensor.memory != PINNED and tensor.reason.root().source in NEW_EACH_TIME:
         if "non-blocking" not in site.traits:

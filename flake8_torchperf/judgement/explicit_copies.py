@@ -15,7 +15,7 @@ from flake8_torchperf.idioms.loop_kinds import (
     head_of,
     takes_step,
 )
-from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.heat import Cost, Level
 from flake8_torchperf.judgement.site import JudgedSite
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
@@ -35,8 +35,8 @@ def _asked_how(site: JudgedSite) -> Cause:
     """Return the cause for which a site that is asked for, and not repeated in steps, is wanted."""
     if site.heat.level < Level.STEP:
         return Cause.COPY_ASKED
-    array = site.heat.level is Level.STEP and AS_ARRAY in site.traits
-    return Cause.COPY_TO_ARRAY if array else Cause.COPY_IN_LOOP
+    array = site.heat.level is Level.STEP or AS_OUTPUT in site.traits
+    return Cause.COPY_TO_ARRAY if array and AS_ARRAY in site.traits else Cause.COPY_IN_LOOP
 
 
 def _is_asked_for(site: JudgedSite) -> bool:
@@ -70,6 +70,8 @@ def _repeated(site: JudgedSite) -> bool:
         return True
     if site.kind is SiteKind.FORMAT:
         return site.heat.own_text
+    if AS_OUTPUT in site.traits and site.heat.cost is not Cost.ELEMENT:
+        return False
     return any(_of_the_data(loop.node, site) for loop in site.loops if loop.node is not None)
 
 
@@ -96,11 +98,12 @@ def _copied_in_steps(site: JudgedSite) -> bool:
     """True if a step copies data to the host that it could process on the device.
 
     A copy that becomes an array does not count, because it is made for code that needs an array: a
-    solver, a viewer, a store. An array of one number is read like any other number. A function
-    called in a loop is not known to run in a step.
+    solver, a viewer, a store. An array that the step returns under a name shows no such code. An
+    array of one number is read like any other number. A function called in a loop is not known to
+    run in a step.
     """
     if AS_ARRAY in site.traits:
-        return False
+        return AS_RESULT in site.traits and site.heat.around is Level.STEP
     return site.operation == "tolist" or site.heat.around is Level.STEP
 
 
@@ -109,6 +112,39 @@ def _copied_in_steps(site: JudgedSite) -> bool:
 AS_DECLARED = "as-declared"
 # The trait of a copy that becomes an array of more than one number.
 AS_ARRAY = "as-array"
+# The traits of a copy that becomes such an array: a step returns it in a dict, or it is
+# an output of a loop in a function without gradients.
+AS_RESULT, AS_OUTPUT = "as-result", "as-output"
+
+
+def returned_by_name(nodes: Nodes) -> frozenset[int]:
+    """Return the expressions, by identity, that lead to values of a dict which is returned."""
+    returned = [one.value for one in nodes.of(ast.Return)]
+    dicts = [value for value in returned if isinstance(value, ast.Dict)]
+    named = {value.id for value in returned if isinstance(value, ast.Name)}
+    dicts += [value for value in _assigned(nodes, named) if isinstance(value, ast.Dict)]
+    values = [value for one in dicts for value in one.values]
+    named = {one.id for one in map(_taken_from, values) if isinstance(one, ast.Name)}
+    found: set[int] = set()
+    for one in (*values, *_assigned(nodes, named)):
+        _note_way(one, found)
+    return frozenset(found)
+
+
+def _assigned(nodes: Nodes, names: set[str]) -> list[ast.expr]:
+    """Return the expressions that statements assign to some names."""
+    return [
+        assign.value
+        for assign in nodes.of(ast.Assign)
+        if any(isinstance(target, ast.Name) and target.id in names for target in assign.targets)
+    ]
+
+
+def _taken_from(value: ast.expr) -> ast.expr:
+    """Return ``x`` for ``x[1:]``."""
+    while isinstance(value, ast.Subscript):
+        value = value.value
+    return value
 
 
 def made_arrays(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[int]:

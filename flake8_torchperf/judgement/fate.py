@@ -6,8 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.collective_metadata import exchanged
+from flake8_torchperf.idioms.evaluations import only_infers
 from flake8_torchperf.idioms.host_names import root
-from flake8_torchperf.idioms.loop_kinds import around_steps
+from flake8_torchperf.idioms.loop_kinds import STATEMENTS, around_steps
 from flake8_torchperf.idioms.number_or_tensor import NumberOrTensor
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.element_loops import over_elements
@@ -21,8 +22,11 @@ from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.judgement.explicit_copies import (
     AS_ARRAY,
     AS_DECLARED,
+    AS_OUTPUT,
+    AS_RESULT,
     made_arrays,
     made_lists,
+    returned_by_name,
 )
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.knowledge.methods import methods_of
@@ -33,6 +37,7 @@ from flake8_torchperf.values.values import Tensor
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context, Site
     from flake8_torchperf.judgement.evidence import Evidence
+    from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.project.module_index import FunctionNode
 
 # Sites that copy a tensor to the host, or take it apart.
@@ -53,16 +58,24 @@ FROM_DEVICE = (
 COMPILER_ONLY = "compiler-only"
 # Each cache is keyed by the identity of the function around a site.
 MADE_ARRAYS: Cache[int, frozenset[int]] = Cache("copies made to be arrays")
+RETURNED: Cache[int, frozenset[int]] = Cache("values returned by name")
 MADE_LISTS: Cache[int, frozenset[int]] = Cache("copies made to be lists")
 EITHER: Cache[int, NumberOrTensor] = Cache("reads of what may be a number")
 EXCHANGED: Cache[int, frozenset[str]] = Cache("numbers that processes exchange")
 
 
-def added_traits(site: Site) -> frozenset[str]:
-    """Return the traits of a site, with those that the text of its function adds."""
+def added_traits(site: Site, base: Heat) -> frozenset[str]:
+    """Return the traits of a site, with those that the text of its function adds.
+
+    ``base`` is the heat of the function.
+    """
     traits, function = site.traits, site.place.node
     if site.kind is SiteKind.TRANSFER and "to-host" in traits and _made_array(site):
         traits |= {AS_ARRAY}
+        if _returned_array(site, base):
+            traits |= {AS_RESULT}
+        if _is_output(site):
+            traits |= {AS_OUTPUT}
     if (
         site.kind in NUMBER_READS
         and not site.place.loops
@@ -83,6 +96,24 @@ def _made_array(site: Site) -> bool:
         lambda: made_arrays(module.nodes(function), module.qualify),
     )
     return id(site.node) in made
+
+
+def _returned_array(site: Site, base: Heat) -> bool:
+    """True if a step returns the array that a copy becomes, in a dict."""
+    function, module = site.place.node, site.place.module
+    if function is None or base.level is not Level.STEP:
+        return False
+    returned = RETURNED.kept(
+        site.place.analysis, id(function), lambda: returned_by_name(module.nodes(function))
+    )
+    return id(site.node) in returned
+
+
+def _is_output(site: Site) -> bool:
+    """True for a copy in the only loop around it, in a function that only infers."""
+    info = site.place.frame.info
+    loops = [one for one in site.place.loops if isinstance(one.node, STATEMENTS)]
+    return info is not None and len(loops) == 1 and only_infers(info)
 
 
 def starts_up(e: Evidence) -> bool:
@@ -121,8 +152,13 @@ def is_fallback(e: Evidence) -> bool:
 
 
 def is_the_operation(e: Evidence) -> bool:
-    """True for ``def unique(x): return torch.unique(x)``: its callers ask for the operation."""
+    """True for ``def unique(x): return torch.unique(x)``: its callers ask for the operation.
+
+    False in a function that is known to run in each step, which repeats the operation.
+    """
     if e.kind not in READING_KINDS or e.place.loops or not isinstance(e.node, ast.Call):
+        return False
+    if e.base.level is Level.STEP and e.base.around is Level.STEP:
         return False
     match e.node.func:
         case ast.Attribute(attr=name) | ast.Name(id=name):

@@ -42,12 +42,13 @@ def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
     """Return the site with its heat; None for a helper's wait at a call that no step repeats."""
     place = site.place
     causes = tuple(causes_of_copy(site)) if "to-device" in site.traits else ()
-    traits = added_traits(site)
+    base = frames.of(place.frame)
+    traits = added_traits(site, base)
     if "to-device" in traits and varies(site, causes):
         traits |= {"varying"}
     if "vmap" in traits and not names_rows(site.operand_node or site.node, place):
         traits -= {"vmap"}
-    evidence = Evidence(site, frames.of(place.frame), frames.step_loops(place.frame), traits)
+    evidence = Evidence(site, base, frames.step_loops(place.frame), traits)
     ignored = place.analysis.ignored
     met = place.demoted
     if met is None:

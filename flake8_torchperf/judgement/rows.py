@@ -382,7 +382,8 @@ ROWS = (
         FATE,
         COLD,
         "for an array",
-        "A copy to the host that becomes an array is made for code that needs an array.",
+        "A copy to the host that becomes an array is made for code that needs an array, also in a "
+        "loop that only infers, unless a step returns the array under a name.",
     ),
     Row(
         Cause.DECLARED,
@@ -441,7 +442,7 @@ ROWS = (
         COLD,
         "made on the host",
         "Data that the code makes on the host on purpose, or on one of its paths, has to be "
-        "copied.",
+        "copied, but a copy of columns that asks for no wait must not wait.",
     ),
     Row(
         Cause.HOST_NAME,
@@ -493,7 +494,8 @@ ROWS = (
         FATE,
         COLD,
         "in the operation itself",
-        "The callers of a function that is named like the operation it returns ask for it.",
+        "The callers of a function that is named like the operation it returns ask for it, unless "
+        "steps repeat it.",
     ),
     Row(
         Cause.START_UP,

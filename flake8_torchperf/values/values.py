@@ -83,11 +83,12 @@ class NoneValue:
 class NDArray:
     """A numpy array or numpy scalar on the host, whose reads are free.
 
-    ``late`` is a copy in flight whose memory it shares; ``of_numbers``: numpy made it of a number.
+    ``late``: a copy in flight in its memory; ``of_numbers``: made of one; ``several``: an array.
     """
 
     late: Tensor | None = field(default=None, compare=False)
     of_numbers: bool = field(default=False, compare=False)
+    several: bool = field(default=False, compare=False)
 
 
 @record
@@ -243,10 +244,7 @@ class Returning:
 
 @record
 class Union:
-    """One of several values, none of them a Union or Unknown.
-
-    ``met`` is True if some path gives each of them; otherwise they are only declared.
-    """
+    """One of several values, no Union or Unknown; ``met`` if paths give them, else declared."""
 
     options: tuple[Value, ...]
     met: bool = field(default=False, compare=False)

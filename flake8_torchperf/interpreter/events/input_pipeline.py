@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_beside_steps
@@ -157,7 +158,12 @@ def optimizer(made: Value, arguments: Arguments, ctx: Context) -> Value:
     """Return an optimizer; report options that make a step slower: ``foreach=False``."""
     if not _beside_steps(ctx):
         _report_options(arguments, ctx)
-    if not isinstance(made, Instance) or made.name not in CAPTURABLE:
+    if not isinstance(made, Instance):
+        return made
+    fused = arguments.open or "fused" in arguments.keywords
+    if made.name in FUSED and not (fused and _switched(arguments, "fused") is not False):
+        made = replace(made, facts=made.facts | {NOT_FUSED})
+    if made.name not in CAPTURABLE:
         return made
     given = arguments.open or "capturable" in arguments.keywords
     if given and _switched(arguments, "capturable") is not False:
@@ -182,6 +188,10 @@ CAPTURABLE = frozenset(
     )
 )
 NOT_CAPTURABLE = "not capturable"
+# Optimizers with a fused kernel, which torch uses only where it is asked for, beside a loss scaler:
+# torch/optim/adam.py, `_step_supports_amp_scaling`.
+FUSED = frozenset(f"torch.optim.{name}" for name in ("Adagrad", "Adam", "AdamW", "SGD"))
+NOT_FUSED = "not fused"
 
 
 def step(owner: Instance, arguments: Arguments, ctx: Context) -> None:

@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.first_call import written_above
 from flake8_torchperf.idioms.loop_kinds import plain_names
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import early, emit
@@ -180,9 +181,14 @@ def common_origin(tensors: Iterable[Tensor]) -> str:
     return next((kind for kind in kinds if kind in origins), "")
 
 
-def cast(tensor: Tensor) -> Tensor:
-    """Return the tensor in another dtype: its memory may be the same or new."""
-    return replace(tensor, memory="" if tensor.memory == PINNED else tensor.memory)
+def cast(tensor: Tensor, *, smaller: bool = False) -> Tensor:
+    """Return the tensor in another dtype: its memory may be the same or new.
+
+    A cast to a ``smaller`` dtype is written to change it, so it makes new memory.
+    """
+    if tensor.memory not in (PINNED, STRIDED):
+        return tensor
+    return replace(tensor, memory=PAGEABLE if smaller else "")
 
 
 def part(tensor: Tensor, index: ast.expr) -> str:
@@ -251,7 +257,14 @@ def to_device(
     _brought(tensor, name, arguments.node, owner, ctx, traits)
 
 
-def fetched(source: Tensor, by: Tensor, operation: str, node: ast.AST, ctx: Context) -> None:
+def fetched(
+    source: Tensor,
+    by: Tensor,
+    operation: str,
+    node: ast.AST,
+    ctx: Context,
+    traits: Iterable[str] = (),
+) -> None:
     """Record a host tensor that an operation on ``by`` copies: ``x[0] = source``, ``x[source]``.
 
     The residence of ``by`` is often unknown. A tensor made of numbers lies on the host only because
@@ -264,7 +277,7 @@ def fetched(source: Tensor, by: Tensor, operation: str, node: ast.AST, ctx: Cont
     if by.device != "device" and source.origin not in NAMED and source.origin != SOMETIMES:
         source = weaken(source, Strength.ASSUMED)
     stated = {"by-stated"} if by.reason.strength >= Strength.STATED else set()
-    _brought(source, operation, node, None, ctx, stated)
+    _brought(source, operation, node, None, ctx, stated.union(traits))
 
 
 def chosen_on_host(arguments: Arguments, tensors: list[Tensor], ctx: Context) -> None:
@@ -309,7 +322,9 @@ def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
     if assignment is None:
         return False
     path = _moved(assignment.value, node, owner)
-    return path is not None and any(path_of(target) == path for target in assignment.targets)
+    if path is None or all(path_of(target) != path for target in assignment.targets):
+        return False
+    return path not in written_above(ctx.node).get(id(assignment), ())
 
 
 def _renewed_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:

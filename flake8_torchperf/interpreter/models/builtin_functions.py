@@ -420,6 +420,11 @@ def _math(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
 SHAPE_ONLY: dict[str, Value] = {"shape": SHAPE, "ndim": INT, "size": INT}
 
 
+# Functions of numpy whose result has at least one dimension, and those that keep a list's.
+MAKING_ARRAYS = frozenset(("arange", "argsort", "flatnonzero", "linspace", "random.permutation"))
+OF_LISTS = frozenset(("array", "asarray"))
+
+
 def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
     """Record the reads of a numpy function, which calls ``__array__`` of its arguments.
 
@@ -443,6 +448,8 @@ def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
             break
         looked_at(argument.value, f"np.{rest}", arguments.node, ctx)
     given = [argument.value for argument in arguments.all()]
+    if rest in MAKING_ARRAYS or (rest in OF_LISTS and isinstance(arguments.value(0), Sequence)):
+        return NDArray(several=True)
     if given and "." not in rest and all(map(_is_number, given)):
         return NDArray(of_numbers=True)
     return NDARRAY

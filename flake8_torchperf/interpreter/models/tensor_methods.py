@@ -106,7 +106,8 @@ def call_method(
         return replace(tensor, chain=(), role="")
     if name in _CASTS:
         early(ctx, name, arguments.node, tensor, owner)
-        return transfers.cast(replace(tensor, dtype=_CASTS[name], arrives=0))
+        smaller = name in ("half", "bfloat16")
+        return transfers.cast(replace(tensor, dtype=_CASTS[name], arrives=0), smaller=smaller)
     return _by_table(tensor, owner, name, arguments, ctx)
 
 
@@ -288,6 +289,8 @@ def _compare(
     return BOOL
 
 
+# Origins of host tensors that the code makes of numbers, which may be few.
+MADE_OF_NUMBERS = (transfers.FACTORY, transfers.PYTHON)
 # Methods that write an argument into a tensor, whatever its residence, with that argument.
 WRITTEN_ARGUMENT = {"copy_": (0, "src"), "index_put_": (1, "values"), "index_put": (1, "values")}
 
@@ -297,16 +300,22 @@ def _copied_into(
 ) -> None:
     """Record the copy between host and device of ``x.copy_(host)`` and ``host.copy_(x)``.
 
-    A copy into a tensor that is known to lie on the host is a read, unless it is queued.
+    A copy into a tensor that is known to lie on the host is a read, unless it is queued. A copy
+    from pageable memory waits although it is queued, but not one of a few numbers.
     """
     given = arguments.get(*WRITTEN_ARGUMENT[name])
     source = None if given is None else tensor_of(given.value)
-    staged = source is not None and source.memory == transfers.STRIDED
-    if source is None or (transfers.not_waiting(arguments) is not False and not staged):
+    queued = transfers.not_waiting(arguments)
+    staged = source is not None and (
+        source.memory == transfers.STRIDED
+        or (source.memory == transfers.PAGEABLE and source.origin not in MADE_OF_NUMBERS)
+    )
+    if source is None or (queued is not False and not (queued and staged)):
         return
     if source.device == "host":
-        transfers.fetched(source, tensor, name, arguments.node, ctx)
-    elif tensor.device == "host" and source.device == "device":
+        traits = ("non-blocking", transfers.PAGEABLE) if queued else ()
+        transfers.fetched(source, tensor, name, arguments.node, ctx, traits)
+    elif not queued and tensor.device == "host" and source.device == "device":
         emit_read(
             ctx,
             SiteKind.TRANSFER,

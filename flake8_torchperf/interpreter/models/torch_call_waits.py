@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.events.input_pipeline import NOT_FUSED
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.interpreter.models.torch_containers import lies_on_host
@@ -120,6 +121,23 @@ def _note(
                 traits=("option",) if option else (),
             )
             return
+
+
+def note_scaled_step(owner: Instance, arguments: Arguments, ctx: Context) -> None:
+    """Record that ``scaler.step(optimizer)`` reads its flags, unless the optimizer is fused.
+
+    torch/amp/grad_scaler.py, `GradScaler.step`: a fused kernel reads ``found_inf`` on the device.
+    """
+    if "torch.GradScaler" not in _lineage(owner.name, ctx.analysis) or _is_torch(ctx):
+        return
+    given = arguments.get(0, "optimizer")
+    on_host = owner.name.startswith("torch.cpu.") or _fact("enabled", False) in owner.facts
+    if given is None or on_host or not isinstance(given.value, Instance):
+        return
+    if NOT_FUSED in given.value.facts:
+        flags = Tensor(Reason("its flags `found_inf` lie on the device", arguments.node))
+        name = "GradScaler.step"
+        emit(ctx, SiteKind.TORCH_CALL, name, arguments.node, flags, operand_node=given.node)
 
 
 # Methods that set the default of a parameter for all later calls, by the parameter.

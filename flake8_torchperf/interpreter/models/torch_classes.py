@@ -181,6 +181,7 @@ def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Con
         return NONE
     if name == "step":
         input_pipeline.step(owner, arguments, ctx)
+        torch_call_waits.note_scaled_step(owner, arguments, ctx)
     if name == "synchronize" and found is not None:
         _synchronized(owner, name, arguments, ctx)
         return NONE

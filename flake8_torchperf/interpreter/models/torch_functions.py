@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.events import transfers
-from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.events.recording import emit, waits
 from flake8_torchperf.interpreter.models import torch_classes, torch_overrides, wrappers
 from flake8_torchperf.interpreter.models.torch_signatures import (
     KIND_DTYPES,
@@ -67,6 +68,8 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         transfers.used_by(op, short, arguments, tensors, ctx)
     if short == "pack_padded_sequence":
         _lengths(arguments, ctx)
+    if short in ("pack_padded_sequence", "pad_packed_sequence"):
+        _order_copied(short, arguments, tensors, ctx)
     device = _device(name, op, arguments, tensors, ctx)
     reason = Reason(f"`{name}` returns it", arguments.node, _because(tensors))
     returned = resolve(op, arguments)
@@ -184,3 +187,30 @@ def _lengths(arguments: Arguments, ctx: Context) -> None:
     if given is not None and lengths is not None and lengths.device == "device":
         name = "pack_padded_sequence"
         emit(ctx, SiteKind.DYNAMIC_SHAPE, name, arguments.node, lengths, operand_node=given.node)
+
+
+def _order_copied(short: str, arguments: Arguments, tensors: list[Tensor], ctx: Context) -> None:
+    """Record the copies of the order in which ``enforce_sorted=False`` sorts the rows.
+
+    torch/nn/utils/rnn.py: packing copies the order to the device, and padding copies it back.
+    """
+    given = arguments.positional[0].node if arguments.positional else None
+    node, packs = arguments.node, short == "pack_padded_sequence"
+    if packs and _sorts(node) and tensors and waits(tensors[0]):
+        name = "nn.utils.rnn.pack_padded_sequence"
+        emit(ctx, SiteKind.TORCH_CALL, name, node, tensors[0], operand_node=given)
+    elif not packs and not tensors and ctx.node is not None:
+        packed = Tensor(Reason("the order of its rows lies on the device", node))
+        if any(map(_sorts, ctx.module.nodes(ctx.node).of(ast.Call))):
+            kind, traits = SiteKind.DYNAMIC_SHAPE, ("syncs",)
+            emit(ctx, kind, short, node, packed, operand_node=given, traits=traits)
+
+
+def _sorts(call: ast.AST) -> bool:
+    """True for a call with ``enforce_sorted=False``."""
+    return isinstance(call, ast.Call) and any(
+        keyword.arg == "enforce_sorted"
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is False
+        for keyword in call.keywords
+    )

@@ -43,6 +43,7 @@ from flake8_torchperf.values.values import (
     UnknownValue,
     Value,
     join,
+    literal,
     tensor_of,
     union,
 )
@@ -237,6 +238,8 @@ def _compare(
         return BOOL
     tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
     if not tensors:
+        if isinstance(operator, ast.Eq) and _device_and_text(left, right):
+            return literal("bool", False)
         if isinstance(left, NDArray) or isinstance(right, NDArray):
             return _array_of(left, right)
         sides = (left, right)
@@ -305,6 +308,14 @@ def _listed(operator: ast.cmpop, left: Value, right: Value) -> bool:
     """
     lists = any(isinstance(side, Sequence) and side.kind in LIST_KINDS for side in (left, right))
     return lists and isinstance(operator, (ast.Eq, ast.NotEq))
+
+
+def _device_and_text(left: Value, right: Value) -> bool:
+    """True for a ``torch.device`` beside a text, which it never equals."""
+    match left, right:
+        case (Device(), Scalar(kind="str")) | (Scalar(kind="str"), Device()):
+            return True
+    return False
 
 
 def _array_of(left: Value, right: Value) -> NDArray:

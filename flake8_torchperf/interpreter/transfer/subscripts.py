@@ -272,7 +272,7 @@ def _tensor_reads(
         if found is not None:
             if _tensor_index(tensor, found, index, node, ctx, operation):
                 numbers.append(index.node)
-        elif tensor.device != "host" and _list_of_numbers(index.value):
+        elif tensor.device != "host" and _several_numbers(index.value):
             emit(ctx, SiteKind.LIST_INDEX, "list", index.node, tensor, operand_node=node)
     return numbers
 
@@ -335,8 +335,11 @@ def _called_a_mask(index: Index) -> Tensor | None:
     return replace(weaken(tensor), dtype="bool") if named else None
 
 
-def _list_of_numbers(value: Value) -> bool:
+def _several_numbers(value: Value) -> bool:
+    """True for a list of numbers and for an array, which torch makes a tensor on the host."""
     match value:
+        case NDArray(several=True):
+            return True
         case Sequence(kind="list", element=Scalar(kind="int" | "number" | "bool")):
             return True
     return False

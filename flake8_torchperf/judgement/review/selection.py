@@ -24,7 +24,7 @@ from flake8_torchperf.suspects.nominate import (
     module_level,
     names_that_nominate,
 )
-from flake8_torchperf.suspects.words import JOINING_CALLS, WAITING_CALLS
+from flake8_torchperf.suspects.words import JOINING_CALLS, MOVE_CALLS, WAITING_CALLS
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, Tensor
@@ -118,6 +118,7 @@ class Selection:
             for info in suspects
             if (
                 not WAITING_CALLS.isdisjoint(info.nodes.words())
+                or not MOVE_CALLS.isdisjoint(info.nodes.words())
                 or decides(info.nodes, info.hosts)
                 or (info.owner is not None and not JOINING_CALLS.isdisjoint(info.nodes.words()))
             )
