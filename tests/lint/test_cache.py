@@ -231,7 +231,8 @@ def test_a_module_two_imports_away(project: Path, cache: Path) -> None:
     edit(project, "pkg/deeper.py", HELPER)
     assert "TPF101" in check(cwd=project, cache=cache).output
     edit(project, "pkg/deeper.py", HOST_HELPER)
-    assert analysed(project, cache) == ["./pkg/user.py"]
+    # It no longer says torch, but reads what a module that does may pass.
+    assert analysed(project, cache) == ["./pkg/deeper.py", "./pkg/user.py"]
 
 
 @pytest.mark.parametrize(
