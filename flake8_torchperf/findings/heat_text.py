@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.rows import BY_CAUSE, row_id
+from flake8_torchperf.judgement.row import row_id
+from flake8_torchperf.judgement.rows import BY_CAUSE
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.judgement.rows import FREE, ROWS
+from flake8_torchperf.judgement.row import FREE
+from flake8_torchperf.judgement.rows import ROWS
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from flake8_torchperf.cli.why.account import Account, account_of
 from flake8_torchperf.cli.why.decisions import ARGUMENTS, CONFIDENCE, RULE, Judged
 from flake8_torchperf.cli.why.trials import Trials
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.rows import COLD, FREE, FREQUENCY, HOT, ROWS
+from flake8_torchperf.judgement.row import COLD, FREE, FREQUENCY, HOT
+from flake8_torchperf.judgement.rows import ROWS
 from flake8_torchperf.options import Options
 
 if sys.version_info >= (3, 11):

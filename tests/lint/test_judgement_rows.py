@@ -14,8 +14,9 @@ from linting import ALL, HOT
 from flake8_torchperf.findings.heat_text import row_of
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.history.profile import Entry, Profile, as_text, keyed, read
-from flake8_torchperf.judgement.rows import COLD, FREE, QUESTIONS, ROWS, Row
-from flake8_torchperf.judgement.rows import HOT as MAKES_HOT
+from flake8_torchperf.judgement.row import COLD, FREE, QUESTIONS, Row
+from flake8_torchperf.judgement.row import HOT as MAKES_HOT
+from flake8_torchperf.judgement.rows import ROWS
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.syntax.statements import Statements

@@ -12,7 +12,8 @@ from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.findings.heat_text import frequency, hidden_by
 from flake8_torchperf.findings.match import rule_for
 from flake8_torchperf.judgement.heat import SAID, Level, Measured
-from flake8_torchperf.judgement.rows import BY_CAUSE, FREQUENCY, row_id
+from flake8_torchperf.judgement.row import FREQUENCY, row_id
+from flake8_torchperf.judgement.rows import BY_CAUSE
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
 

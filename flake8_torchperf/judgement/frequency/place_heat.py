@@ -10,7 +10,8 @@ from flake8_torchperf.interpreter.events.element_loops import AT_ONCE, by_elemen
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.judgement.frequency.own_heat import FINAL
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
-from flake8_torchperf.judgement.rows import BY_CAUSE, FREQUENCY
+from flake8_torchperf.judgement.row import FREQUENCY
+from flake8_torchperf.judgement.rows import BY_CAUSE
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.elements import goes_through_layers
