@@ -278,6 +278,7 @@ class Project:
 
     @cached_property
     def _alone(self) -> TextSearch:
+        """The linted text as the only module of a project."""
         text = "".join(self.linted.lines).encode("utf-8", "surrogatepass")
         return TextSearch([NO_PATH], NO_PATH, {NO_PATH: text})
 

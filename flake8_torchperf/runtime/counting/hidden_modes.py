@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from typing import Any
@@ -90,15 +90,11 @@ def _is_ours(mode: Any) -> bool:
 
 
 @contextmanager
-def modes_aside() -> Iterator[None]:
-    """Take off the modes of this thread that have ``steps_aside``; those of the program stay."""
-    dispatch: Any = torch._C._len_torch_dispatch_stack
-    function: Any = torch._C._len_torch_function_stack
-    overrides: Any = torch.overrides
+def dispatch_modes_aside() -> Iterator[None]:
+    """Take off the dispatch modes of this thread that have ``steps_aside``; the program's stay."""
+    depth: Any = torch._C._len_torch_dispatch_stack
     modes: Any = _python_dispatch
-    with ExitStack() as back:
-        back.enter_context(_without_ours(dispatch, modes._pop_mode, modes._push_mode))
-        back.enter_context(_without_ours(function, overrides._pop_mode, overrides._push_mode))
+    with _without_ours(depth, modes._pop_mode, modes._push_mode):
         yield
 
 

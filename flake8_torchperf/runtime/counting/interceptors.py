@@ -23,7 +23,7 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.dispatch_modes import no_reading
-from flake8_torchperf.runtime.counting.hidden_modes import modes_aside
+from flake8_torchperf.runtime.counting.hidden_modes import dispatch_modes_aside
 from flake8_torchperf.runtime.counting.recorder import Recorder
 from flake8_torchperf.runtime.counting.stand_ins import StandIn, hide_from_dynamo
 from flake8_torchperf.runtime.counting.threads import by_thread
@@ -86,7 +86,8 @@ def _install() -> None:
             _replace(holder, name, functools.partial(_waiting, path=path, available=available))
     for holder in (torch.jit, torch.jit._trace):
         for name in ("trace", "trace_module"):
-            _replace(holder, name, _uncounted)
+            _replace(holder, name, _aside)
+    _replace(torch.jit._trace, "_check_trace", _uncounted)
 
 
 def _uninstall() -> None:
@@ -337,12 +338,23 @@ def _waiting(original: Any, path: str, available: Callable[[], bool]) -> Any:
     return wrapper
 
 
-def _uncounted(original: Any) -> Any:
-    """Return the function that traces, without counts.
+def _aside(original: Any) -> Any:
+    """Return the function that traces, with our dispatch modes off torch's stack.
 
-    torch traces a second time and compares the graphs, whose nodes name the lines that made them:
-    no mode of ours may be among them in one of the two.
+    torch traces a second time and compares the graphs, which fails under any dispatch mode. Reads
+    in what is traced are seen by the function mode, which is open in both.
     """
+
+    @functools.wraps(original)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        with dispatch_modes_aside():
+            return original(*args, **kwargs)
+
+    return wrapper
+
+
+def _uncounted(original: Any) -> Any:
+    """Return torch's function that compares two traces, whose reads are not the program's."""
 
     @functools.wraps(original)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -350,7 +362,7 @@ def _uncounted(original: Any) -> Any:
         for recorder in watching:
             recorder.inside += 1
         try:
-            with modes_aside(), no_reading():
+            with no_reading():
                 return original(*args, **kwargs)
         finally:
             for recorder in watching:
