@@ -96,7 +96,7 @@ def _spoiled(before: Node, after: Node, rules: Rules) -> str:
 
 def _is_finite(node: Node) -> bool:
     data = node[1].get("data") if node[0] == "tensor" else None
-    return data is None or bool(data.isfinite().all())  # noqa: TPF301 - compares results
+    return data is None or bool(data.isfinite().all())  # noqa: TPF101 - compares results
 
 
 def _backward(before: str, after: str, rules: Rules) -> str:
