@@ -10,6 +10,7 @@ from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.events import debug_switches, transfers
 from flake8_torchperf.interpreter.inference.parameters import on_host
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
+from flake8_torchperf.interpreter.inference.tensor_api import attributes_by_name
 from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
 from flake8_torchperf.interpreter.transfer import subscripts
@@ -91,17 +92,15 @@ ASKED_OF_DICTS = frozenset(("__getitem__", "items", "keys", "get", "pop", "updat
 @once
 def _uses_by_name(function: FunctionNode) -> dict[str, frozenset[str]]:
     """Return the attributes and methods that a function uses, by the name of their owner."""
-    found: dict[str, set[str]] = {}
+    found = dict(attributes_by_name(function))
     for node in walk([function]):
         match node:
-            case ast.Attribute(value=ast.Name(id=name), attr=attr):
-                found.setdefault(name, set()).add(attr)
             case (
                 ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str()))
                 | ast.keyword(arg=None, value=ast.Name(id=name))
             ):
-                found.setdefault(name, set()).add("__getitem__")
-    return {name: frozenset(uses) for name, uses in found.items()}
+                found[name] = found.get(name, frozenset()) | {"__getitem__"}
+    return found
 
 
 def _is_doubtful(value: Value) -> bool:

@@ -62,8 +62,10 @@ class FunctionHeats:
         self._around: dict[ast.AST, bool] = {}
         self._warmed: dict[str, Heat] = {}
         self._off: dict[CallSite, bool] = {}
-        # The loops of a function, by identity, in which it calls training steps; by its key.
-        self._over_steps: dict[str, frozenset[int]] = {}
+        # The loops of a function, by identity: those over steps, and those of them in which it
+        # calls training steps. By its node, because a module may be read twice.
+        self._stepping: dict[ast.AST, frozenset[int]] = {}
+        self._over_steps: dict[ast.AST, frozenset[int]] = {}
         analysis.is_around_steps = self.is_around_steps
 
     @property
@@ -75,7 +77,8 @@ class FunctionHeats:
         """Drop the references back to this object, so that it is freed without a collection."""
         for called in self._called.values():
             called.forget()
-        for table in (self._own, self._calls, self._called, self._around, self._warmed, self._off):
+        for table in (self._own, self._calls, self._called, self._around, self._warmed, self._off,
+                      self._stepping, self._over_steps):  # fmt: skip
             table.clear()
 
     def own(self, info: FunctionInfo) -> Heat:
@@ -91,7 +94,11 @@ class FunctionHeats:
 
     def step_loops(self, info: FunctionInfo) -> frozenset[int]:
         """Return the loops over steps of a function, by identity; a round may call the step."""
-        return step_loops(info) | self._loops_over_training_steps(info) | self._searches(info)
+        known = self._stepping.get(info.node)
+        if known is None:
+            known = step_loops(info) | self._loops_over_training_steps(info) | self._searches(info)
+            self._stepping[info.node] = known
+        return known
 
     def _searches(self, info: FunctionInfo) -> frozenset[int]:
         """Return the loops of a function that search or sample by a function which runs a model."""
@@ -106,7 +113,7 @@ class FunctionHeats:
 
     def _loops_over_training_steps(self, info: FunctionInfo) -> frozenset[int]:
         """Return the loops in a function that call a function which is a training step."""
-        known = self._over_steps.get(info.key)
+        known = self._over_steps.get(info.node)
         if known is None:
             loops = info.nodes.of_any(*STATEMENTS)
             known = frozenset(
@@ -114,7 +121,7 @@ class FunctionHeats:
                 for loop in (loops if self._names.trains() else ())
                 if any(takes_training_step(one) for _, one in self._called_in(loop, info.module))
             )
-            self._over_steps[info.key] = known
+            self._over_steps[info.node] = known
         return known
 
     def nested(self, info: FunctionInfo) -> Heat:

@@ -90,7 +90,7 @@ class Selection:
         kept: list[FunctionInfo] = []
         others: list[FunctionInfo] = []
         for info in suspects:
-            wanted = self._may_report(info, scope) or self._holds(info.nodes)
+            wanted = self._may_report(info) or self._holds(info.nodes)
             (kept if wanted else others).append(info)
         return _with_tellers(kept, others, suspects, self._analysis)
 
@@ -145,16 +145,16 @@ class Selection:
         code = self._analysis.compiled
         return code is not None and code.concerns_any(nodes)
 
-    def _may_report(self, info: FunctionInfo, scope: Level) -> bool:
-        """True if a site in this function may be warm enough for the scope."""
+    def _may_report(self, info: FunctionInfo) -> bool:
+        """True if a site in this function may be hot."""
         if self._is_compiled(info.nodes):
             return True
-        if scope is not Level.LOOP and self._heats.own(info).level >= Level.HOT:
+        if self._heats.own(info).level >= Level.HOT:
             return True
         heat = self._heats.called(info)
         if heat.cause in FINAL:
             return False
-        if scope is not Level.LOOP and heat.level >= Level.HOT:
+        if heat.level >= Level.HOT:
             return True
         nested = len(info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)) > 1
         if nested and self._nested_may_be_hot(info):
