@@ -70,14 +70,27 @@ class Options:
     review: bool = False
 
 
+# A word whose similarity (difflib's ratio) is below this is not a typo: --bogus is not --verbose.
+_ALIKE = 0.65
+
+
+def near(word: str, known: Iterable[str]) -> str:
+    """Return ``"; did you mean 'x'?"`` if some known word is near, else ""."""
+    from difflib import get_close_matches  # only where there is a mistake
+
+    bare = {name.lstrip("-"): name for name in known}
+    close = get_close_matches(word.lstrip("-"), bare, n=1, cutoff=_ALIKE)
+    return f"; did you mean {bare[close[0]]!r}?" if close else ""
+
+
 def _word(option: str, value: object, known: Iterable[str]) -> str:
     """Return one of the known words."""
     text, words = str(value), list(known)
     if text.strip() not in words:
         import difflib  # needed only to report a mistake
 
-        near = difflib.get_close_matches(text.strip().lower(), words, n=1)
-        hint = f", did you mean {near[0]!r}?" if near else ""
+        close = difflib.get_close_matches(text.strip().lower(), words, n=1)
+        hint = f", did you mean {close[0]!r}?" if close else ""
         raise OptionError(f"{option}: {text!r} is not one of {', '.join(words)}{hint}")
     return text.strip()
 

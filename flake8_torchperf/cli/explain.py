@@ -10,12 +10,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from flake8_torchperf.cli.parser import add_parser, fail, near
+from flake8_torchperf.cli.parser import add_parser, fail
 from flake8_torchperf.cli.settings.options import add_settings, settings
 from flake8_torchperf.findings.catalogue import Catalogue, Rule, load_catalogue
 from flake8_torchperf.findings.chosen import ALL, beginning
 from flake8_torchperf.findings.documentation import Documentation, read_documentation
 from flake8_torchperf.knowledge.conventions import Convention, load_conventions
+from flake8_torchperf.options import near
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 
 if TYPE_CHECKING:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
+
+from flake8_torchperf.options import near
 
 # The exit status of shells, and of argparse, for an unusable command line.
 USAGE_ERROR = 2
@@ -19,8 +21,6 @@ INTERRUPTED = 130
 # argparse's distinction between an option and a value: -5 is a number, "-x y" a text.
 _LIKE_AN_OPTION = re.compile(r"-[^\s\d][^\s]*$")
 _ALL_THAT_FOLLOWS = (argparse.PARSER, argparse.REMAINDER)
-# A word whose similarity (difflib's ratio) is below this is not a typo: --bogus is not --verbose.
-_ALIKE = 0.65
 
 
 class _Unusable(Exception):
@@ -105,15 +105,6 @@ def complain(parser: argparse.ArgumentParser, message: str) -> NoReturn:
     if "did you mean" not in message:
         message = f"{message}; {parser.prog} --help tells what can be used"
     parser.exit(USAGE_ERROR, f"{parser.prog}: {' '.join(message.split())}\n")
-
-
-def near(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` if some known word is near, else ""."""
-    from difflib import get_close_matches  # only where there is a mistake
-
-    bare = {name.lstrip("-"): name for name in known}
-    close = get_close_matches(word.lstrip("-"), bare, n=1, cutoff=_ALIKE)
-    return f"; did you mean {bare[close[0]]!r}?" if close else ""
 
 
 def fail(problem: str) -> int:

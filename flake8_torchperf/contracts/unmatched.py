@@ -15,21 +15,19 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.options import PREFIX, OptionError
+from flake8_torchperf.options import PREFIX, OptionError, near
 from flake8_torchperf.project.file_index import modules_below, upwards
 from flake8_torchperf.project.roots import is_package
 from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from flake8_torchperf.options import Options
 
 SYNC_FREE = "sync-free"
 _STDIN = "-"
-# A name whose similarity (difflib's ratio) is below this is not meant.
-_ALIKE = 0.65
 _DEFINITION = re.compile(r"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
 
 
@@ -65,7 +63,7 @@ def unmatched(
         unguarded = unguarded or (here and name == SYNC_FREE)
         names = known if "." in glob else {one.rpartition(".")[2] for one in known}
         where = f"--{prefix}{name}" if here else f"{name} in the configuration"
-        nearest = _near(glob, sorted(one for one in names if not one.endswith(".")))
+        nearest = near(glob, sorted(one for one in names if not one.endswith(".")))
         lines.append(f"{where}: {glob!r} names no function of what was linted{nearest}")
     return lines, unguarded
 
@@ -156,11 +154,3 @@ def _package_of(folder: str) -> str:
     """Return the outermost package around a folder; "" if the folder is not a package."""
     packages = list(takewhile(is_package, upwards(folder)))
     return packages[-1] if packages else ""
-
-
-def _near(glob: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` if some known name is near, else ""."""
-    from difflib import get_close_matches  # needed only to report a mistake
-
-    close = get_close_matches(glob, known, n=1, cutoff=_ALIKE)
-    return f"; did you mean {close[0]!r}?" if close else ""

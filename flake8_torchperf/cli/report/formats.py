@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8.formatting.default import COLORS_OFF
 
-from flake8_torchperf.cli.parser import near
+from flake8_torchperf.options import near
 
 if TYPE_CHECKING:
     import argparse
