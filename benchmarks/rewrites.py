@@ -1,11 +1,11 @@
 """Count the findings in real libraries that fixes rewrite, and check the new texts.
 
-    python benchmarks/rewrites.py PATH ... [--unsafe] [--out FILE] [--shown N]
+    python benchmarks/rewrites.py PATH ... [--scope hot] [--unsafe] [--out FILE] [--shown N]
 
-Fixes every Python file below the paths in memory (scope all) and prints, by code, the findings,
-those with a safe fix and those with any fix. Each new text must parse, and a second run must change
-nothing; failures are listed, and the exit status is 1. `--out` writes the changes as JSON lines,
-`--shown` prints N of them, drawn at random, in readable form.
+Fixes every Python file below the paths in memory, in scope all if none is named, and prints, by
+code, the findings, those with a safe fix and those with any fix. Each new text must parse, and a
+second run must change nothing; failures are listed, and the exit status is 1. `--out` writes the
+changes as JSON lines, `--shown` prints N of them, drawn at random, in readable form.
 """
 
 from __future__ import annotations
@@ -28,13 +28,11 @@ from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source
 from flake8_torchperf.fixes.engine.rounds import Choice, fixed
-from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
-from flake8_torchperf.options import Options
+from flake8_torchperf.options import SCOPE_LEVELS, Options
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 EVERY = frozenset(("safe", "unsafe", "suggested"))
-ALL = Options(scope=Level.COLD)
 SEED = 26
 
 
@@ -55,14 +53,16 @@ def main() -> int:
     """Fix the files and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("--scope", choices=SCOPE_LEVELS, default="all")
     parser.add_argument("--unsafe", action="store_true")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--shown", type=int, default=0)
     arguments = parser.parse_args()
-    TorchPerfPlugin.use(ALL)
+    options = Options(scope=SCOPE_LEVELS[arguments.scope])
+    TorchPerfPlugin.use(options)
     started, result = time.monotonic(), Result()
     for path in _files(arguments.paths):
-        _fix(path, Choice(unsafe=arguments.unsafe), result)
+        _fix(path, Choice(unsafe=arguments.unsafe), options, result)
     print_table(result)
     print(f"\n{result.files} files, {time.monotonic() - started:.0f} s")
     for failure in result.failures:
@@ -82,7 +82,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
         yield from sorted(path.rglob("*.py")) if path.is_dir() else [path]
 
 
-def _fix(path: Path, choice: Choice, result: Result) -> None:
+def _fix(path: Path, choice: Choice, options: Options, result: Result) -> None:
     """Fix one file and check that the new text parses and that a second run changes nothing."""
     try:
         source = read_source(str(path))
@@ -91,7 +91,7 @@ def _fix(path: Path, choice: Choice, result: Result) -> None:
         return
 
     def find(text: str) -> list[Finding]:
-        return lint(text, str(path), ALL, EVERY)
+        return lint(text, str(path), options, EVERY)
 
     result.files += 1
     try:

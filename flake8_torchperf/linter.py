@@ -86,7 +86,7 @@ def lint_tree(
                 return []
             found = _findings(module, suspects, compiled, options, reads)
             told = [one for one in found if options.chosen.tells(one.code, filename)]
-            return _with_edits(told, module, safeties)
+            return _with_edits(told, module, safeties, reads)
         finally:
             module.forget()
 
@@ -161,13 +161,18 @@ def _judged_there(
     return next((locate(one, snippet) for one in result.sites), None)
 
 
-def _with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:
+def _with_edits(
+    found: list[Finding],
+    module: ModuleMap,
+    safeties: frozenset[str],
+    reads: dict[str, str] | None,
+) -> list[Finding]:
     """Return the findings with the edits of their fixes; most files have no fixable finding."""
     if not any(finding.rule.fixes for finding in found):
         return found
     from flake8_torchperf.fixes.engine.planning import with_edits
 
-    return with_edits(found, module, safeties)
+    return with_edits(found, module, safeties, reads)
 
 
 def as_counted(lines: Sequence[str]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.heat_text import place
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -166,7 +167,11 @@ def _together(row: Sequence[JudgedSite]) -> str:
     if row[0].kind is SiteKind.FORMAT:
         return FORMAT_TOGETHER
     reads = (SiteKind.HOST_READ, SiteKind.TRANSFER)
-    return READ_TOGETHER if not any(copies) and all(s.kind in reads for s in row) else ""
+    if any(copies) or not all(site.kind in reads for site in row):
+        return ""
+    tensors = [tensor_of(site.operand) for site in row if site.operand is not None]
+    partly = any(tensor is not None and tensor.partly for tensor in tensors)
+    return "" if partly else READ_TOGETHER  # `torch.stack` takes no numbers
 
 
 def with_reason(message: str, reason: str, hidden: str = "") -> str:

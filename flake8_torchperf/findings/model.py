@@ -43,7 +43,8 @@ class Finding:
     ``site`` is the interpreter's evidence, with the operand's value and the reason to believe that
     it is a tensor. The waits of findings with the same ``row`` follow directly on each other:
     ``lead`` is the message of a finding that also reports the later ones of its row, with `MORE`
-    for their number. ``edits`` are the changes that fixes offer, safest first.
+    for their number, and ``behind`` are their nodes. ``edits`` are the changes that fixes offer,
+    safest first.
     """
 
     code: str
@@ -56,6 +57,7 @@ class Finding:
     site: JudgedSite
     row: str = ""
     lead: str = ""
+    behind: tuple[ast.AST, ...] = ()
     edits: tuple[Edit, ...] = ()
 
     def offering(self, edits: tuple[Edit, ...], mark: str) -> Finding:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.values import devices
+from flake8_torchperf.values.dtypes import joined_dtype
 from flake8_torchperf.values.provenance import Reason as Reason
 from flake8_torchperf.values.provenance import Strength as Strength
 from flake8_torchperf.values.record import record
@@ -41,7 +42,8 @@ class Tensor:
     "python" or "numpy" data, SOMETIMES if only one path made it there, "" if unknown; ``memory`` is
     "pinned", "pageable" or "". ``arrives`` is not 0 for a queued copy to the host: it is the number
     of waits at that point. ``rank`` is the number of dimensions, if the way it was made shows it;
-    ``info`` is the subclass that it is declared to be of.
+    ``info`` is the subclass that it is declared to be of. ``partly``: another path may give a
+    number or something else (but not None, which no operation takes).
     """
 
     reason: Reason = field(compare=False)
@@ -55,6 +57,7 @@ class Tensor:
     arrives: int = field(default=0, compare=False)
     rank: int | None = None
     info: ClassInfo | None = field(default=None, compare=False)
+    partly: bool = False
 
 
 @record
@@ -306,7 +309,7 @@ def join(a: Value, b: Value) -> Value:
         case (UnknownValue(), Tensor() as t) | (Tensor() as t, UnknownValue()):
             # One path states that it is a tensor, and names seldom change their type.
             origin = devices.SOMETIMES if t.device == "host" else t.origin
-            return replace(weaken(t), origin=origin, memory="", arrives=0)
+            return replace(weaken(t), origin=origin, memory="", arrives=0, partly=True)
         case (UnknownValue(), _) | (_, UnknownValue()):
             return _tensor_or_unknown(a, b)
         case Scalar(kind="str", value=x), Scalar(kind="str", value=y) if (
@@ -350,6 +353,8 @@ def union(values: Iterable[Value]) -> Value:
             _merge_into(flat, option)
     if len(flat) == 1:
         return flat[0]
+    if not all(isinstance(option, (Tensor, NoneValue)) for option in flat):
+        flat = [replace(o, partly=True) if isinstance(o, Tensor) else o for o in flat]
     return Union(tuple(flat)) if 1 < len(flat) <= MAX_OPTIONS else UNKNOWN
 
 
@@ -358,7 +363,7 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
     weak = a if a.reason.strength <= b.reason.strength else b
     return Tensor(
         weak.reason,
-        _joined_dtype(a, b),
+        joined_dtype(a, b),
         devices.joined_device(a.device, b.device),
         a.scalar if a.scalar == b.scalar else None,
         a.chain if len(a.chain) >= len(b.chain) else b.chain,
@@ -367,21 +372,8 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         a.memory if a.memory == b.memory else "",
         a.arrives if a.arrives == b.arrives else 0,
         a.rank if a.rank == b.rank else None,
+        partly=a.partly or b.partly,
     )
-
-
-def _joined_dtype(a: Tensor, b: Tensor) -> str:
-    """Return the dtype of two joined tensors: "bool" if one is a mask and the other may be one.
-
-    A tensor that is only declared may be a mask. One of floats counts as a mask too: the dtype
-    matters for indices, and floats cannot be an index. If a test showed the dtype, the tensor is a
-    mask on that path alone.
-    """
-    asked = "asked" in (a.role, b.role)
-    mask = "bool" in (a.dtype, b.dtype) and any(
-        t.dtype == "float" or (t.dtype == "unknown" and not t.chain and not asked) for t in (a, b)
-    )
-    return a.dtype if a.dtype == b.dtype else "bool" if mask else "unknown"
 
 
 def weaken(tensor: Tensor, to: Strength = Strength.INFERRED) -> Tensor:
@@ -396,8 +388,14 @@ def without(value: Value, *kinds: type[Any]) -> Value | None:
     """Return ``value`` without the options of the given types; None if nothing is left."""
     if isinstance(value, Union):
         left = tuple(o for o in value.options if not isinstance(o, kinds))
-        return union(left) if left else None
+        gone = any(isinstance(o, kinds) and not isinstance(o, NoneValue) for o in value.options)
+        return union(map(whole, left) if gone else left) if left else None
     return None if isinstance(value, kinds) else value
+
+
+def whole(option: Value) -> Value:
+    """Return an option that may be the only one left; `union` marks it again if it is not."""
+    return replace(option, partly=False) if isinstance(option, Tensor) else option
 
 
 def tensor_of(value: Value) -> Tensor | None:

@@ -13,6 +13,7 @@ CHANGED = [
             total = x[known].sum() / x[known].numel()
             part = 2 * x[known].mean() + torch.mean(x[(x > 0)])
             mean = x[known].mean() + 1
+            total = total.exp()
             return total + part + mean, (x == 1)[x > 0].any(), x[x > 0].sum(0)
         """,
         """
@@ -21,6 +22,7 @@ CHANGED = [
             total = torch.where(known, x, 0).sum() / known.sum()
             part = 2 * (torch.where(known, x, 0).sum() / known.sum()) + torch.where(x > 0, x, 0).sum() / (x > 0).sum()
             mean = torch.where(known, x, 0).sum() / known.sum() + 1
+            total = total.exp()
             return total + part + mean, (x == 1)[x > 0].any(), x[x > 0].sum(0)
         """,
         id="reductions of all that is selected",
@@ -29,14 +31,18 @@ CHANGED = [
         """
         def f(x: Tensor, y: Tensor, mask: Tensor):
             positive = x > 0
-            total = torch.masked_select(y + 1, mask).sum() + y.masked_select(mask.bool()).sum()
+            total = y.masked_select(mask.bool()).sum()
+            y = y + 1
+            total = total + torch.masked_select(y + 1, mask).sum()
             x[positive] = 2 * x.masked_select(positive)
             return total / torch.masked_select(x, positive).mean()
         """,
         """
         def f(x: Tensor, y: Tensor, mask: Tensor):
             positive = x > 0
-            total = torch.where(mask, y + 1, 0).sum() + y.masked_select(mask.bool()).sum()
+            total = y.masked_select(mask.bool()).sum()
+            y = y + 1
+            total = total + torch.where(mask, y + 1, 0).sum()
             x.copy_(torch.where(positive, 2 * x, x))
             return total / (torch.where(positive, x, 0).sum() / positive.sum())
         """,

@@ -8,6 +8,7 @@ from fixing import UNSAFE, check_fix, rows
 STEP = """
     def step(x: Tensor, y: Tensor, ids: Tensor, net):
         mask = ids > 0
+        n = len(ids)
 {}
         return x, y
 """

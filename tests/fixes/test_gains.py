@@ -9,13 +9,13 @@ from linting import HOT, PRELUDE, program
 # would be reported in its stead.
 MOVED = """
     def step(x, y: Tensor, ids: Tensor, net):
-        mask = ids > 0
+        mask = ids[:, 0] > 0
         x[mask] = net(y[mask])
         return x, y
     """
 GAINED = """
     def step(x: Tensor, y: Tensor, ids: Tensor):
-        mask = ids > 0
+        mask = ids[:, 0] > 0
         return x[mask], y[mask]
     """
 

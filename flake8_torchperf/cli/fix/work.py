@@ -278,7 +278,8 @@ def _led(first: Finding, others: Sequence[Finding]) -> Finding:
         return first
     from flake8_torchperf.findings.message import leading
 
-    return replace(first, message=leading(first.lead, [one.line for one in others]))
+    message = leading(first.lead, [one.line for one in others])
+    return replace(first, message=message, behind=tuple(one.site.node for one in others))
 
 
 def _without(finding: Finding, silenced: set[int]) -> Finding:

@@ -9,16 +9,26 @@ from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.registry import load
 from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
-from flake8_torchperf.values.values import Strength, tensor_of
+from flake8_torchperf.project.resolver import Project
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import Strength, Tensor, tensor_of
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit, Finding
     from flake8_torchperf.project.module_index import ModuleMap
 
 
-def with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:
-    """Return the findings with the edits of the chosen safeties; messages mention the safe ones."""
-    around = Surroundings(module, [one.site for one in found])
+def with_edits(
+    found: list[Finding],
+    module: ModuleMap,
+    safeties: frozenset[str],
+    reads: dict[str, str] | None = None,
+) -> list[Finding]:
+    """Return the findings with the edits of the chosen safeties; messages mention the safe ones.
+
+    ``reads`` receives what is asked of other modules.
+    """
+    around = Surroundings(module, [one.site for one in found], Project(module, reads))
     return [_with_edits(finding, around, safeties) for finding in found]
 
 
@@ -34,10 +44,22 @@ def _with_edits(finding: Finding, around: Surroundings, safeties: frozenset[str]
 
 
 def _planned(finding: Finding, around: Surroundings, safety: str, name: str) -> Edit | None:
-    """Return the edit of one fix. No edit is safe if the operand is only assumed to be a tensor."""
+    """Return the edit of one fix.
+
+    None where the operand is no tensor on some path, and for a safe fix where it is only assumed to
+    be one.
+    """
     operand = finding.site.operand
     tensor = None if operand is None else tensor_of(operand)
-    if safety == SAFE and tensor is not None and tensor.reason.strength < Strength.INFERRED:
+    if tensor is not None and not _is_known(tensor, finding.site.kind, safety):
         return None
     edit = load(safety, name).plan(Place(finding, around))
     return None if edit is None else edit.of(safety, name)
+
+
+def _is_known(tensor: Tensor, kind: SiteKind, safety: str) -> bool:
+    """True if enough is known of an operand to rewrite it as a tensor."""
+    # A loop over parameters is rewritten together with the total that it starts from.
+    if tensor.partly and kind is not SiteKind.PARAMETER_LOOP:
+        return False
+    return safety != SAFE or tensor.reason.strength >= Strength.INFERRED

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.judgement.site import JudgedSite
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
+    from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.values.site import SiteKind
 
 _BUILTIN = frozenset(dir(builtins))
@@ -27,10 +28,19 @@ _LAZY = (*FUNCTIONS, ast.Lambda)
 
 
 class Surroundings:
-    """The linted module, with the parent of each node; made once per file that is fixed."""
+    """The linted module, with the parent of each node; made once per file that is fixed.
 
-    def __init__(self, module: ModuleMap, sites: Sequence[JudgedSite] = ()) -> None:
+    ``project`` finds other modules, where there may be some.
+    """
+
+    def __init__(
+        self,
+        module: ModuleMap,
+        sites: Sequence[JudgedSite] = (),
+        project: Project | None = None,
+    ) -> None:
         self.module = module
+        self.project = project
         self.tree = module.tree
         self._sites = sites
         # The sites of a kind, and the index of each among them.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
 # Functions whose mask has the shape of their first tensor.
-_SAME_SHAPE = methods_of("tests-finite-reals") | {
+SAME_SHAPE = methods_of("tests-finite-reals") | {
     "logical_not", "bool", "abs", "gt", "lt", "ge", "le", "eq", "ne",
 }  # fmt: skip
 
@@ -46,7 +46,7 @@ def has_shape_of(mask: ast.expr, tensor: ast.expr, around: Surroundings) -> bool
         case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
             sides = (left, right)
             return all(has_shape_of(side, tensor, around) for side in sides)
-        case ast.Call(func=ast.Attribute(attr=name) as func, args=args) if name in _SAME_SHAPE:
+        case ast.Call(func=ast.Attribute(attr=name) as func, args=args) if name in SAME_SHAPE:
             first = args[0] if around.qualified(func).startswith("torch.") and args else func.value
             return has_shape_of(first, tensor, around)
         case ast.Name(id=name):

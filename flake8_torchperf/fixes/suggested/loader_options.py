@@ -29,7 +29,21 @@ def plan(place: Place) -> Edit | None:
     if "no-workers" in traits:
         if len(call.args) > _POSITION:
             return None
-        options["num_workers"] = "2"
-    if "no-pin" in traits:
+        if _may_set(call, "num_workers") and not _collates_by_lambda(call):
+            options["num_workers"] = "2"
+    if "no-pin" in traits and _may_set(call, "pin_memory"):
         options["pin_memory"] = "True"
     return options_set(call, options) if options else None
+
+
+def _may_set(call: ast.Call, option: str) -> bool:
+    """True unless a setting of the program decides on an option."""
+    given = [one.value for one in call.keywords if one.arg == option]
+    return all(isinstance(value, ast.Constant) for value in given)
+
+
+def _collates_by_lambda(call: ast.Call) -> bool:
+    """True for ``collate_fn=lambda ...``, which a worker that is spawned cannot be given."""
+    return any(
+        one.arg == "collate_fn" and isinstance(one.value, ast.Lambda) for one in call.keywords
+    )

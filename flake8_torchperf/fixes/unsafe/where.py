@@ -9,7 +9,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.shared.tensors import bindings, is_cheap, is_tensor
+from flake8_torchperf.fixes.shared.tensors import bindings, is_cheap, is_tensor, only_value
+from flake8_torchperf.knowledge.table import load
 from flake8_torchperf.values.values import Strength, Tensor
 
 if TYPE_CHECKING:
@@ -99,12 +100,24 @@ def _is_elif(node: ast.If, around: Surroundings) -> bool:
 
 
 def _fit(sides: tuple[ast.expr, ast.expr], around: Surroundings) -> bool:
-    """True if both sides may be computed, and `torch.where` takes them."""
+    """True if both sides may be computed, and `torch.where` takes them without a copy."""
+    if any(_is_made_on_host(side, around) for side in sides):
+        return False
     tensors = [is_tensor(side, around) for side in sides]
     numbers = [_is_number(side) for side in sides]
     if not any(tensors) or not all(t or n for t, n in zip(tensors, numbers, strict=True)):
         return False
     return all(is_cheap(side, around) for side in sides)
+
+
+def _is_made_on_host(side: ast.expr, around: Surroundings) -> bool:
+    """True for ``torch.zeros(())``, which each step would copy to the device."""
+    made = only_value(side, around) if isinstance(side, ast.Name) else side
+    if not isinstance(made, ast.Call) or any(one.arg == "device" for one in made.keywords):
+        return False
+    name = around.qualified(made.func)
+    op = load().function(name) if name.startswith("torch.") else None
+    return op is not None and op.factory and not op.like
 
 
 # torch.where hands the side not chosen a gradient of 0, and 0 times infinity is NaN.

@@ -144,7 +144,12 @@ UNKNOWN_ATTRIBUTES: dict[str, Value] = {
 
 
 def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """Return an attribute of a tensor, by torch's own table."""
+    """Return an attribute of a tensor, by torch's own table.
+
+    Code that goes on after the access has shown that the value is a tensor there.
+    """
+    if tensor.partly:
+        tensor = replace(tensor, partly=False)
     match name:
         case "device" if tensor.origin == EMPTY:
             return Device("unknown")  # the code only looks up the default device

@@ -64,6 +64,8 @@ def _on_device(value: Value) -> bool:
 # The traits of a reduction that compares keys, and of one with a bound that may be a number.
 KEYED = "keyed"
 BOUNDED = "bounded"
+# The trait of a reduction of values that are numbers on some path.
+PARTLY = "partly"
 # The trait of a reduction of one tensor, not of a list of them.
 WHOLE = "whole"
 
@@ -72,6 +74,9 @@ def _how_compared(values: Iterable[Value], arguments: Arguments) -> tuple[str, .
     """Return the traits of a reduction: one that compares keys or numbers cannot be stacked."""
     if _key(arguments) is not None:
         return (KEYED,)
+    values = tuple(values)
+    if any(tensor.partly for v in values if (tensor := tensor_of(v)) is not None):
+        return (PARTLY,)
     numbers = any(tensor_of(v) is None or may_be_number(v) for v in values)
     return (BOUNDED,) if numbers else ()
 

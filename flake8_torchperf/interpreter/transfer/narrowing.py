@@ -44,6 +44,7 @@ from flake8_torchperf.values.values import (
     Union,
     Value,
     union,
+    whole,
     without,
 )
 
@@ -408,13 +409,11 @@ def _narrow_to(
     if isinstance(node, ast.NamedExpr):
         node = node.target
     path = path_of(node)
-    if path is None:
+    if path is None or not classes or any(isinstance(c, type(UNKNOWN)) for c in classes):
         return dict(env)
     value = evaluate(node, env, ctx.silent())
     if value is LOADED:
         return dict(env)  # the value lies on the host, whatever its type
-    if not classes or any(isinstance(c, type(UNKNOWN)) for c in classes):
-        return dict(env)
     reason = Reason(f"isinstance test of `{path}`", node, source=Source.TYPE_TEST)
     options = value.options if isinstance(value, Union) else (value,)
     if isinstance(options[0], Instance) and all(
@@ -437,7 +436,7 @@ def _narrow_to(
             True if v is None and isinstance(o, (Sequence, Mapping_)) else v
             for o, v in zip(options, verdicts, strict=True)
         ]
-    kept = [o for o, verdict in zip(options, verdicts, strict=True) if verdict]
+    kept = [whole(o) for o, verdict in zip(options, verdicts, strict=True) if verdict]
     unknown = any(verdict is None for verdict in verdicts)
     declared = not ctx.depth and _only_declared(value)  # in a callee, the call gives the value
     if not kept and not unknown and declared and any(map(_is_tensor_class, classes)):

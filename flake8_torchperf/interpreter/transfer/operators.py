@@ -164,7 +164,8 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
     elif len(tensors) == 1 and scalar and not known:
         scalar = None
     role = tensors[0].role if len(tensors) == 1 and tensors[0].role in ITEM_ROLES else ""
-    made = Tensor(strongest.reason, dtype, device, scalar, chain, role)
+    partly = all(t.partly for t in tensors)
+    made = Tensor(strongest.reason, dtype, device, scalar, chain, role, partly=partly)
     if not isinstance(operator, ast.MatMult):
         made = ranked(made, _broadcast(left, right, tensors))
     if device == BESIDE_HOST and known and transfers.common_origin(tensors) == transfers.PYTHON:
@@ -256,7 +257,9 @@ def _compare(
     scalar = combine_scalar(tensors)
     if len(tensors) == 1 and any(isinstance(v, UnknownValue) for v in (left, right)):
         scalar = None if scalar else scalar
-    mask = Tensor(strongest.reason, "bool", combine_device(tensors), scalar, chain)
+    partly = all(t.partly for t in tensors)
+    device = combine_device(tensors)
+    mask = Tensor(strongest.reason, "bool", device, scalar, chain, partly=partly)
     mask = ranked(mask, _broadcast(left, right, tensors))
     note_work(mask, node, ctx)
     return _or_number(mask, BOOL, left, right)

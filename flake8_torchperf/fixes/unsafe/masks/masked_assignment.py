@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.shared.masks import has_shape_of, is_elementwise, may_repeat, selected
+from flake8_torchperf.fixes.unsafe.masks.dimensions import is_lower, known_mask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +51,9 @@ def planned(place: Place, *, certain: bool) -> Edit | None:
         return None
     shaped = any(has_shape_of(mask, one, around) for one in (target.value, *owners))
     if shaped != certain:
+        return None
+    known = known_mask(place.site)
+    if not shaped and any(is_lower(mask, one, known, around) for one in (target.value, *owners)):
         return None
     return Edit((statement,), {"where": where[0], "augmented": bool(operator)}, where[1])
 

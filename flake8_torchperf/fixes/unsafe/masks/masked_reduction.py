@@ -9,6 +9,7 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.shared.brackets import needs_brackets
 from flake8_torchperf.fixes.shared.masks import has_shape_of, may_repeat, selection
+from flake8_torchperf.fixes.unsafe.masks.dimensions import is_lower, known_mask
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.values import Tensor
 
@@ -55,6 +56,8 @@ def planned(place: Place, *, certain: bool) -> Edit | None:
     # `masked_select` broadcasts mask and tensor, and so does `where`.
     whole = name not in ("mean", *_COUNTS) if is_call else counts
     if (whole or has_shape_of(mask, tensor, around)) != certain:
+        return None
+    if not certain and is_lower(mask, tensor, known_mask(place.site), around):
         return None
     facts = {"name": name, "where": where[0], "neutral": _NEUTRAL.get(name, ""),
              "within": needs_brackets(_QUOTIENT, call, around.parent(call))}  # fmt: skip

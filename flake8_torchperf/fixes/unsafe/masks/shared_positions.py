@@ -21,6 +21,7 @@ from flake8_torchperf.fixes.shared.masks import (
 )
 from flake8_torchperf.fixes.shared.siblings import block_of
 from flake8_torchperf.fixes.unsafe.masks import masked_assignment
+from flake8_torchperf.fixes.unsafe.masks.dimensions import has_dimensions, known_mask
 from flake8_torchperf.fixes.unsafe.masks.masked_reduction import reduced_by
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Tensor
@@ -47,6 +48,8 @@ def plan(place: Place) -> Edit | None:
     mask = _mask(place.site, around)
     if mask is None or not isinstance(first, _SIMPLE) or not may_repeat(mask):
         return None
+    if not has_dimensions(mask, known_mask(place.site), around):
+        return None  # the positions of one without dimensions would select the first element
     uses = _uses(block_of(place, first), first, mask, place)
     if len(uses) < 2 or uses[0].line is not first:
         return None

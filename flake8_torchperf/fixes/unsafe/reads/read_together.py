@@ -110,7 +110,7 @@ def _read(site: JudgedSite, line: ast.stmt, around: Surroundings) -> _Read | Non
     method = "" if operand.scalar is True else _NO_DIMENSIONS
     kind = kind_of(tensor, operand.dtype, around)
     called = call.func.id if isinstance(call.func, ast.Name) else ""
-    if called and may_be_number(tensor, around):
+    if operand.partly or (called and may_be_number(tensor, around)):
         return None  # `float` takes both, `torch.stack` only tensors
     if called in ("int", "bool"):
         return _Read(call, line, tensor, kind, method) if kind == called else None
