@@ -15,6 +15,8 @@ def seen_by(use: ast.Name, values: list[ast.AST], body: Sequence[ast.stmt]) -> l
     An assignment before the use, in its own block or in a block around it, hides earlier ones. If
     an assignment in another block (``if``, ``for``) may come in between, any value may be seen.
     """
+    if not values:
+        return []  # a name of the module, or a builtin
     lines = sorted(_line(value) for value in values)
     for block, before in reversed(_around(use, body)):
         for place in range(before - 1, -1, -1):

@@ -184,6 +184,7 @@ NOT_SHOWN_MASKS = {
     "nothing": ("n = 1", "scores > limit"),
     "a reduction of perhaps one dimension": ("n = 1", "(boxes > 0).all(-1)"),
     "the shape of another": ("n = len(labels)", "scores > limit"),
+    "a name of the module": ("n = 1", "scores > math.pi * F"),
 }
 
 

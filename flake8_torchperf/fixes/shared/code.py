@@ -54,6 +54,22 @@ def bound_by(nodes: Iterable[ast.AST]) -> frozenset[str]:
     )
 
 
+def writes_into(line: ast.AST, names: frozenset[str]) -> bool:
+    """True if a statement writes to a part of a named value, or calls its method in place."""
+    for node in ast.walk(line):
+        match node:
+            case (
+                ast.Subscript(value=owner, ctx=ast.Store())
+                | ast.Attribute(value=owner, ctx=ast.Store())
+            ):
+                if names & names_in([owner]):
+                    return True
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)):
+                if name in names and attr.endswith("_"):
+                    return True
+    return False
+
+
 def fresh_name(place: Place, node: ast.AST, wanted: Sequence[str]) -> str:
     """Return the first of several names that the code around a node does not use; "" if none."""
     whole = place.around.function(node) or place.around.tree

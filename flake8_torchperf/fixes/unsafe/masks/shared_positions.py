@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in
+from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in, writes_into
 from flake8_torchperf.fixes.shared.evaluation import is_lazy
 from flake8_torchperf.fixes.shared.masks import (
     has_shape_of,
@@ -124,7 +124,7 @@ def _uses(block: Sequence[ast.stmt], first: ast.stmt, mask: ast.expr, place: Pla
             if any(is_lazy(place, u.node, line) or _is_reduced(u.node, place) for u in here):
                 break  # a reduction needs no count at all
             found += [use for use in here if not _is_store_alone(use.node, line)]
-        if names & bound_by([line]) or _writes_into(line, names):
+        if names & bound_by([line]) or writes_into(line, names):
             break
         if attribute and any(isinstance(one, ast.Call) for one in ast.walk(line)):
             break  # the call may bind it to another mask
@@ -173,22 +173,6 @@ def _is_reduced(node: ast.expr, place: Place) -> bool:
     """True for ``a[mask].sum()``, but not for a mask among other indices."""
     among = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
     return not among and reduced_by(node, place.around) is not None
-
-
-def _writes_into(line: ast.stmt, names: frozenset[str]) -> bool:
-    """True if a statement writes to a part of a named value, or calls its method in place."""
-    for node in ast.walk(line):
-        match node:
-            case (
-                ast.Subscript(value=owner, ctx=ast.Store())
-                | ast.Attribute(value=owner, ctx=ast.Store())
-            ):
-                if names & names_in([owner]):
-                    return True
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)):
-                if name in names and attr.endswith("_"):
-                    return True
-    return False
 
 
 def rewrite(

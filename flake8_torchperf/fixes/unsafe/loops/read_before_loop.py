@@ -1,0 +1,146 @@
+"""``for i in range(n): ... x[i].item() ...`` -> ``x_list = x.tolist()`` before it, ``x_list[i]``.
+
+For a tensor that the loop does not change, whose elements it reads as numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in, writes_into
+from flake8_torchperf.fixes.shared.loops.element_reads import READS, elements_read, gives_element
+from flake8_torchperf.fixes.shared.tensors import is_tensor
+from flake8_torchperf.syntax.traversal import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.shared.loops.element_reads import ElementRead
+    from flake8_torchperf.judgement.site import JudgedSite
+
+_COUNTING = ("builtins.range", "builtins.enumerate")
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to the elements of one tensor at the index of a loop, once for all of its reads."""
+    for read in _of_elements(place.site):
+        owner, index = _parts(read.element)
+        loop = None if owner is None else _loop(place, read.node, index)
+        if owner is None or loop is None or not _is_unchanged(owner, loop):
+            continue
+        name = _name(place, owner, loop)
+        sites = place.around.reported(*READS)
+        found = [one for site in sites for one in _of_elements(site)]
+        reads = [one for one in found if _reads_at(one, owner, loop, place)]
+        elements = [one.element for one in reads]
+        known = any(gives_element(site, elements) for site in sites)
+        if not name or not (known or is_tensor(owner, place.around)):
+            continue
+        texts = tuple(f"{name}[{ast.unparse(_index(one.element))}]" for one in reads)
+        facts = {"name": name, "owner": ast.unparse(owner), "texts": texts}
+        return Edit((loop, *(one.node for one in reads)), facts)
+    return None
+
+
+def _of_elements(site: JudgedSite) -> Iterator[ElementRead]:
+    """Yield the reads of items among those of a site."""
+    yield from (one for one in elements_read(site) if isinstance(one.element, ast.Subscript))
+
+
+def _parts(element: ast.expr) -> tuple[ast.expr | None, str]:
+    """Return the tensor of ``x[i]`` or ``x[i + 1]``, and the name of the index."""
+    match element:
+        case ast.Subscript(value=owner, slice=ast.Name(id=index)):
+            pass
+        case ast.Subscript(
+            value=owner,
+            slice=ast.BinOp(
+                left=ast.Name(id=index),
+                op=ast.Add() | ast.Sub(),
+                right=ast.Constant(value=int()),
+            ),
+        ):
+            pass
+        case _:
+            return None, ""
+    return (owner if _is_path(owner) else None), index
+
+
+def _is_path(node: ast.expr) -> bool:
+    """True for a name, or an attribute of one that is not ``self``."""
+    match node:
+        case ast.Name(id=name):
+            return name not in ("self", "cls")
+        case ast.Attribute(value=ast.Name() as inner):
+            return _is_path(inner)
+    return False
+
+
+def _index(element: ast.expr) -> ast.expr:
+    assert isinstance(element, ast.Subscript)
+    return element.slice
+
+
+def _loop(place: Place, node: ast.AST, index: str) -> ast.For | None:
+    """Return the loop around a node that counts with a name; None if it is bound in another way."""
+    inner: ast.AST = node
+    here = place.around.parent(node)
+    while here is not None and not isinstance(here, (*FUNCTIONS, ast.Lambda)):
+        if isinstance(here, ast.For) and inner in here.body and index in names_in([here.target]):
+            return here if _counts(place, here, index) else None
+        if index in bound_by(ast.iter_child_nodes(here)) and not isinstance(here, ast.For):
+            stores = (one for one in ast.walk(here) if isinstance(one, ast.comprehension))
+            if any(index in names_in([one.target]) for one in stores):
+                return None
+        inner, here = here, place.around.parent(here)
+    return None
+
+
+def _counts(place: Place, loop: ast.For, index: str) -> bool:
+    """True for ``for i in range(n)`` and ``for i, x in enumerate(xs)``, if nothing else binds i."""
+    if index in bound_by(loop.body) or not isinstance(loop.iter, ast.Call):
+        return False
+    called = place.around.qualified(loop.iter.func)
+    match loop.target:
+        case ast.Name():
+            return called == "builtins.range"
+        case ast.Tuple(elts=[ast.Name(id=first), *_]):
+            return called == "builtins.enumerate" and first == index
+    return False
+
+
+def _is_unchanged(owner: ast.expr, loop: ast.For) -> bool:
+    """True if no statement of a loop binds a tensor or writes into it."""
+    names = names_in([owner])
+    inside = [loop.target, *loop.body]
+    return not names & bound_by(inside) and not any(writes_into(one, names) for one in loop.body)
+
+
+def _reads_at(read: ElementRead, owner: ast.expr, loop: ast.For, place: Place) -> bool:
+    other, index = _parts(read.element)
+    if other is None or ast.dump(other) != ast.dump(owner):
+        return False
+    return _loop(place, read.node, index) is loop
+
+
+def _name(place: Place, owner: ast.expr, loop: ast.For) -> str:
+    """Return a name for the list of a tensor's elements; "" if none is free."""
+    last = owner.attr if isinstance(owner, ast.Attribute) else ast.unparse(owner)
+    base = last.strip("_")
+    return fresh_name(place, loop, (f"{base}_list", f"{base}_values", f"{base}_numbers"))
+
+
+def rewrite(
+    nodes: Sequence[cst.CSTNode], edit: Edit
+) -> Sequence[cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]]:
+    """Read the tensor before the loop, and its elements from the list."""
+    from flake8_torchperf.fixes.shared.nodes.before_loop import read_before
+
+    loop, *reads = nodes
+    line = f"{edit.facts['name']} = {edit.facts['owner']}.tolist()\n"
+    return [read_before(loop, dict(zip(reads, edit.facts["texts"], strict=True)), line), *reads]
