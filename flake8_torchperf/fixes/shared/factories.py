@@ -7,6 +7,7 @@ Imported while linting, so it must import neither libcst nor torch.
 from __future__ import annotations
 
 import ast
+import re
 from enum import Enum, IntEnum, auto
 from typing import TYPE_CHECKING
 
@@ -50,6 +51,9 @@ _INTS = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "t
                    "torch.int64", "torch.long", "torch.bool"))  # fmt: skip
 _FLOATS = frozenset(("torch.float", "torch.float32", "torch.double", "torch.float64", "torch.half",
                      "torch.float16", "torch.bfloat16"))  # fmt: skip
+_OTHER_NAMES = {"torch.int64": "torch.long", "torch.int32": "torch.int",
+                "torch.int16": "torch.short", "torch.float32": "torch.float",
+                "torch.float64": "torch.double", "torch.float16": "torch.half"}  # fmt: skip
 _DOUBLES = frozenset(("double", "torch.double", "torch.float64"))
 _EXACT_OPERATORS = (ast.Add, ast.Sub, ast.Mult)
 _OPERATORS = (*_EXACT_OPERATORS, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)
@@ -294,6 +298,16 @@ def is_dtype(node: ast.expr | None, around: Surroundings, *, of_floats: bool = F
     """True if an expression is surely a dtype of torch; with ``of_floats``, a floating one."""
     known = _FLOATS if of_floats else _INTS | _FLOATS
     return node is not None and around.qualified(node) in known
+
+
+def spelt_dtype(name: str, around: Surroundings) -> str:
+    """Return ``torch.int64`` or another dtype by its other name if the file uses that one alone."""
+    other = _OTHER_NAMES.get(name, name)
+    lines = around.module.lines
+    ours, theirs = (re.compile(rf"\b{re.escape(one)}\b") for one in (name, other))
+    if any(ours.search(line) for line in lines):
+        return name
+    return other if any(theirs.search(line) for line in lines) else name
 
 
 def _is_basic(index: ast.expr) -> bool:
