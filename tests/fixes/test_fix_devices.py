@@ -140,7 +140,9 @@ def test_a_device_that_is_only_tried_out_is_left_alone(bound: str) -> None:
 def test_a_dtype_is_spelt_as_in_its_file() -> None:
     before = "import torch\nfrom torch import Tensor\nKIND = torch.long\n"
     step = unmarked_step("torch.tensor([0], device=x.device)")
-    after = step.replace("tensor([0], device=x.device", "zeros(1, device=x.device, dtype=torch.long")
+    after = step.replace(
+        "tensor([0], device=x.device", "zeros(1, device=x.device, dtype=torch.long"
+    )
     assert outcome(before + step, code="TPF502").text == before + after
 
 
