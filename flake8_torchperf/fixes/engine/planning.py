@@ -25,7 +25,7 @@ def with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]
     planned = [tuple(_safest(_edits(finding, around, safeties))) for finding in found]
     return [
         finding.offering(edits, FIXABLE if any(one.safety == SAFE for one in edits) else "")
-        for finding, edits in zip(found, together(planned, around), strict=True)
+        for finding, edits in zip(found, together(found, planned, around), strict=True)
     ]
 
 

@@ -13,7 +13,7 @@ from flake8_torchperf.syntax.traversal import FUNCTIONS, once
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.findings.model import Edit, Finding
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
 _BLOCKS = ("body", "orelse", "finalbody")
@@ -21,26 +21,30 @@ _WITH_BLOCKS = (*FUNCTIONS, ast.ClassDef, ast.For, ast.AsyncFor, ast.While, ast.
 _ITEMS = ("elts", "args", "values")
 
 
-def together(edits: Sequence[Sequence[Edit]], around: Surroundings) -> list[tuple[Edit, ...]]:
-    """Return the edits, by finding, without those in a row of which another item has none."""
-    rewritten = {
-        id(here)
-        for offered in edits
-        for edit in offered
-        for node in edit.nodes
-        for here in _outwards(node, around)
-    }
+def together(
+    found: Sequence[Finding], edits: Sequence[tuple[Edit, ...]], around: Surroundings
+) -> list[tuple[Edit, ...]]:
+    """Return the edits of each finding, without those that leave an item beside theirs as it is."""
+    rewritten = {at for offered in edits for edit in offered for at in _rewritten(edit, around)}
     return [
-        tuple(one for one in offered if _covers_its_rows(one, rewritten, around))
-        for offered in edits
+        tuple(edit for edit in offered if _fills_its_rows(edit, one, rewritten, around))
+        for one, offered in zip(found, edits, strict=True)
     ]
 
 
-def _covers_its_rows(edit: Edit, rewritten: set[int], around: Surroundings) -> bool:
+def _rewritten(edit: Edit, around: Surroundings) -> set[int]:
+    """Return the identities of the nodes that an edit changes, and of those around them."""
+    return {id(here) for node in edit.nodes for here in _outwards(node, around)}
+
+
+def _fills_its_rows(
+    edit: Edit, finding: Finding, rewritten: set[int], around: Surroundings
+) -> bool:
+    own = _rewritten(edit, around)
     return all(
         id(twin) in rewritten
-        for node in edit.nodes
-        for here in _outwards(node, around)
+        for here in _outwards(finding.site.node, around)
+        if id(here) in own
         for twin in _row(here, around)
     )
 
