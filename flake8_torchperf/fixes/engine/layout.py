@@ -209,7 +209,12 @@ class _Layout:
                 return self._parenthesized(prefix, words, suffix, indent, breaks)
             if not prefix:
                 return self._rows(words, suffix, indent, breaks)
-        return self._in_brackets(prefix, words, suffix, indent)
+        try:
+            return self._in_brackets(prefix, words, suffix, indent)
+        except _DoesNotFitError:
+            if inside or not breaks:
+                raise
+        return self._parenthesized(prefix, words, suffix, indent, breaks)
 
     def _parenthesized(
         self, prefix: str, words: _Words, suffix: str, indent: str, breaks: Sequence[int]

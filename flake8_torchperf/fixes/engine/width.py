@@ -75,15 +75,13 @@ def wrapped(before: str, after: str, width: int | None = None) -> tuple[str, boo
     old, lines = (io.StringIO(text, newline="").readlines() for text in (before, after))
     changed = _changes(old, lines)
     long = {n for _, new in changed for n in new if _length(lines[n]) > width}
-    if not long and not any(earlier for earlier, _ in changed):
-        return after, True
     heads, earlier_heads = _heads(after), _heads(before)
     given: dict[int, tuple[int, str]] = {}
     for earlier, new in changed:
         shaped = _is_shaped(earlier_heads, earlier, old, width)
         for start, stop in _at(heads, new):
             is_long = not long.isdisjoint(range(start, stop))
-            if (shaped or stop == start + 1) and (is_long or (earlier and stop > start + 1)):
+            if (shaped or stop == start + 1) and (is_long or stop > start + 1):
                 anew = _anew(lines, start, stop, width)
                 if anew is not None:
                     given[start] = stop, anew
@@ -132,7 +130,8 @@ def _is_shaped(
     heads: Sequence[tuple[int, int]], replaced: range, old: Sequence[str], width: int
 ) -> bool:
     """True if all statements at some lines were laid out in the way of formatters."""
-    for start, stop in _at(heads, replaced):
+    beside = replaced if replaced else range(replaced.start - 1, replaced.stop + 1)
+    for start, stop in _at(heads, beside):
         text = _plain("".join(old[start:stop]))
         if stop > start + 1 and laid_out(text, width) != text:
             return False
