@@ -155,7 +155,12 @@ def _operators(words: _Words) -> list[int]:
         found = [at for at, word in _top(words) if word.text in row and _is_binary(words, at)]
         if found:
             return found
-    return []
+    top = list(_top(words))
+    return [at for (_, one), (at, word) in pairwise(top) if _is_string(one) and _is_string(word)]
+
+
+def _is_string(word: _Word) -> bool:
+    return word.name and word.text[-1] in "'\""
 
 
 def _is_binary(words: _Words, at: int) -> bool:

@@ -74,10 +74,14 @@ def wrapped(before: str, after: str, width: int | None = None) -> tuple[str, boo
     width = width_of(before) if width is None else width
     old, lines = (io.StringIO(text, newline="").readlines() for text in (before, after))
     changed = _changes(old, lines)
-    long = {n for _, new in changed for n in new if _length(lines[n]) > width}
+    # Who left a line too long did not want it broken.
+    short = [
+        (earlier, new) for earlier, new in changed if all(_length(old[n]) <= width for n in earlier)
+    ]
+    long = {n for _, new in short for n in new if _length(lines[n]) > width}
     heads, earlier_heads = _heads(after), _heads(before)
     given: dict[int, tuple[int, str]] = {}
-    for earlier, new in changed:
+    for earlier, new in short:
         shaped = _is_shaped(earlier_heads, earlier, old, width)
         for start, stop in _at(heads, new):
             is_long = not long.isdisjoint(range(start, stop))

@@ -305,9 +305,9 @@ def is_dtype(node: ast.expr | None, around: Surroundings, *, of_floats: bool = F
 
 
 def dtype_of_cast(call: ast.Call, around: Surroundings) -> str:
-    """Return the dtype in ``x.int()``, ``x.to(torch.int)`` or ``x.to(y.dtype)``, as its file spells it.
+    """Return the dtype in ``x.int()``, ``x.to(torch.int)`` or ``x.to(y.dtype)``.
 
-    "" for any other call.
+    It is spelt as in its file. "" for any other call.
     """
     if not isinstance(call.func, ast.Attribute) or call.keywords:
         return ""

@@ -1,4 +1,4 @@
-"""``a = a[mask]``, ``b = b[mask]`` -> ``positions = torch.where(mask)``, ``a[positions]`` and so on.
+"""``a = a[mask]``, ``b = b[mask]`` -> ``positions = torch.where(mask)``, ``a[positions]`` ...
 
 ``b[mask, :]`` and ``torch.masked_select(b, mask)`` select by the same positions. Each index by a
 mask counts its true elements; the positions are found once and used by all.
