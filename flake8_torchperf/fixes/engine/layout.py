@@ -235,7 +235,8 @@ class _Layout:
         lines: list[str] = []
         for at, piece in enumerate(pieces):
             end = suffix if at == len(pieces) - 1 else ""
-            head = f"{piece[0].text} " if at and piece[0].space else ""
+            leads = at > 0 and piece[0].space and not _is_string(piece[0])
+            head = f"{piece[0].text} " if leads else ""
             rest = piece[1:] if head else piece
             lines += self._value(head, rest, end, indent, inside=True)
         return lines
