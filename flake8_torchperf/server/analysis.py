@@ -26,7 +26,9 @@ from flake8_torchperf.configuration import configuration_files
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.findings.heat_text import duration, row_of
+from flake8_torchperf.fixes.engine.line_length import line_length
 from flake8_torchperf.fixes.engine.rounds import Choice, fixed
+from flake8_torchperf.fixes.engine.width import wrapped
 from flake8_torchperf.judgement.rows import BY_CAUSE
 from flake8_torchperf.options import OptionError
 from flake8_torchperf.plugin import TorchPerfPlugin, check_files
@@ -126,7 +128,8 @@ class Analysis:
                 return self._fixed(request)
             case FixAll():
                 linted = LintedFile(_name(request.path), self._work)
-                return Text(fixed(request.text, linted.find, Choice()).text)
+                width = line_length(request.path)
+                return Text(fixed(request.text, linted.find, Choice(), width=width).text)
             case Explain():
                 return _explained(request.code, self._work)
 
@@ -174,7 +177,7 @@ class Analysis:
                 edits = [edit for edit in finding.edits if edit.name == request.name]
                 applied = apply_edits(request.text, edits)
                 if applied.edits:
-                    return Text(applied.text)
+                    return Text(wrapped(request.text, applied.text, line_length(request.path))[0])
         return Failed(f"{request.code} {request.name}: the fix cannot be made in this text")
 
 

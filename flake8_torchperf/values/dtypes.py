@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from flake8_torchperf.values.values import Tensor
-
-
-def joined_dtype(a: Tensor, b: Tensor) -> str:
+def joined_dtype(a: tuple[str, bool], b: tuple[str, bool], *, asked: bool) -> str:
     """Return the dtype of two joined tensors: "bool" if one is a mask and the other may be one.
 
-    A tensor that is only declared may be a mask. One of floats counts as a mask too: the dtype
-    matters for indices, and floats cannot be an index. If a test showed the dtype, the tensor is a
-    mask on that path alone.
+    Of each tensor its dtype is given, and whether operations have made it. One that is only
+    declared may be a mask. One of floats counts as a mask too: the dtype matters for indices, and
+    floats cannot be an index. If a test showed a dtype (``asked``), it holds on that path alone.
     """
-    asked = "asked" in (a.role, b.role)
-    mask = "bool" in (a.dtype, b.dtype) and any(
-        t.dtype == "float" or (t.dtype == "unknown" and not t.chain and not asked) for t in (a, b)
+    dtypes = (a[0], b[0])
+    mask = "bool" in dtypes and any(
+        dtype == "float" or (dtype == "unknown" and not made and not asked)
+        for dtype, made in (a, b)
     )
-    return a.dtype if a.dtype == b.dtype else "bool" if mask else "unknown"
+    return a[0] if a[0] == b[0] else "bool" if mask else "unknown"

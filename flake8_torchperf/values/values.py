@@ -361,9 +361,10 @@ def union(values: Iterable[Value]) -> Value:
 def join_tensors(a: Tensor, b: Tensor) -> Tensor:
     """Return a tensor with the facts that both tensors share."""
     weak = a if a.reason.strength <= b.reason.strength else b
+    made = (a.dtype, bool(a.chain)), (b.dtype, bool(b.chain))
     return Tensor(
         weak.reason,
-        joined_dtype(a, b),
+        joined_dtype(*made, asked="asked" in (a.role, b.role)),
         devices.joined_device(a.device, b.device),
         a.scalar if a.scalar == b.scalar else None,
         a.chain if len(a.chain) >= len(b.chain) else b.chain,

@@ -23,10 +23,19 @@ BODY = """
 FILLED = {
     "a float": ("torch.tensor(0.5, device=x.device)", "torch.full((), 0.5, device=x.device)"),
     "moved": ("torch.tensor(0.5).to(x.device)", "torch.full((), 0.5, device=x.device)"),
-    "a list of one": ("torch.tensor([0], device=x.device)", "torch.full((1,), 0, device=x.device)"),
+    "zero": ("torch.tensor(0.0, device=x.device)", "torch.zeros((), device=x.device)"),
+    "one": ("torch.tensor(1.).to(x.device)", "torch.ones((), device=x.device)"),
+    "zero with a sign": (
+        "torch.tensor(-0.0, device=x.device)",
+        "torch.full((), -0.0, device=x.device)",
+    ),
+    "a list of one": (
+        "torch.tensor([0], device=x.device)",
+        "torch.zeros(1, device=x.device, dtype=torch.int64)",
+    ),
     "a list of the same": (
         "torch.tensor([[1.0, 1.0]], device=x.device)",
-        "torch.full((1, 2), 1.0, device=x.device)",
+        "torch.ones((1, 2), device=x.device)",
     ),
     "with a dtype": (
         "torch.tensor(1e-10, dtype=x.dtype, device=x.device)",
@@ -41,7 +50,7 @@ FILLED = {
         "torch.tensor(math.pi, device=x.device)",
         "torch.full((), math.pi, device=x.device)",
     ),
-    "like another": ("x.cuda().new_tensor(0.0)", "x.cuda().new_full((), 0.0)"),
+    "like another": ("x.cuda().new_tensor(0.0)", "x.cuda().new_zeros(())"),
     "a length": (
         "torch.tensor(len(x), device=x.device)",
         "torch.full((), len(x), device=x.device, dtype=torch.int64)",
@@ -56,7 +65,7 @@ FILLED = {
     ),
     "zero in another dtype": (
         "torch.tensor(0).to(x)",
-        "torch.full((), 0, device=x.device, dtype=x.dtype)",
+        "torch.zeros((), device=x.device, dtype=x.dtype)",
     ),
 }
 NOT_FILLED = {
@@ -123,7 +132,18 @@ def test_a_device_that_is_only_tried_out_is_left_alone(bound: str) -> None:
     """)
     assert outcome(before, code="TPF502").text == before
     kept = before.replace(f"{bound}torch.tensor", "kept = torch.tensor")
-    assert outcome(kept, code="TPF502").text == kept.replace("tensor([0]", "full((1,), 0")
+    assert outcome(kept, code="TPF502").text == kept.replace(
+        "tensor([0], device=i", "zeros(1, device=i, dtype=torch.int64"
+    )
+
+
+def test_a_dtype_is_spelt_as_in_its_file() -> None:
+    before = "import torch\nfrom torch import Tensor\nKIND = torch.long\n"
+    step = unmarked_step("torch.tensor([0], device=x.device)")
+    after = step.replace(
+        "tensor([0], device=x.device", "zeros(1, device=x.device, dtype=torch.long"
+    )
+    assert outcome(before + step, code="TPF502").text == before + after
 
 
 def test_filling_gives_the_same_bits() -> None:
@@ -135,6 +155,11 @@ def test_filling_gives_the_same_bits() -> None:
             told = [made(lambda: torch.tensor(number, dtype=dtype)),  # noqa: B023
                     made(lambda: torch.full((), number, dtype=dtype))]  # fmt: skip # noqa: B023
             assert told[0] == told[1], (number, dtype)
+    for dtype in (torch.half, torch.float, torch.int, torch.long, torch.complex64):
+        for number, make in ((0, torch.zeros), (1, torch.ones)):
+            alike = torch.tensor([number], dtype=dtype), make(1, dtype=dtype)
+            assert torch.equal(*alike)
+            assert alike[0].dtype == alike[1].dtype
 
 
 def made(make: Callable[[], Any]) -> str:
@@ -152,7 +177,7 @@ ELEMENTS = {
         "for i in range(n):\n                v[i] = 1.0",
         "for i in range(n):\n                v[i].fill_(1.0)",
     ),
-    "an index of any kind": ("v[n] = 1.0", "v[n] = v.new_full((), 1.0)"),
+    "an index of any kind": ("v[n] = 1.0", "v[n] = v.new_ones(())"),
     "negative": ("v[-1] = -1", "v[-1].fill_(-1)"),
     "infinite": ('v[0] = float("-inf")', 'v[0].fill_(float("-inf"))'),
     "with a comment": ("v[0] = 1.0  # first", "v[0].fill_(1.0)  # first"),
@@ -186,7 +211,7 @@ def test_other_assignments_stay(row: str) -> None:
 
 
 POSITIONS = {
-    "a vector": ("x[ids.long()] = 0", "x[ids.long()] = x.new_full((), 0)"),
+    "a vector": ("x[ids.long()] = 0", "x[ids.long()] = x.new_zeros(())"),
     "of one dimension": ("x[:, ids.long()] = 2", "x[:, ids.long()] = x.new_full((), 2)"),
     "of two": (
         "x[ids.long(), ids.long()] = -1.0",

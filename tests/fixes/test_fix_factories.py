@@ -43,6 +43,22 @@ MADE = {
         "torch.arange(n).float().to(x.device)",
         "torch.arange(n, device=x.device).float()",
     ),
+    "zeros, then cast": (
+        "torch.zeros(n).int().to(x.device)",
+        "torch.zeros(n, dtype=torch.int32, device=x.device)",
+    ),
+    "viewed, then cast": (
+        "torch.ones(n)[None].to(torch.bool).cuda()",
+        'torch.ones(n, dtype=torch.bool, device="cuda")[None]',
+    ),
+    "moved, then cast": (
+        "torch.zeros(n).to(x.device).long()",
+        "torch.zeros(n, device=x.device, dtype=torch.int64)",
+    ),
+    "cast twice": (
+        "torch.zeros(n).int().float().to(x.device)",
+        "torch.zeros(n, device=x.device).int().float()",
+    ),
     "with a dtype": (
         "torch.zeros(n, dtype=torch.half).to(x.device)",
         "torch.zeros(n, dtype=torch.half, device=x.device)",
@@ -250,7 +266,11 @@ BROKEN = {
     ),
     "further line breaks": (
         "(\n    torch.ones(n)\n    .float()\n    .to(x.device)\n)",
-        "(\n    torch.ones(n, device=x.device)\n    .float()\n)",
+        "torch.ones(n, dtype=torch.float32, device=x.device)",
+    ),
+    "line breaks that remain": (
+        "(\n    torch.arange(n)\n    .float()\n    .to(x.device)\n)",
+        "(\n    torch.arange(n, device=x.device)\n    .float()\n)",
     ),
     "a comment": (
         "(  # all\n    torch.ones(n)\n    .to(x.device)\n)",

@@ -17,7 +17,7 @@ SAFE_CASES = {
     ),
     "by a name": (
         "torch.tensor([0.2, 0.3]).to(place)",
-        'torch.tensor([0.2, 0.3]).to(place, non_blocking=place.type == "cuda")',
+        "torch.tensor([0.2, 0.3]).to(place, non_blocking=x.is_cuda)",
     ),
     "on CUDA": (
         'torch.tensor([0.2, 0.3]).to("cuda:0")',

@@ -128,7 +128,8 @@ CHANGED = [
         """
         class M(nn.Module):
             def forward(self, x: Tensor, y: Tensor, scores):
-                best, worst = x[:1, :1].mean(0), y[:1, :1].mean(0)
+                best = torch.tensor([0.0], device=x.device)
+                worst = torch.tensor([0.5], device=x.device)
                 logs = dict(best=best.item(), worst=worst.item())
                 return logs
 
@@ -139,8 +140,9 @@ CHANGED = [
         """
         class M(nn.Module):
             def forward(self, x: Tensor, y: Tensor, scores):
-                best, worst = x[:1, :1].mean(0), y[:1, :1].mean(0)
-                best_value, worst_value = torch.stack([best.reshape(()), worst.reshape(())]).tolist()
+                best = torch.tensor([0.0], device=x.device)
+                worst = torch.tensor([0.5], device=x.device)
+                best_value, worst_value = torch.cat([best, worst]).tolist()
                 logs = dict(best=best_value, worst=worst_value)
                 return logs
 
@@ -150,6 +152,17 @@ CHANGED = [
                 return {"a": float(a_value), "b": float(b_value)}
         """,
         id="one element, and floats of any dtype",
+    ),
+    pytest.param(
+        """
+        class M(nn.Module):
+            def forward(self, x: Tensor, y: Tensor):
+                best, worst = x[:1, :1].mean(0), y[:1, :1].mean(0)
+                logs = dict(best=best.item(), worst=worst.item())
+                return logs
+        """,
+        None,
+        id="one element in dimensions that nothing shows",
     ),
     pytest.param(
         """

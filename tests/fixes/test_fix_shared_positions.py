@@ -15,58 +15,58 @@ STEP = """
 SHARED = {
     "one after the other": (
         "x = x[mask]\ny = y[mask]",
-        "kept = torch.where(mask)\nx = x[kept]\ny = y[kept]",
+        "positions = torch.where(mask)\nx = x[positions]\ny = y[positions]",
     ),
     "in one statement": (
         "x, y = x[~mask], y[~mask]",
-        "kept = torch.where(~mask)\nx, y = x[kept], y[kept]",
+        "other_positions = torch.where(~mask)\nx, y = x[other_positions], y[other_positions]",
     ),
     "beside another tensor": (
         "x[mask] = net * y[mask].cumsum(0)",
-        "kept = torch.where(mask)\nx[kept] = net * y[kept].cumsum(0)",
+        "positions = torch.where(mask)\nx[positions] = net * y[positions].cumsum(0)",
     ),
     "changed in place": (
         "x[mask] += net(y[mask])",
-        "kept = torch.where(mask)\nx[kept] += net(y[kept])",
+        "positions = torch.where(mask)\nx[positions] += net(y[positions])",
     ),
     "with a comment": (
         "# Without padding.\nx = x[mask]  # n\ny = y[mask]",
-        "# Without padding.\nkept = torch.where(mask)\nx = x[kept]  # n\ny = y[kept]",
+        "# Without padding.\npositions = torch.where(mask)\nx = x[positions]  # n\ny = y[positions]",
     ),
     "with a slice of all behind it": (
         "x = x[mask, :]\ny = y[mask]",
-        "kept = torch.where(mask)\nx = x[kept]\ny = y[kept]",
+        "positions = torch.where(mask)\nx = x[positions]\ny = y[positions]",
     ),
     "among other indices": (
         "rows = x.view(-1, 3)[:, 0] > 0\ny[:, rows] -= x[rows, :3].sum()\nx = x[rows]",
-        "rows = x.view(-1, 3)[:, 0] > 0\npositions = torch.where(rows)[0]\n"
-        "y[:, positions] -= x[positions, :3].sum()\nx = x[positions]",
+        "rows = x.view(-1, 3)[:, 0] > 0\nrows_indices = torch.where(rows)[0]\n"
+        "y[:, rows_indices] -= x[rows_indices, :3].sum()\nx = x[rows_indices]",
     ),
     "by masked_select": (
         "x = torch.masked_select(x, mask)\ny = y.masked_select(mask)",
-        "kept = torch.where(mask)\nx = x.expand_as(mask)[kept]\ny = y.expand_as(mask)[kept]",
+        "positions = torch.where(mask)\nx = x.expand_as(mask)[positions]\ny = y.expand_as(mask)[positions]",
     ),
     "by masked_select, of the mask's shape": (
         "x = torch.masked_select(ids, mask)\ny = y[mask]",
-        "kept = torch.where(mask)\nx = ids[kept]\ny = y[kept]",
+        "positions = torch.where(mask)\nx = ids[positions]\ny = y[positions]",
     ),
     "of what is computed": (
         "y[..., 0][mask] = -torch.masked_select(x * 2, mask)",
-        "kept = torch.where(mask)\ny[..., 0][kept] = -(x * 2).expand_as(mask)[kept]",
+        "positions = torch.where(mask)\ny[..., 0][positions] = -(x * 2).expand_as(mask)[positions]",
     ),
     "two by turns": (
         "a = x[mask]\nb = x[~mask]\nx = net(a, y[mask])\ny = net(b, y[~mask])",
-        "kept = torch.where(mask)\na = x[kept]\nselected = torch.where(~mask)\nb = x[selected]\n"
-        "x = net(a, y[kept])\ny = net(b, y[selected])",
+        "positions = torch.where(mask)\na = x[positions]\nother_positions = torch.where(~mask)\nb = x[other_positions]\n"
+        "x = net(a, y[positions])\ny = net(b, y[other_positions])",
     ),
     "two by turns, one of them among other indices": (
         "a = x[mask]\nm = x.view(-1)\nm = m > 0\nb = x[m, 0]\nx = net(a, y[mask])\ny = net(b, y[m])",
-        "kept = torch.where(mask)\na = x[kept]\nm = x.view(-1)\nm = m > 0\n"
-        "rows = torch.where(m)[0]\nb = x[rows, 0]\nx = net(a, y[kept])\ny = net(b, y[rows])",
+        "positions = torch.where(mask)\na = x[positions]\nm = x.view(-1)\nm = m > 0\n"
+        "m_indices = torch.where(m)[0]\nb = x[m_indices, 0]\nx = net(a, y[positions])\ny = net(b, y[m_indices])",
     ),
     "around another statement": (
         "x = x[mask]\nfor _ in range(3):\n    x = x + 1\ny = y[mask]",
-        "kept = torch.where(mask)\nx = x[kept]\nfor _ in range(3):\n    x = x + 1\ny = y[kept]",
+        "positions = torch.where(mask)\nx = x[positions]\nfor _ in range(3):\n    x = x + 1\ny = y[positions]",
     ),
 }
 APART = {
@@ -163,3 +163,30 @@ def test_errors_tell_the_shape(row: tuple[str, str, str]) -> None:
 @rows(VALUES)
 def test_errors_keep_other_values(row: tuple[str, str]) -> None:
     check_fix(ERROR.format(*row), "", UNSAFE, code="TPF104")
+
+
+NAMES = {
+    "is_landscape": "landscape_positions",
+    "valid_pair_mask": "valid_pair_positions",
+    "mask1": "positions1",
+    "msk_i": "positions_i",
+    "self.padding": "padding_positions",
+    "~is_done": "not_done_positions",
+    "(ids > 0)": "selected",
+}
+
+
+@pytest.mark.parametrize(("mask", "name"), NAMES.items(), ids=NAMES)
+def test_the_name_of_positions_is_made_of_that_of_the_mask(mask: str, name: str) -> None:
+    bound = "" if mask.startswith(("(", "~", "self")) else f"{mask} = ids > 0\n    "
+    before = f"""
+def step(self, x: Tensor, y: Tensor, n: int, kept_rows, is_done):
+    ids = torch.randn(n, 4, device=x.device)
+    {bound}is_done, self.padding = ids > 1, ids > 2
+    y = y * kept_rows
+    {{}}x = x[{{at}}]
+    y = y[{{at}}]
+    return x, y
+"""
+    after = before.format(f"{name} = torch.where({mask.strip('()')})\n    ", at=name)
+    check_fix(before.format("", at=mask.strip("()")), after, UNSAFE, code="TPF402")

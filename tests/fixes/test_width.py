@@ -81,3 +81,11 @@ def test_what_cannot_be_wrapped_is_not_written() -> None:
     width = width_of(source)
     assert all(len(line) <= width for line in done.text.splitlines())
     assert "torch.zeros(4, device=x.device)" in done.text
+
+
+def test_a_line_that_was_too_long_before_stays_in_one_line() -> None:
+    head = FILLED + "y = '" + "a" * 72 + "'\n"
+    line = f"y = f({LONG}, {LONG}, {LONG}, {{}})\n"
+    assert wrapped(head + line.format("z"), head + line.format("float(z)"))[0].endswith(
+        line.format("float(z)")
+    )

@@ -22,6 +22,7 @@ from flake8_torchperf.cli.fix.verification import Verified, verdicts
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
 from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, decoded, read_bytes
+from flake8_torchperf.fixes.engine.line_length import line_length
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed, followed
 from flake8_torchperf.history.finding_record import rows_of
 from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
@@ -127,10 +128,12 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
     verifier = _verifier(filename, work)
     try:
         judge = None if verifier is None else verifier.judge
-        sure = fixed(source.text, linted.find, replace(work.choice, suggested=frozenset()), judge)
+        width = line_length(filename)
+        surely = replace(work.choice, suggested=frozenset())
+        sure = fixed(source.text, linted.find, surely, judge, width)
         outcome = sure
         if work.choice.suggests:
-            outcome = followed(sure, fixed(sure.text, linted.find, work.choice, judge))
+            outcome = followed(sure, fixed(sure.text, linted.find, work.choice, judge, width))
     except Exception as error:
         # A bug in one fix must not keep the other files from being fixed.
         if os.environ.get("TORCHPERF_DEBUG") == "1":

@@ -12,6 +12,7 @@ import libcst as cst
 from flake8_torchperf.fixes.engine.build import comments_in
 from flake8_torchperf.fixes.engine.imports import with_imports
 from flake8_torchperf.fixes.engine.positions import Positions
+from flake8_torchperf.fixes.engine.quotes import prevailing_quote, with_quotes
 from flake8_torchperf.fixes.engine.registry import load
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> Applied:
     chosen: dict[cst.CSTNode, Replacement] = {}
     made: list[Edit] = []
     waiting: list[Edit] = []
+    quote = ""
     for edit in edits:
         nodes = [found for node in edit.nodes if (found := positions.find(node)) is not None]
         if len(nodes) != len(edit.nodes):
@@ -59,6 +61,8 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> Applied:
             continue
         new = load(edit.safety, edit.name).rewrite(nodes, edit)
         if len(new) == len(nodes) and _keeps_comments(nodes, new):
+            quote = quote or prevailing_quote(text)
+            new = [with_quotes(one, nodes, quote) for one in new]
             chosen.update(zip(nodes, new, strict=True))
             made.append(edit)
     if not made:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
-_COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
 def expression(text: str) -> cst.BaseExpression:
@@ -36,7 +36,7 @@ def with_arguments(call: cst.Call, new: Sequence[cst.Arg]) -> cst.Call:
     """Return a call with arguments added behind its own; commas and line breaks go on as before."""
     arguments = list(call.args)
     if not arguments:
-        return call.with_changes(args=_joined(new, _COMMA.whitespace_after))
+        return call.with_changes(args=_joined(new, COMMA.whitespace_after))
     last, gap = arguments[-1], _gap(call)
     trailing = isinstance(last.comma, cst.Comma)
     # White space before the closing bracket. A comment there remains after its argument.
@@ -60,7 +60,7 @@ def _gap(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
         return _plain(comma.whitespace_after)
     if isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace):
         return _plain(call.whitespace_before_args)
-    return _COMMA.whitespace_after
+    return COMMA.whitespace_after
 
 
 def _plain(

@@ -8,12 +8,15 @@ from flake8_torchperf.findings.message import FIXABLE
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.registry import load
 from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+from flake8_torchperf.fixes.engine.twins import together
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.project.resolver import Project
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Strength, Tensor, tensor_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from flake8_torchperf.findings.model import Edit, Finding
     from flake8_torchperf.project.module_index import ModuleMap
 
@@ -29,18 +32,32 @@ def with_edits(
     ``reads`` receives what is asked of other modules.
     """
     around = Surroundings(module, [one.site for one in found], Project(module, reads))
-    return [_with_edits(finding, around, safeties) for finding in found]
+    planned = [tuple(_safest(_edits(finding, around, safeties))) for finding in found]
+    return [
+        finding.offering(edits, FIXABLE if any(one.safety == SAFE for one in edits) else "")
+        for finding, edits in zip(found, together(found, planned, around), strict=True)
+    ]
 
 
-def _with_edits(finding: Finding, around: Surroundings, safeties: frozenset[str]) -> Finding:
+def _edits(finding: Finding, around: Surroundings, safeties: frozenset[str]) -> Iterator[Edit]:
     chosen = [(safety, name) for safety, name in finding.rule.fixes if safety in safeties]
     # The code of a helper cannot be rewritten at its call.
     if not chosen or not around.holds(finding.site.node) or IN_HELPER in finding.site.traits:
-        return finding
-    edits = tuple(_planned(finding, around, safety, name) for safety, name in chosen)
-    offered = tuple(edit for edit in edits if edit is not None)
-    mark = FIXABLE if any(edit.safety == SAFE for edit in offered) else ""
-    return finding.offering(offered, mark)
+        return
+    for safety, name in chosen:
+        edit = _planned(finding, around, safety, name)
+        if edit is not None:
+            yield edit
+
+
+def _safest(edits: Iterable[Edit]) -> Iterator[Edit]:
+    """Yield the edits, safest first, of which no two rewrite the same code."""
+    rewritten: set[tuple[int, ...]] = set()
+    for edit in edits:
+        code = tuple(map(id, edit.nodes))
+        if code not in rewritten:
+            rewritten.add(code)
+            yield edit
 
 
 def _planned(finding: Finding, around: Surroundings, safety: str, name: str) -> Edit | None:
@@ -59,7 +76,8 @@ def _planned(finding: Finding, around: Surroundings, safety: str, name: str) -> 
 
 def _is_known(tensor: Tensor, kind: SiteKind, safety: str) -> bool:
     """True if enough is known of an operand to rewrite it as a tensor."""
-    # A loop over parameters is rewritten together with the total that it starts from.
-    if tensor.partly and kind is not SiteKind.PARAMETER_LOOP:
+    # A loop over parameters is rewritten together with the total that it starts from, and what
+    # grows is given to `torch.cat` as before.
+    if tensor.partly and kind not in (SiteKind.PARAMETER_LOOP, SiteKind.GROWTH):
         return False
     return safety != SAFE or tensor.reason.strength >= Strength.INFERRED

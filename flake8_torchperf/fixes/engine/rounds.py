@@ -103,12 +103,14 @@ def fixed(
     find: Callable[[str], Sequence[Finding]],
     choice: Choice,
     judge: Judge | None = None,
+    width: int | None = None,
 ) -> Outcome:
     """Fix ``text`` until nothing changes.
 
     ``find`` lints a text and returns the findings that may be fixed, without those that are ignored
     or have a ``# noqa``. ``judge``, where given, is called before edits are made, with the text and
-    all edits of that round; an edit that it turns down is not made.
+    all edits of that round; an edit that it turns down is not made. ``width`` is the line length
+    that the project states; without it, the text shows its own.
     """
     first: tuple[Finding, ...] | None = None
     found: tuple[Finding, ...] = ()
@@ -117,7 +119,7 @@ def fixed(
     for number in range(MAX_ROUNDS):
         found = tuple(find(text))
         first = found if first is None else first
-        new, made = _round(text, find, choice, judge)
+        new, made = _round(text, find, choice, judge, width)
         if not made:
             return Outcome(text, tuple(changes), first, found)
         by_edit = {id(edit): finding for finding in found for edit in finding.edits}
@@ -140,6 +142,7 @@ def _round(
     find: Callable[[str], Sequence[Finding]],
     choice: Choice,
     judge: Judge | None,
+    width: int | None,
 ) -> tuple[str, Sequence[Edit]]:
     offered = [(one, edit) for one in find(text) if (edit := choice.edit(one)) is not None]
     if not offered:
@@ -158,10 +161,10 @@ def _round(
     allowed = [True] * len(offered) if judge is None else judge(text, offered)
     edits = tuple(edit for (_, edit), right in zip(offered, allowed, strict=True) if right)
     applied = applied_to(edits)
-    new, fits = wrapped(text, applied.text)
+    new, fits = wrapped(text, applied.text, width)
     if not fits:
         # A line that cannot be wrapped is harder to read than the code that it replaces.
-        short = tuple(edit for edit in edits if wrapped(text, applied_to((edit,)).text)[1])
+        short = tuple(edit for edit in edits if wrapped(text, applied_to((edit,)).text, width)[1])
         applied = applied_to(short)
-        new, _ = wrapped(text, applied.text)
+        new, _ = wrapped(text, applied.text, width)
     return (new, applied.edits) if applied.edits else (text, ())

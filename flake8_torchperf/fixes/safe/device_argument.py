@@ -17,6 +17,7 @@ from flake8_torchperf.fixes.shared.factories import (
     Made,
     Repeated,
     Sameness,
+    dtype_of_cast,
     is_dtype,
 )
 from flake8_torchperf.fixes.shared.held_names import Held
@@ -53,16 +54,20 @@ def planned(place: Place, how: Repeated) -> Edit | None:
         return None
     cast = given.pop("dtype", "")
     outer = _cast_behind(call, place.around) if not cast else None
+    dropped = None
     if _takes_dtype(made, place.around) and (cast or outer is not None):
-        given["dtype"] = cast or ast.unparse(outer.args[0])  # type: ignore[union-attr]
+        given["dtype"] = cast or dtype_of_cast(outer, place.around)  # type: ignore[arg-type]
         call, cast = outer or call, ""
+    elif not cast:
+        dropped = _folded(made, receiver, given, place.around)
     if cast and found < Sameness.PLAIN and not _is_of_floats(call, cast, place.around):
         found = Sameness.ROUNDED  # beyond the range of ints each device gives others
     if cast and made.doubles:
         found = Sameness.ROUNDED
     if made.repeated(found) is not how:
         return None
-    facts = {"given": given, "cast": cast, "moves": True, "levels": 2 if call is outer else 1}
+    facts = {"given": given, "cast": cast, "moves": True, "levels": 2 if call is outer else 1,
+             "dropped": "" if dropped is None else ast.dump(dropped)}  # fmt: skip
     return _edit(place, call, receiver, made, facts)
 
 
@@ -96,20 +101,40 @@ def _takes_dtype(made: Made, around: Surroundings) -> bool:
     if made.casts or made.computes or len(made.calls) != 1:
         return False
     (call,) = made.calls
+    return _is_plain(call, around)
+
+
+def _is_plain(call: ast.Call, around: Surroundings) -> bool:
     name = around.qualified(call.func).removeprefix("torch.")
     return name in PLAIN_FACTORIES and not any(one.arg == "dtype" for one in call.keywords)
 
 
+def _folded(
+    made: Made, receiver: ast.expr, given: dict[str, str], around: Surroundings
+) -> ast.Call | None:
+    """Return the cast in ``torch.zeros(n).int()``, whose dtype is then given to the factory."""
+    if made.computes or len(made.calls) != 1 or len(made.casts) != 1:
+        return None
+    (cast,) = made.casts
+    within = [one for one in ast.walk(receiver) if one is cast]
+    if not within or not _is_plain(made.calls[0], around):
+        return None
+    if not any(one is made.calls[0] for one in ast.walk(cast)):
+        return None
+    dtype = dtype_of_cast(cast, around)
+    if not dtype:
+        return None
+    device = given.pop("device")
+    given |= {"dtype": dtype, "device": device}
+    return cast
+
+
 def _cast_behind(call: ast.Call, around: Surroundings) -> ast.Call | None:
-    """Return the ``.to(dtype)`` directly after a move."""
+    """Return the ``.to(dtype)`` or ``.int()`` directly after a move."""
     above = around.parent(call)
-    cast = around.parent(above) if isinstance(above, ast.Attribute) and above.attr == "to" else None
-    match cast:
-        case ast.Call(func=func, args=[dtype], keywords=[]) if func is above and (
-            (isinstance(dtype, ast.Attribute) and dtype.attr == "dtype" and repeatable(dtype))
-            or is_dtype(dtype, around)
-        ):
-            return cast
+    cast = around.parent(above) if isinstance(above, ast.Attribute) else None
+    if isinstance(cast, ast.Call) and cast.func is above and dtype_of_cast(cast, around):
+        return cast
     return None
 
 
@@ -141,7 +166,7 @@ def _as_index(place: Place, how: Repeated) -> Edit | None:
     if actual is not how:
         return None
     given = {"device": ast.unparse(where)}
-    facts = {"given": given, "cast": "", "moves": True, "levels": 0}
+    facts = {"given": given, "cast": "", "moves": True, "levels": 0, "dropped": ""}
     return _edit(place, part, part, made, facts)  # type: ignore[arg-type]
 
 

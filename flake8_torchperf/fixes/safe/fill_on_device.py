@@ -1,5 +1,7 @@
 """``torch.tensor(0.5, device=d)`` -> ``torch.full((), 0.5, device=d)``: filled by the device.
 
+Zeros and ones are made by ``torch.zeros`` and ``torch.ones``.
+
 For one number that is written there or proved to be whole, and for lists that repeat one:
 `torch.full` and `torch.tensor` then give the same bits and raise the same errors, in every dtype.
 """
@@ -8,10 +10,12 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.safe.device_argument import where_to
+from flake8_torchperf.fixes.shared.factories import spelt_dtype
 from flake8_torchperf.fixes.shared.numbers import is_real, is_whole
 
 if TYPE_CHECKING:
@@ -24,7 +28,7 @@ if TYPE_CHECKING:
 # Who imports these handles fake tensors, or is called with them.
 _OF_FAKES = ("torch._subclasses", "torch._dynamo", "torch._inductor", "torch._functorch",
              "torch.fx", "torch.export", "torch._export")  # fmt: skip
-_MAKERS = {"torch.tensor": "full", "torch.as_tensor": "full"}
+_MAKERS = frozenset(("torch.tensor", "torch.as_tensor"))
 _ALLOWED = frozenset(("dtype", "device", "requires_grad"))
 NUMBER_CONSTANTS = {
     "math.inf", "math.nan", "math.pi", "math.e", "torch.inf", "torch.nan", "torch.pi",
@@ -78,43 +82,59 @@ def filled(place: Place, allowed: Callable[[ast.Call, dict[str, str], Place], bo
     if not _is_plain(made, moved) or not allowed(made, moved, place):
         return None
     size = _size(made.args[0])
-    name = _maker(made, place)
+    kept = moved | _dtype_of_whole(made, moved, place)
+    plain = plain_name(_leaf(made.args[0])) if _has_dtype(made, kept) else ""
+    name = _maker(made, plain or "full", place)
     if size is None or not name:
         return None
-    kept = moved | _dtype_of_whole(made, moved, place)
-    facts = {"size": size, "name": name, "moves": bool(moved), "given": kept}
-    return Edit((call,), facts, ("torch",) if name == "torch.full" and _unnamed(place) else ())
+    if plain:
+        size = re.sub(r"^\((\d+),\)$", r"\1", size)
+    facts = {"size": size, "name": name, "moves": bool(moved), "given": kept, "plain": bool(plain)}
+    unnamed = name.startswith("torch.") and not place.around.name_of("torch")
+    return Edit((call,), facts, ("torch",) if unnamed else ())
+
+
+def plain_name(number: ast.expr) -> str:
+    """Return "zeros" or "ones" for a number written as such, else ""."""
+    match number:
+        case ast.Constant(value=float() | int() as value) if not isinstance(value, bool):
+            return {"0.0": "zeros", "1.0": "ones"}.get(str(float(value)), "") if value < 2 else ""
+    return ""
+
+
+def _has_dtype(made: ast.Call, given: dict[str, str]) -> bool:
+    """True if zeros have the dtype of the data: it is stated, or the data is a float."""
+    told = "dtype" in given or any(one.arg == "dtype" for one in made.keywords)
+    leaf = _leaf(made.args[0])
+    return told or _is_new(made) or (isinstance(leaf, ast.Constant) and type(leaf.value) is float)
 
 
 def _dtype_of_whole(made: ast.Call, moved: dict[str, str], place: Place) -> dict[str, str]:
-    """The dtype of a whole number that is computed, which torch's first ONNX exporter gets wrong.
+    """The dtype of a whole number that is zero, one or computed.
 
-    It follows sizes into `torch.full`, and takes a number whose dtype is not stated for a float.
+    Zeros and ones are floats unless it is stated. torch's first ONNX exporter follows sizes
+    into `torch.full`, and takes a number whose dtype is not stated for a float.
     """
     leaf = _leaf(made.args[0])
     told = "dtype" in moved or any(one.arg == "dtype" for one in made.keywords)
-    if told or _is_new(made) or _number(leaf, place) is not None:
+    if told or _is_new(made) or (_number(leaf, place) is not None and not plain_name(leaf)):
         return {}
     if not is_whole(leaf, place.around):
         return {}  # a dtype would round a float that a caller passes
-    written = place.around.reach("torch.int64", made)
+    written = place.around.reach(spelt_dtype("torch.int64", place.around), made)
     return {"dtype": written[0]} if written and not written[1] else {}
 
 
-def _unnamed(place: Place) -> bool:
-    return not place.around.name_of("torch")
-
-
-def _maker(made: ast.Call, place: Place) -> str:
+def _maker(made: ast.Call, name: str, place: Place) -> str:
     """Return how the call that fills is written; "" if this call makes no tensor of data."""
     func = made.func
     if isinstance(func, ast.Attribute) and func.attr == "new_tensor":
-        return "new_full"
+        return f"new_{name}"
     if place.around.qualified(func) not in _MAKERS:
         return ""
     if isinstance(func, ast.Attribute):
-        return "full"
-    return f"{place.around.name_of('torch') or 'torch'}.full"
+        return name
+    return f"{place.around.name_of('torch') or 'torch'}.{name}"
 
 
 def _size(data: ast.expr) -> str | None:
@@ -225,13 +245,11 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
     leaf = data.value
     while isinstance(leaf, (cst.List, cst.Tuple)):
         leaf = leaf.elements[0].value
-    size = cst.Arg(
-        build.expression(edit.facts["size"]),
-        comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")),
-    )
-    filled = made.with_changes(
-        func=func, args=[size, data.with_changes(value=leaf), *made.args[1:]]
-    )
+    size = build.expression(edit.facts["size"])
+    first = [cst.Arg(size, comma=build.COMMA), data.with_changes(value=leaf)]
+    if edit.facts["plain"]:
+        first = [data.with_changes(value=size)]
+    filled = made.with_changes(func=func, args=[*first, *made.args[1:]])
     given = [
         build.keyword(key, build.expression(text)) for key, text in edit.facts["given"].items()
     ]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.safe.fill_element import assignment, is_number, is_view
+from flake8_torchperf.fixes.safe.fill_on_device import plain_name
 from flake8_torchperf.values.values import Strength, Tensor
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def plan(place: Place) -> Edit | None:
         return None
     if not is_number(statement.value, place.around):
         return None
-    return Edit((statement.value,), {"tensor": ast.unparse(target.value)})
+    facts = {"tensor": ast.unparse(target.value), "plain": plain_name(statement.value)}
+    return Edit((statement.value,), facts)
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
@@ -46,6 +48,8 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
 
     (number,) = nodes
     assert isinstance(number, cst.BaseExpression)
+    if edit.facts["plain"]:
+        return [build.expression(f"{edit.facts['tensor']}.new_{edit.facts['plain']}(())")]
     call = build.expression(f"{edit.facts['tensor']}.new_full((), 0)")
     made = cst.ensure_type(call, cst.Call)
     value = made.args[1].with_changes(value=build.bare(number))

@@ -13,8 +13,8 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.safe.non_blocking import queueable
 from flake8_torchperf.fixes.shared.tensors import (
+    has_one_value,
     is_parameter,
-    is_tensor,
     is_tensor_for_all,
     only_value,
 )
@@ -50,17 +50,24 @@ def _flag(device: ast.expr | None, place: Place) -> str:
         case ast.Constant(value=str(text)) | ast.Call(args=[ast.Constant(value=str(text))]):
             return "True" if text.partition(":")[0] == "cuda" else ""
         # A caller may pass an array, which has a device too, despite the annotation.
-        case ast.Attribute(value=owner, attr="device") if is_tensor(owner, around):
-            sure = is_tensor_for_all(owner, around)
-            return f"{ast.unparse(owner)}.is_cuda" if sure else ""
+        case ast.Attribute(value=owner, attr="device") if not _is_own(owner):
+            return f"{ast.unparse(owner)}.is_cuda" if is_tensor_for_all(owner, around) else ""
     if "as-another" in place.site.traits:
         return f"{ast.unparse(device)}.is_cuda" if is_tensor_for_all(device, around) else ""
     # Despite the annotation, a caller may pass "cuda", which has no `type`.
     known = "device-object" in place.site.traits and not is_parameter(device, around)
     value = only_value(device, around) if isinstance(device, ast.Name) else None
     if isinstance(value, ast.Attribute) and value.attr == "device":
-        known = known and is_tensor_for_all(value.value, around)
+        owner = value.value
+        known = known and is_tensor_for_all(owner, around)
+        if known and isinstance(owner, ast.Name) and has_one_value(owner, around):
+            return f"{owner.id}.is_cuda"
     return f'{ast.unparse(device)}.type == "cuda"' if known else ""
+
+
+def _is_own(owner: ast.expr) -> bool:
+    """True for ``self``."""
+    return isinstance(owner, ast.Name) and owner.id == "self"
 
 
 def planned(place: Place) -> ast.Call | None:

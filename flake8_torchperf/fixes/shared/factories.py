@@ -7,9 +7,11 @@ Imported while linting, so it must import neither libcst nor torch.
 from __future__ import annotations
 
 import ast
+import re
 from enum import Enum, IntEnum, auto
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.shared.held_names import Held
 from flake8_torchperf.fixes.shared.masks import is_number
 from flake8_torchperf.fixes.shared.numbers import is_real, is_whole
@@ -50,6 +52,12 @@ _INTS = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "t
                    "torch.int64", "torch.long", "torch.bool"))  # fmt: skip
 _FLOATS = frozenset(("torch.float", "torch.float32", "torch.double", "torch.float64", "torch.half",
                      "torch.float16", "torch.bfloat16"))  # fmt: skip
+_OTHER_NAMES = {"torch.int64": "torch.long", "torch.int32": "torch.int",
+                "torch.int16": "torch.short", "torch.float32": "torch.float",
+                "torch.float64": "torch.double", "torch.float16": "torch.half"}  # fmt: skip
+_CAST_DTYPES = {"int": "torch.int32", "long": "torch.int64", "short": "torch.int16",
+                "bool": "torch.bool", "float": "torch.float32", "double": "torch.float64",
+                "half": "torch.float16", "bfloat16": "torch.bfloat16"}  # fmt: skip
 _DOUBLES = frozenset(("double", "torch.double", "torch.float64"))
 _EXACT_OPERATORS = (ast.Add, ast.Sub, ast.Mult)
 _OPERATORS = (*_EXACT_OPERATORS, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)
@@ -85,7 +93,7 @@ class Made:
     def __init__(self, around: Surroundings, held: Held | None = None) -> None:
         self.calls: list[ast.Call] = []
         self.computes = False
-        self.casts = False
+        self.casts: list[ast.Call] = []
         self.doubles = False  # MPS has no float64
         self._around = around
         self._held = held
@@ -141,13 +149,13 @@ class Made:
         if name in _LOOSE:
             return self._of(inner, loose) if loose else None
         if name in _TO_FLOATS | _TO_INTS and not node.args:
-            self.casts = True
+            self.casts.append(node)
             return self._cast(self._of(inner, loose), name, name in _TO_INTS)
         if name in ("to", "type") and len(node.args) == 1 and not node.keywords:
             dtype = self._around.qualified(node.args[0])
             if dtype not in _INTS | _FLOATS:
                 return None
-            self.casts = True
+            self.casts.append(node)
             return self._cast(self._of(inner, loose), dtype, dtype in _INTS)
         if name in _PLACING:
             self.computes = True
@@ -294,6 +302,34 @@ def is_dtype(node: ast.expr | None, around: Surroundings, *, of_floats: bool = F
     """True if an expression is surely a dtype of torch; with ``of_floats``, a floating one."""
     known = _FLOATS if of_floats else _INTS | _FLOATS
     return node is not None and around.qualified(node) in known
+
+
+def dtype_of_cast(call: ast.Call, around: Surroundings) -> str:
+    """Return the dtype in ``x.int()``, ``x.to(torch.int)`` or ``x.to(y.dtype)``.
+
+    It is spelt as in its file. "" for any other call.
+    """
+    if not isinstance(call.func, ast.Attribute) or call.keywords:
+        return ""
+    name = _CAST_DTYPES.get(call.func.attr)
+    match call.args:
+        case [] if name is not None:
+            written = around.reach(spelt_dtype(name, around), call)
+            return written[0] if written and not written[1] else ""
+        case [dtype] if call.func.attr in ("to", "type"):
+            like = isinstance(dtype, ast.Attribute) and dtype.attr == "dtype" and repeatable(dtype)
+            return ast.unparse(dtype) if like or is_dtype(dtype, around) else ""
+    return ""
+
+
+def spelt_dtype(name: str, around: Surroundings) -> str:
+    """Return ``torch.int64`` or another dtype by its other name if the file uses that one alone."""
+    other = _OTHER_NAMES.get(name, name)
+    lines = around.module.lines
+    ours, theirs = (re.compile(rf"\b{re.escape(one)}\b") for one in (name, other))
+    if any(ours.search(line) for line in lines):
+        return name
+    return other if any(theirs.search(line) for line in lines) else name
 
 
 def _is_basic(index: ast.expr) -> bool:

@@ -29,7 +29,7 @@ def without_move(node: cst.BaseExpression, facts: Mapping[str, Any]) -> cst.Base
     made = node
     for _ in range(facts["levels"]):
         made = cst.ensure_type(cst.ensure_type(made, cst.Call).func, cst.Attribute).value
-    new = made.visit(_Giving(facts["made"], facts["given"]))
+    new = made.visit(_Giving(facts["made"], facts["given"], facts["dropped"]))
     assert isinstance(new, cst.BaseExpression)
     if facts["cast"]:
         new = cst.Call(method(new, "to"), [cst.Arg(build.expression(facts["cast"]))])
@@ -58,14 +58,17 @@ def _stands_alone(old: cst.BaseExpression, new: cst.BaseExpression) -> bool:
 
 
 class _Giving(cst.CSTTransformer):
-    """Gives arguments to the calls that make a tensor."""
+    """Gives arguments to the calls that make a tensor, and drops the cast that they replace."""
 
-    def __init__(self, made: Collection[str], given: Mapping[str, str]) -> None:
+    def __init__(self, made: Collection[str], given: Mapping[str, str], dropped: str) -> None:
         super().__init__()
+        self._dropped = dropped
         self._made = made
         self._given = given
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         if normal(original_node) in self._made:
             return with_keywords(updated_node, self._given)
+        if self._dropped and normal(original_node) == self._dropped:
+            return cst.ensure_type(updated_node.func, cst.Attribute).value
         return updated_node

@@ -83,17 +83,10 @@ class _Replacing(cst.CSTTransformer):
 
 
 def _source(read: cst.Call, called: str) -> cst.BaseExpression:
-    """Return the tensor that is read, with the methods added that ``called`` names."""
+    """Return the tensor that is read, after the method that ``called`` names."""
     given = read.func.value if isinstance(read.func, cst.Attribute) else read.args[0].value
     tensor = build.bare(given)
-    for name in (one for one in _METHODS if one in called):
-        args = [cst.Arg(cst.Tuple([]))] if name == "reshape" else []
-        tensor = cst.Call(method(tensor, name), args)
-    return tensor
-
-
-# In the order in which they are called.
-_METHODS = ("double", "reshape")
+    return cst.Call(method(tensor, called)) if called else tensor
 
 
 def _read(sources: Sequence[cst.BaseExpression], stack: str) -> cst.Call:

@@ -1,4 +1,4 @@
-"""``a = a[mask]``, ``b = b[mask]`` -> ``kept = torch.where(mask)``, ``a[kept]``, ``b[kept]``.
+"""``a = a[mask]``, ``b = b[mask]`` -> ``positions = torch.where(mask)``, ``a[positions]`` ...
 
 ``b[mask, :]`` and ``torch.masked_select(b, mask)`` select by the same positions. Each index by a
 mask counts its true elements; the positions are found once and used by all.
@@ -7,6 +7,7 @@ mask counts its true elements; the positions are found once and used by all.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -35,10 +36,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.site import JudgedSite
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
-# Names for the positions of a function's first mask, its second, and so on, since uses of two masks
-# may alternate. A tuple of positions and the single tensor in it have different names.
-_TUPLES = ("kept", "selected", "chosen", "taken", "picked")
-_TENSORS = ("positions", "rows", "places", "found", "hits")
+# Names for the positions of masks that have no name.
+_UNNAMED = ("kept", "selected", "chosen", "taken", "picked")
+_MASK = re.compile(r"ma?sks?(?=\d*$)")
 
 
 def plan(place: Place) -> Edit | None:
@@ -56,7 +56,7 @@ def plan(place: Place) -> Edit | None:
     if uses[-1].line is first and masked_assignment.planned(place, certain=False) is not None:
         return None  # this rewriting could as well
     alone = any(use.among for use in uses)
-    name = _name(place, mask, _TENSORS if alone else _TUPLES)
+    name = _name(place, mask, "indices" if alone else "positions")
     where = around.reach("torch.where", first)
     if not name or where is None:
         return None
@@ -89,17 +89,45 @@ def _mask(site: JudgedSite, around: Surroundings) -> ast.expr | None:
     return next((one for one in node.slice.elts if one is operand), None)
 
 
-def _name(place: Place, mask: ast.expr, names: Sequence[str]) -> str:
+def _name(place: Place, mask: ast.expr, called: str) -> str:
     """Return a name for the positions of a mask that no other mask gets; "" if none is free."""
     around, function = place.around, place.around.function(mask)
-    masks = [
-        ast.dump(found)
+    masks = {
+        ast.dump(found): found
         for site in around.reported(SiteKind.MASK_INDEX)
         if (found := _mask(site, around)) is not None and around.function(found) is function
-    ]
-    nth = list(dict.fromkeys(masks)).index(ast.dump(mask))
-    free = [one for one in names if fresh_name(place, mask, (one,))]
-    return free[nth] if nth < len(free) else ""
+    }
+    used = names_in([function or around.tree])
+    words = {word for name in used for word in name.split("_")}
+    given: set[str] = set()
+    name = ""
+    for key, one in masks.items():
+        wanted = (_after(one, called), *(each for each in _UNNAMED if each not in words))
+        free = [each for each in wanted if each and each not in given]
+        name = fresh_name(place, mask, free)
+        if key == ast.dump(mask):
+            break
+        given.add(name)
+    return name
+
+
+def _after(mask: ast.expr, called: str) -> str:
+    """Return a name after that of a mask: "landscape_positions" for ``is_landscape``.
+
+    The word "mask" in it becomes "positions". "" for an expression without a name.
+    """
+    match mask:
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Subscript(value=ast.Name(id=name)):
+            words = name.strip("_").lower().split("_")
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            inner = _after(operand, called)
+            return inner and ("other_" if inner.startswith(called) else "not_") + inner
+        case _:
+            return ""
+    if words[0] in ("is", "has") and len(words) > 1:
+        del words[0]
+    named = [_MASK.sub(called, word) if _MASK.match(word) else word for word in words]
+    return "_".join(named if named != words else [*words, called])
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """``a = x.item()``, ``b = y.item()`` -> ``a, b = torch.stack([x, y]).tolist()``.
 
 For reads in one statement or in consecutive statements, of 0-d values that are all floats, all
-ints, or all of one tensor: one copy to the host and one wait for each group.
+ints, or all of one tensor: one copy to the host and one wait for each group. Vectors of one element
+are joined by ``torch.cat``. Tensors of which neither is known are left alone.
 """
 
 from __future__ import annotations
@@ -36,15 +37,16 @@ if TYPE_CHECKING:
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 # The most consecutive statements whose reads are joined; more are hard to follow.
 _MOST = 24
-_NO_DIMENSIONS = ".reshape(())"
+# The functions that make a vector of 0-d tensors, and of vectors of one element.
+_JOINING = ("torch.stack", "torch.cat")
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
     """A read of one number: its call, the statement around it, and the tensor that it reads.
 
-    ``method`` is the call to add before the tensor is stacked: ``.reshape(())`` where it may have
-    dimensions, ``.double()`` where it is converted to a float and may have another dtype.
+    ``method`` is the method to call before the tensors are joined: ``double`` where it is converted
+    to a float and may have another dtype. ``rank`` is its number of dimensions, 0 or 1.
     """
 
     call: ast.Call
@@ -52,16 +54,19 @@ class _Read:
     tensor: ast.expr
     kind: str
     method: str
+    rank: int
 
 
 def plan(place: Place) -> Edit | None:
     """Apply to consecutive assignments, and to reads in consecutive statements."""
     around = place.around
-    stack = around.reach("torch.stack", place.site.node)
     statement = around.statement(place.site.node)
-    if stack is None or statement is None or around.function(statement) is None:
+    if statement is None or around.function(statement) is None:
         return None
     reads = _alike(_behind(place, statement), around)
+    stack = around.reach(_JOINING[reads[0].rank], place.site.node) if reads else None
+    if stack is None:
+        return None
     names = {"stack": stack[0]}
     lines = _assignments(reads, place)
     free = [] if len(lines) == len(reads) else _movable(reads, place)
@@ -107,20 +112,23 @@ def _read(site: JudgedSite, line: ast.stmt, around: Surroundings) -> _Read | Non
     tensor = _source(call)
     if tensor is None or operand.dtype == "complex":
         return None
-    method = "" if operand.scalar is True else _NO_DIMENSIONS
+    rank = 0 if operand.scalar is True else operand.rank
+    if rank not in (0, 1):
+        return None
     kind = kind_of(tensor, operand.dtype, around)
     called = call.func.id if isinstance(call.func, ast.Name) else ""
     if operand.partly or (called and may_be_number(tensor, around)):
         return None  # `float` takes both, `torch.stack` only tensors
     if called in ("int", "bool"):
-        return _Read(call, line, tensor, kind, method) if kind == called else None
+        return _Read(call, line, tensor, kind, "", rank) if kind == called else None
+    method = ""
     made_float = called == "float" or _is_made_float(call, around)
     if made_float and kind not in ("float", "int" if called == "" else "float"):
         # Python rounds a large int as float64 does, which MPS does not have.
         if not has_float64(around):
             return None
-        kind, method = "float", f".double(){method}"
-    return _Read(call, line, tensor, kind, method)
+        kind, method = "float", "double"
+    return _Read(call, line, tensor, kind, method, rank)
 
 
 def _is_made_float(call: ast.Call, around: Surroundings) -> bool:
@@ -144,7 +152,11 @@ def _alike(reads: Sequence[_Read], around: Surroundings) -> list[_Read]:
     # `mean` takes no ints, so its operand holds floats.
     floats = {like for one in reads if (like := averaged(one.tensor, around))}
     kinds = ["float" if one.kind in floats else one.kind for one in reads]
-    return [one for one, kind in zip(reads, kinds, strict=True) if kind and kind == kinds[0]]
+    return [
+        one
+        for one, kind in zip(reads, kinds, strict=True)
+        if kind and kind == kinds[0] and one.rank == reads[0].rank
+    ]
 
 
 def _assignments(reads: Sequence[_Read], place: Place) -> list[_Read]:
