@@ -90,7 +90,7 @@ def used_outside(place: Place, name: str, loop: ast.For) -> bool:
             continue
         if not isinstance(node.ctx, ast.Load) or (node.lineno < loop.lineno and not repeated):
             continue
-        if not _bound_around(place, node, name):
+        if not _bound_around(place, node, name, whole):
             return True
     return False
 
@@ -105,11 +105,11 @@ def _is_repeated(place: Place, loop: ast.stmt) -> bool:
     return False
 
 
-def _bound_around(place: Place, use: ast.Name, name: str) -> bool:
-    """True if a loop, comprehension or function around a use binds the name."""
+def _bound_around(place: Place, use: ast.Name, name: str, whole: ast.AST) -> bool:
+    """True if a loop, comprehension or function within ``whole``, around a use, binds the name."""
     inner: ast.AST = use
     here = place.around.parent(use)
-    while here is not None:
+    while here is not None and here is not whole:
         match here:
             case ast.For(target=target, iter=iterated):
                 if name in names_in([target]) and inner is not iterated:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in, writes_into
 from flake8_torchperf.fixes.shared.loops.element_reads import READS, elements_read, gives_element
-from flake8_torchperf.fixes.shared.tensors import is_tensor
-from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.fixes.shared.tensors import bindings, is_tensor
+from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -40,6 +40,8 @@ def plan(place: Place) -> Edit | None:
         elements = [one.element for one in reads]
         known = any(gives_element(site, elements) for site in sites)
         if not name or not (known or is_tensor(owner, place.around)):
+            continue
+        if not _is_there(place, owner, loop, reads):
             continue
         texts = tuple(f"{name}[{ast.unparse(_index(one.element))}]" for one in reads)
         facts = {"name": name, "owner": ast.unparse(owner), "texts": texts}
@@ -119,6 +121,38 @@ def _is_unchanged(owner: ast.expr, loop: ast.For) -> bool:
     names = names_in([owner])
     inside = [loop.target, *loop.body]
     return not names & bound_by(inside) and not any(writes_into(one, names) for one in loop.body)
+
+
+def _is_there(place: Place, owner: ast.expr, loop: ast.For, reads: Sequence[ElementRead]) -> bool:
+    """True if a loop that runs a round reads the tensor in it, so that it is not None there."""
+    if any(_runs_always(place, one.node, loop) for one in reads):
+        return True
+    function = place.around.function(loop)
+    if not isinstance(owner, ast.Name) or function is None:
+        return False
+    found = bindings(function, owner.id)
+    none = any(isinstance(one, ast.Constant) for one in found) or None in found
+    tested = any(
+        isinstance(node, ast.Compare)
+        and isinstance(node.ops[0], (ast.Is, ast.IsNot))
+        and owner.id in names_in([node.left])
+        for node in below(function)
+    )
+    optional = any(isinstance(one, ast.arg) and one.annotation is not None for one in found)
+    return not (none or tested or (optional and not is_tensor(owner, place.around)))
+
+
+def _runs_always(place: Place, node: ast.AST, loop: ast.For) -> bool:
+    """True if each round evaluates an expression, unless it ends before."""
+    inner: ast.AST = node
+    here = place.around.parent(node)
+    while here is not None and here is not loop:
+        if isinstance(here, (ast.IfExp, ast.BoolOp, ast.Try, ast.Match, ast.While, ast.For)):
+            return False
+        if isinstance(here, ast.If) and inner is not here.test:
+            return False
+        inner, here = here, place.around.parent(here)
+    return True
 
 
 def _reads_at(read: ElementRead, owner: ast.expr, loop: ast.For, place: Place) -> bool:
