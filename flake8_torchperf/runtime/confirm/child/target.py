@@ -126,15 +126,13 @@ class Subject:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The defaults of the function's parameters."""
+        """The defaults of the function's parameters, and those of its object's constructor."""
         if self._code is not None:
             return {}
-        signature = inspect.signature(self._function(unwrapped=False))
-        return {
-            name: one.default
-            for name, one in signature.parameters.items()
-            if one.default is not inspect.Parameter.empty
-        }
+        found = _defaults_of(self._function(unwrapped=False))
+        if any(one.name.startswith(OWNER) for one in self.dimensions) and self._owner is not None:
+            found.update({OWNER + n: one for n, one in _defaults_of(self._owner).items()})
+        return found
 
     @property
     def guessed_object(self) -> str:
@@ -268,6 +266,14 @@ class Subject:
             "__package__": self.job["module"].rpartition(".")[0],
             "__file__": self.job["path"],
         }
+
+
+def _defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
+    return {
+        name: one.default
+        for name, one in inspect.signature(function).parameters.items()
+        if one.default is not inspect.Parameter.empty
+    }
 
 
 def _mangled(owner: type, name: str) -> str:
