@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.findings.rule import SAFE
+from flake8_torchperf.project.roots import project_folder
 from flake8_torchperf.runtime.confirm.plan import Settings, grouped
+from flake8_torchperf.runtime.confirm.specs.from_callers import calls_in, wanted_of
 from flake8_torchperf.runtime.verify.definitions import definitions
 from flake8_torchperf.runtime.verify.unshown import unshown
 
@@ -53,6 +55,7 @@ def job_of(trial: Trial, options: Options, device: str) -> dict[str, Any]:
     return {
         **job,
         "explain": False,
+        "callers": _callers(trial, str(job["root"])),
         "before": trial.before,
         "after": trial.after,
         "after_first": first,
@@ -63,6 +66,13 @@ def job_of(trial: Trial, options: Options, device: str) -> dict[str, Any]:
         "unshown": "" if safe else unshown(_function(trial.before, name)[2], after, device),
         "allows": sorted(_allowed(trial)),
     }
+
+
+def _callers(trial: Trial, root: str) -> list[dict[str, Any]]:
+    """Return the arguments that callers in the project pass to the function."""
+    wanted = wanted_of(ast.parse(trial.before), trial.finding.site.function)
+    folder = project_folder(root)
+    return calls_in(Path(folder), wanted) if wanted is not None and folder else []
 
 
 def _definitions_of(trial: Trial) -> list[dict[str, object]]:

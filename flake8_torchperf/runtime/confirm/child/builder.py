@@ -248,7 +248,15 @@ def _device(builder: Builder, spec: InputSpec) -> torch.device:
 
 
 def _instance(builder: Builder, spec: InputSpec) -> Any:
-    return builder.construct(find_class(spec["name"], builder.names), builder)
+    found = find_class(spec["name"], builder.names)
+    if "named" not in spec:
+        return builder.construct(found, builder)
+    named = {name: builder.build(one) for name, one in spec["named"].items()}
+    made = found(*[builder.build(one) for one in spec["arguments"]], **named)
+    if isinstance(made, torch.nn.Module):
+        made.to(builder.device, builder.dtype)
+        give_gradients(list(made.parameters()), builder)
+    return made
 
 
 def find_class(name: str, names: dict[str, Any]) -> type:

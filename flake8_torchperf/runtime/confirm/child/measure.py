@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from flake8_torchperf.runtime.confirm.child.load import load, one_line
-from flake8_torchperf.runtime.confirm.child.search import Assignment, Score, Search, chosen
+from flake8_torchperf.runtime.confirm.child.from_errors import suggested
+from flake8_torchperf.runtime.confirm.child.search import (
+    MAX_ATTEMPTS,
+    Assignment,
+    Dimension,
+    Score,
+    Search,
+    chosen,
+)
 from flake8_torchperf.runtime.confirm.child.target import Subject, SubjectError
 from flake8_torchperf.runtime.confirm.child.traced_call import Outcome, TooLate, time_limit, watch
 from flake8_torchperf.runtime.confirm.child_report import failed
@@ -35,6 +43,8 @@ MOST_LATE = 3
 BUSY_CYCLES = 200_000_000
 # Attempts spent on better inputs once all flagged lines have run.
 MOST_POLISHING = 60
+# Attempts of all rounds of the search; each round follows what the last error says.
+MOST_ATTEMPTS = 1200
 
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
@@ -118,13 +128,28 @@ class Trials:
     def search(self) -> Assignment:
         """Search until every flagged line has run in a call that came to its end."""
         wanted = len(self.job["targets"])
-        search = Search(
-            self.subject.dimensions,
-            self._evaluate,
-            lambda score: self._enough(score, wanted),
-            self.seconds,
-        )
-        return search.run()
+        end = time.monotonic() + self.seconds
+        seen: dict[Assignment, Score] = {}
+        starts = self.subject.starts
+        while True:
+            search = Search(
+                self.subject.dimensions,
+                self._evaluate,
+                lambda score: self._enough(score, wanted),
+                end - time.monotonic(),
+                len(seen) + MAX_ATTEMPTS,
+                seen,
+                starts=starts,
+            )
+            best = search.run()
+            late = self.late >= MOST_LATE or time.monotonic() > end
+            if late or not self.errors[best] or len(seen) > MOST_ATTEMPTS:
+                return best
+            before = self.subject.dimensions
+            after = suggested(before, best, self.errors[best])
+            if after == before:
+                return best
+            self.subject.dimensions, starts = after, _first_new(before, after, best)
 
     def _share(self) -> float:
         """Return the seconds for one call; the first gets more, as it may import modules."""
@@ -188,6 +213,17 @@ class Trials:
         if target not in self._scores or score > self._scores[target]:
             self._scores[target] = score
             self.reached[target] = (assignment, self.errors[assignment])
+
+
+def _first_new(
+    before: Sequence[Dimension], after: Sequence[Dimension], best: Assignment
+) -> list[Assignment]:
+    """Return the assignments that differ from the best in one new candidate, and the best itself."""
+    found = [best]
+    for place, (old, new) in enumerate(zip(before, after, strict=True)):
+        for choice in range(len(old.candidates), len(new.candidates)):
+            found.append((*best[:place], choice, *best[place + 1 :]))
+    return found
 
 
 def probe_all(

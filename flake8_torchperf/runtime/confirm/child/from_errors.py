@@ -1,0 +1,91 @@
+"""In the child: specs that an error message suggests: it names the size or rank that was expected.
+
+A guessed batch of four features does not fit a layer of 512; torch says so, and with which number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from flake8_torchperf.runtime.confirm.child.search import Assignment, Dimension
+from flake8_torchperf.runtime.confirm.specs.input_specs import WIDTH, InputSpec, unique
+
+# Larger numbers in a message are no sizes that a test should make.
+LARGEST = 20_000
+MOST_NUMBERS = 4
+MOST_SUGGESTED = 16
+# Errors of shapes and dtypes, from torch and from unpacking a shape.
+_SHAPE_ERROR = re.compile(
+    r"shape|size|dimension|channels|expected \d|\bD\b|\dD|values to unpack|indices|equal|einops"
+    r"|rearrange|normalized|match|multipl",
+    re.IGNORECASE,
+)
+_RANKS = (
+    re.compile(r"(\d)D \((?:un)?batched"),
+    re.compile(r"expected (\d)D"),
+    re.compile(r"to unpack \(expected (\d)"),
+    re.compile(r"expected (\d) dim"),
+    re.compile(r"(\d)-dimensional"),
+)
+_BEYOND = re.compile(r"range of \[-?\d+, -?\d+\], but got (-?\d)\b")
+_FEW = re.compile(r"too many indices for tensor of dimension (\d)")
+_NUMBER = re.compile(r"(?<![\w.])\d{1,5}(?![\w.]*\d)|(?<=x)\d{1,5}|\d{1,5}(?=x)")
+
+
+def suggested(
+    dimensions: Sequence[Dimension], assignment: Assignment, error: str
+) -> list[Dimension]:
+    """Return the dimensions, with further candidates for each tensor of an assignment at the end.
+
+    The same dimensions if the error is not about shapes.
+    """
+    if not _SHAPE_ERROR.search(error):
+        return list(dimensions)
+    found: list[Dimension] = []
+    for dimension, choice in zip(dimensions, assignment, strict=True):
+        made = list(_changed(dimension.candidates[choice], error))[:MOST_SUGGESTED]
+        more = [one for one in unique(made) if one not in dimension.candidates]
+        found.append(
+            Dimension(dimension.name, [*dimension.candidates, *more], dimension.start)
+        )
+    return found
+
+
+def _changed(spec: InputSpec, error: str) -> Iterator[InputSpec]:
+    match spec:
+        case {"kind": "tensor", "shape": shape}:
+            for one in _shapes(list(shape), error):
+                yield {**spec, "shape": one}
+        case {"kind": "list", "item": item}:
+            for one in _changed(item, error):
+                yield {**spec, "item": one}
+
+
+def _shapes(shape: list[int | str], error: str) -> Iterator[list[int | str]]:
+    """Return shapes of the rank, and with the sizes, that the message names."""
+    for rank in _ranks(error):
+        if rank > len(shape):
+            more: list[int | str] = [2, WIDTH]
+            yield [*more[: rank - len(shape)], *shape] if rank - len(shape) <= 2 else [
+                2, WIDTH, *([WIDTH] * (rank - len(shape) - 2)), *shape
+            ]  # fmt: skip
+            yield [*shape, *[WIDTH] * (rank - len(shape))]
+        elif rank < len(shape):
+            yield shape[len(shape) - rank :]
+    for number in _numbers(error):
+        for place in reversed(range(len(shape))):
+            if shape[place] != number:
+                yield [*shape[:place], number, *shape[place + 1 :]]
+
+
+def _ranks(error: str) -> list[int]:
+    found = [int(one) for pattern in _RANKS for one in pattern.findall(error)]
+    found += [int(one) + 1 for one in _FEW.findall(error)]
+    found += [int(one) + 1 if int(one) >= 0 else -int(one) for one in _BEYOND.findall(error)]
+    return [one for one in dict.fromkeys(found) if 0 < one <= 5]
+
+
+def _numbers(error: str) -> list[int]:
+    found = dict.fromkeys(int(one) for one in _NUMBER.findall(error))
+    return [one for one in found if 0 < one <= LARGEST][:MOST_NUMBERS]
