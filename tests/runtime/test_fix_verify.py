@@ -26,6 +26,7 @@ from flake8_torchperf.runtime.verify.plan import Trial, job_of
 from flake8_torchperf.runtime.verify.session import WORK
 from flake8_torchperf.runtime.verify.verdict import judge, verdicts
 
+
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
     with Sandbox(timeout=HANG, memory=2048, work=WORK) as opened:

@@ -44,9 +44,7 @@ def definitions(before: str, after: str, function: ast.AST) -> list[Definition]:
     read = {
         node.id
         for node in ast.walk(function)
-        if isinstance(node, ast.Name)
-        and isinstance(node.ctx, ast.Load)
-        and node.lineno in changed
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.lineno in changed
     }
     if not changed:
         return []
@@ -66,10 +64,7 @@ def definitions(before: str, after: str, function: ast.AST) -> list[Definition]:
             break
         found += more
         read |= {
-            node.id
-            for one in more
-            for node in ast.walk(one.value)
-            if isinstance(node, ast.Name)
+            node.id for one in more for node in ast.walk(one.value) if isinstance(node, ast.Name)
         }
     return [part for one in found for part in _sides(one)]
 

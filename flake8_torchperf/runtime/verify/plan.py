@@ -79,10 +79,10 @@ def _definitions_of(trial: Trial) -> list[dict[str, object]]:
     first, last, _ = _function(trial.before, trial.finding.site.function)
     tree = ast.parse(trial.before)
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            if (node.lineno, node.end_lineno) == (first, last):
-                found = definitions(trial.before, trial.after, node)
-                return [one.to_dict(number) for number, one in enumerate(found)]
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+        if isinstance(node, functions) and (node.lineno, node.end_lineno) == (first, last):
+            found = definitions(trial.before, trial.after, node)
+            return [one.to_dict(number) for number, one in enumerate(found)]
     return []
 
 

@@ -26,7 +26,7 @@ class AbsentError(ConfirmError):
 
 
 class _Name(type):
-    """The class of names that were imported from such a module: they can be used as base classes."""
+    """The class of names imported from such a module: they can be used as base classes."""
 
     def __call__(cls, *arguments: Any, **named: Any) -> Any:
         raise AbsentError(f"{_module_of(cls)} is not installed")

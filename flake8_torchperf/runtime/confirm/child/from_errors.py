@@ -46,31 +46,25 @@ def suggested(
     for dimension, choice in zip(dimensions, assignment, strict=True):
         made = list(_changed(dimension.candidates[choice], error))[:MOST_SUGGESTED]
         more = [one for one in unique(made) if one not in dimension.candidates]
-        found.append(
-            Dimension(dimension.name, [*dimension.candidates, *more], dimension.start)
-        )
+        found.append(Dimension(dimension.name, [*dimension.candidates, *more], dimension.start))
     return found
 
 
 def _changed(spec: InputSpec, error: str) -> Iterator[InputSpec]:
     match spec:
         case {"kind": "tensor", "shape": shape}:
-            for one in _shapes(list(shape), error):
-                yield {**spec, "shape": one}
+            yield from ({**spec, "shape": one} for one in _shapes(list(shape), error))
         case {"kind": "list", "item": item}:
-            for one in _changed(item, error):
-                yield {**spec, "item": one}
+            yield from ({**spec, "item": one} for one in _changed(item, error))
 
 
 def _shapes(shape: list[int | str], error: str) -> Iterator[list[int | str]]:
     """Return shapes of the rank, and with the sizes, that the message names."""
     for rank in _ranks(error):
         if rank > len(shape):
-            more: list[int | str] = [2, WIDTH]
-            yield [*more[: rank - len(shape)], *shape] if rank - len(shape) <= 2 else [
-                2, WIDTH, *([WIDTH] * (rank - len(shape) - 2)), *shape
-            ]  # fmt: skip
-            yield [*shape, *[WIDTH] * (rank - len(shape))]
+            more = rank - len(shape)
+            yield [2, *[WIDTH] * (more - 1), *shape]
+            yield [*shape, *[WIDTH] * more]
         elif rank < len(shape):
             yield shape[len(shape) - rank :]
     for number in _numbers(error):

@@ -13,8 +13,8 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.child.load import load, one_line
 from flake8_torchperf.runtime.confirm.child.from_errors import suggested
+from flake8_torchperf.runtime.confirm.child.load import load, one_line
 from flake8_torchperf.runtime.confirm.child.search import (
     MAX_ATTEMPTS,
     Assignment,
@@ -45,6 +45,8 @@ BUSY_CYCLES = 200_000_000
 MOST_POLISHING = 60
 # Attempts of all rounds of the search; each round follows what the last error says.
 MOST_ATTEMPTS = 1200
+# Errors of one round that are followed.
+MOST_ERRORS = 6
 
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
@@ -145,11 +147,23 @@ class Trials:
             late = self.late >= MOST_LATE or time.monotonic() > end
             if late or not self.errors[best] or len(seen) > MOST_ATTEMPTS:
                 return best
-            before = self.subject.dimensions
-            after = suggested(before, best, self.errors[best])
-            if after == before:
+            starts = self._suggested(best, seen)
+            if not starts:
                 return best
-            self.subject.dimensions, starts = after, _first_new(before, after, best)
+
+    def _suggested(self, best: Assignment, seen: dict[Assignment, Score]) -> list[Assignment]:
+        """Append candidates for what errors name; return the assignments that have one of them.
+
+        Assignments that came as far as the best may have failed for another reason.
+        """
+        by_error = {self.errors[one]: one for one, score in seen.items() if score == seen[best]}
+        by_error.pop("", None)
+        starts: list[Assignment] = []
+        for error, one in list(by_error.items())[:MOST_ERRORS]:
+            before = self.subject.dimensions
+            self.subject.dimensions = suggested(before, one, error)
+            starts += _with_new(before, self.subject.dimensions, one)
+        return starts
 
     def _share(self) -> float:
         """Return the seconds for one call; the first gets more, as it may import modules."""
@@ -215,11 +229,11 @@ class Trials:
             self.reached[target] = (assignment, self.errors[assignment])
 
 
-def _first_new(
+def _with_new(
     before: Sequence[Dimension], after: Sequence[Dimension], best: Assignment
 ) -> list[Assignment]:
-    """Return the assignments that differ from the best in one new candidate, and the best itself."""
-    found = [best]
+    """Return the assignments that differ from the best one in one new candidate."""
+    found: list[Assignment] = []
     for place, (old, new) in enumerate(zip(before, after, strict=True)):
         for choice in range(len(old.candidates), len(new.candidates)):
             found.append((*best[:place], choice, *best[place + 1 :]))

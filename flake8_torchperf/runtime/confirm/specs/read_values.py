@@ -28,7 +28,7 @@ _ALIKE = frozenset(("randn_like", "rand_like", "zeros_like", "ones_like", "empty
                     "full_like"))  # fmt: skip
 # Methods that keep a tensor's shape, and its kind of dtype.
 _SAME = frozenset(("to", "cuda", "cpu", "float", "half", "double", "clone", "detach", "contiguous",
-                   "requires_grad_", "abs", "exp", "softmax", "sigmoid", "mul_", "normal_"))  # fmt: skip
+                   "requires_grad_", "abs", "exp", "softmax", "sigmoid"))  # fmt: skip
 _KINDS = {"long": "int", "int": "int", "int64": "int", "int32": "int", "bool": "bool"}
 _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add,
@@ -96,8 +96,8 @@ class Scope:
             case ast.Constant(value=int() | float() as found):
                 return found
             case ast.UnaryOp(op=ast.USub(), operand=operand):
-                found = self.number(operand, depth + 1)
-                return None if found is None else -found
+                positive = self.number(operand, depth + 1)
+                return None if positive is None else -positive
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
                 one, other = self.number(left, depth + 1), self.number(right, depth + 1)
                 if one is None or other is None or (other == 0 and type(op) in _DIVISIONS):
@@ -156,7 +156,7 @@ class Scope:
         return self._instance(call, depth)
 
     def _instance(self, call: ast.Call, depth: int) -> InputSpec | None:
-        """Return the object of an imported class, if all of the constructor's arguments are read."""
+        """Return the object of an imported class, if all arguments can be read."""
         name = self._imported(call.func)
         if not name or not name.rpartition(".")[2][:1].isupper():
             return None
@@ -267,7 +267,9 @@ def _bound(nodes: Sequence[ast.AST]) -> dict[str, list[tuple[int, ast.expr]]]:
                 for target in targets:
                     for name, part in _pairs(target, given):
                         found.setdefault(name, []).append((node.lineno, part))
-            case ast.For(target=target, iter=ast.List(elts=[first, *_]) | ast.Tuple(elts=[first, *_])):
+            case ast.For(
+                target=target, iter=ast.List(elts=[first, *_]) | ast.Tuple(elts=[first, *_])
+            ):
                 for name, part in _pairs(target, first):
                     found.setdefault(name, []).append((node.lineno, part))
     for bound in found.values():
