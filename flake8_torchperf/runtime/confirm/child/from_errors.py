@@ -30,6 +30,13 @@ _RANKS = (
 )
 _BEYOND = re.compile(r"range of \[-?\d+, -?\d+\], but got (-?\d)\b")
 _FEW = re.compile(r"too many indices for tensor of dimension (\d)")
+# Messages that say which number is the size of which dimension, counted from the last one.
+_EXACT = (
+    (re.compile(r"cannot be multiplied \(\d+x\d+ and (\d+)x"), -1),
+    (re.compile(r"normalized_shape=\[(\d+)\]"), -1),
+    (re.compile(r"equal to input_size. Expected (\d+)"), -1),
+    (re.compile(r"to have (\d+) channels"), 1),
+)
 _NUMBER = re.compile(r"(?<![\w.])\d{1,5}(?![\w.]*\d)|(?<=x)\d{1,5}|\d{1,5}(?=x)")
 
 
@@ -60,6 +67,10 @@ def _changed(spec: InputSpec, error: str) -> Iterator[InputSpec]:
 
 def _shapes(shape: list[int | str], error: str) -> Iterator[list[int | str]]:
     """Return shapes of the rank, and with the sizes, that the message names."""
+    for pattern, place in _EXACT:
+        for number in pattern.findall(error):
+            if shape and place < len(shape):
+                yield [*shape[:place], int(number), *(shape[place + 1 :] if place >= 0 else [])]
     for rank in _ranks(error):
         if rank > len(shape):
             more = rank - len(shape)

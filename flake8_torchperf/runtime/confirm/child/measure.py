@@ -45,6 +45,10 @@ BUSY_CYCLES = 200_000_000
 MOST_POLISHING = 60
 # Attempts of all rounds of the search; each round follows what the last error says.
 MOST_ATTEMPTS = 1200
+# Attempts of each round as long as errors name sizes that were not tried.
+FIRST_ATTEMPTS = 24
+# The share of the search's time for each: making the object of a large class takes long.
+ROUND_SHARE = 0.15
 # Errors of one round that are followed.
 MOST_ERRORS = 6
 
@@ -133,23 +137,27 @@ class Trials:
         end = time.monotonic() + self.seconds
         seen: dict[Assignment, Score] = {}
         starts = self.subject.starts
+        # Short rounds first: an error that names a size leads there sooner than many guesses.
+        attempts, share = FIRST_ATTEMPTS, self.seconds * ROUND_SHARE
         while True:
             search = Search(
                 self.subject.dimensions,
                 self._evaluate,
                 lambda score: self._enough(score, wanted),
-                end - time.monotonic(),
-                len(seen) + MAX_ATTEMPTS,
+                min(share, end - time.monotonic()),
+                len(seen) + attempts,
                 seen,
-                starts=starts,
+                starts,
             )
             best = search.run()
             late = self.late >= MOST_LATE or time.monotonic() > end
-            if late or not self.errors[best] or len(seen) > MOST_ATTEMPTS:
+            if late or self._enough(seen[best], wanted) or len(seen) > MOST_ATTEMPTS:
                 return best
             starts = self._suggested(best, seen)
-            if not starts:
+            if attempts == MAX_ATTEMPTS and not starts:
                 return best
+            if not starts or time.monotonic() > end - self.seconds / 2:
+                attempts, share = MAX_ATTEMPTS, self.seconds
 
     def _suggested(self, best: Assignment, seen: dict[Assignment, Score]) -> list[Assignment]:
         """Append candidates for what errors name; return the assignments that have one of them.

@@ -57,7 +57,7 @@ class Search:
             if self._try(start) > self.seen[best]:
                 best = start
         # The first climb leaves attempts for improvements that need several changes.
-        self._allowed = self.attempts // 2
+        self._allowed = (len(self.seen) + self.attempts) // 2
         for step in (self._climb, self._alike, self._climb, self._at_random):
             best = step(best, end)
             self._allowed = self.attempts
