@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import types
@@ -56,6 +57,7 @@ class Subject:
         self.dimensions: list[Dimension] = []
         # Assignments to try first: what callers in the project pass.
         self.starts: list[Assignment] = []
+        self._last: tuple[str, Any] = ("", None)
         self._harness = _harness(job["harness"]) if job["harness"] else None
         self._owner: type | None = None
         self._code: types.CodeType | None = None
@@ -285,7 +287,16 @@ class Subject:
         if self.without_init:
             return bare(self._owner, builder)
         own = {k.removeprefix(OWNER): r for k, r in specs.items() if k.startswith(OWNER)}
-        return make(self._owner, own, builder)
+        if type(builder) is not Builder or not issubclass(self._owner, torch.nn.Module):
+            return make(self._owner, own, builder)
+        # The search makes the same module again and again: a copy is made sooner than a large one.
+        key = repr((own, builder.n, builder.device))
+        if key != self._last[0]:
+            self._last = (key, make(self._owner, own, builder))
+        try:
+            return copy.deepcopy(self._last[1])
+        except Exception:  # an object may refuse to be copied in any way
+            return make(self._owner, own, builder)
 
     def _module_names(self) -> dict[str, Any]:
         return {
