@@ -268,5 +268,24 @@ def test_a_wrong_fix_is_never_verified(sandbox: Sandbox, tmp_path: Path, name: s
     after = before.replace(old, new)
     assert after != before
     told = verdict(sandbox, tmp_path, before, after, safety="unsafe", allows=allows)
-    print(told)
     assert told.status != "verified", told
+
+
+BUFFER = """
+def step(values: Tensor, device: torch.device):
+    buffer = values.pin_memory()
+    moved = buffer[:2].to(device)
+    buffer.zero_()
+    return moved
+"""
+
+
+def test_a_race_is_named_where_all_calls_are_alike(sandbox: Sandbox, tmp_path: Path) -> None:
+    after = BUFFER.replace(".to(device)", ".to(device, non_blocking=True)")
+    told = verdict(sandbox, tmp_path, BUFFER, after, safety="unsafe", code="TPF503")
+    assert told.status == "unverified", told
+    assert "another write to the memory that is copied may come first" in told.words
+    new = BUFFER.replace("buffer[:2]", "torch.stack([values]).pin_memory()")
+    after = new.replace(".to(device)", ".to(device, non_blocking=True)")
+    told = verdict(sandbox, tmp_path, new, after, safety="unsafe", code="TPF503")
+    assert told.status == "verified", told
