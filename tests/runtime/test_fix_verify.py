@@ -14,46 +14,23 @@ pytest.importorskip("torch")
 
 from fixing import unmarked
 from linting import PRELUDE
+from verifying import OPTIONS, verdict
 
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import FixExample, read_documentation
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.findings.rule import Rule
-from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
-from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
 from flake8_torchperf.runtime.verify.plan import Trial, job_of
 from flake8_torchperf.runtime.verify.session import WORK
-from flake8_torchperf.runtime.verify.verdict import Verdict, judge, verdicts
-
-OPTIONS = Options(scope=Level.COLD)
+from flake8_torchperf.runtime.verify.verdict import judge, verdicts
 
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
     with Sandbox(timeout=HANG, memory=2048, work=WORK) as opened:
         yield opened
-
-
-def verdict(
-    sandbox: Sandbox,
-    tmp_path: Path,
-    before: str,
-    after: str,
-    *,
-    safety: str = "safe",
-    allows: tuple[str, ...] = (),
-) -> Verdict:
-    """The verdict on a fix that makes one body of code, behind `PRELUDE`, another one."""
-    texts = [PRELUDE + textwrap.dedent(body) for body in (before, after)]
-    path = tmp_path / "verified.py"
-    path.write_text(texts[0])
-    finding = lint(texts[0], str(path), OPTIONS)[0]
-    trial = Trial(str(path), finding, Edit((), safety=safety, name="tested"), *texts)
-    job = {**job_of(trial, OPTIONS, "cpu"), "allows": list(allows), "seconds": sandbox.timeout}
-    both = {**job, "trials": [job], "import_seconds": sandbox.timeout}
-    return verdicts([finding.rule], sandbox.run(both, 2.5 * sandbox.timeout))[0]
 
 
 MADE_ON_THE_HOST = """
@@ -242,7 +219,7 @@ def test_evidence_that_stays_withdraws_the_fix(sandbox: Sandbox, tmp_path: Path)
 ALLOWED = {
     "tensor-for-number": ("return x.sum().item()", "return x.sum()"),
     "tensor-for-list": ("return x.tolist() if x.dim() == 1 else []", "return x.detach()"),
-    "dtype": ("y = x.sum().item()\n    return x * 1", "return x.double()"),
+    "dtype": ("y = x.sum().item()\n    return x.double() * 1", "return x * 1"),
     "other-random-numbers": (
         "y = x.sum().item()\n    return torch.rand(3)",
         "torch.rand(2)\n    return torch.rand(3)",

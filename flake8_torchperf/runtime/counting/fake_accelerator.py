@@ -39,6 +39,8 @@ class HostStandsIn(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name in _MOVES and args and isinstance(args[0], torch.Tensor):
             return args[0].to(_HOST)
+        if name == "pin_memory":
+            return args[0].clone()  # pinned memory is memory of its own
         if "device" in named:
             named["device"] = _host_for(named["device"])
         if name == "to" and len(args) > 1:

@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.findings.documentation import read_documentation
+from flake8_torchperf.findings.rule import SAFE
+from flake8_torchperf.project.roots import project_folder
 from flake8_torchperf.runtime.confirm.plan import Settings, grouped
+from flake8_torchperf.runtime.confirm.specs.from_callers import calls_in, wanted_of
+from flake8_torchperf.runtime.verify.definitions import definitions
+from flake8_torchperf.runtime.verify.unshown import unshown
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit, Finding
@@ -44,17 +49,41 @@ def job_of(trial: Trial, options: Options, device: str) -> dict[str, Any]:
     path, finding = Path(trial.path), trial.finding
     settings = Settings(SIZES, device, options=options)
     job = grouped(path, trial.before, [finding], settings)[0].job
-    first, last, _ = _function(trial.after, finding.site.function)
+    name = finding.site.function
+    first, last, after = _function(trial.after, name)
+    safe = trial.edit.safety == SAFE
     return {
         **job,
         "explain": False,
+        "callers": _callers(trial, str(job["root"])),
         "before": trial.before,
         "after": trial.after,
         "after_first": first,
         "after_last": last,
         "safety": trial.edit.safety,
+        # A safe fix needs no proof by calls: it is right wherever it is offered.
+        "definitions": [] if safe else _definitions_of(trial),
+        "unshown": "" if safe else unshown(_function(trial.before, name)[2], after, device),
         "allows": sorted(_allowed(trial)),
     }
+
+
+def _callers(trial: Trial, root: str) -> list[dict[str, Any]]:
+    """Return the arguments that callers in the project pass to the function."""
+    wanted = wanted_of(ast.parse(trial.before), trial.finding.site.function)
+    folder = project_folder(root)
+    return calls_in(Path(folder), wanted) if wanted is not None and folder else []
+
+
+def _definitions_of(trial: Trial) -> list[dict[str, object]]:
+    first, last, _ = _function(trial.before, trial.finding.site.function)
+    tree = ast.parse(trial.before)
+    for node in ast.walk(tree):
+        functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+        if isinstance(node, functions) and (node.lineno, node.end_lineno) == (first, last):
+            found = definitions(trial.before, trial.after, node)
+            return [one.to_dict(number) for number, one in enumerate(found)]
+    return []
 
 
 def _allowed(trial: Trial) -> frozenset[str]:

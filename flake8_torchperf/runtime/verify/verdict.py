@@ -78,7 +78,11 @@ def _judge(rule: Rule, told: dict[str, Any]) -> Verdict:
     if calls - raised < 1:
         return Verdict(UNVERIFIED, "no call came to its end")
     alike = f"{_amount(calls, 'call')} alike" + (f", {raised} of them raise" if raised else "")
-    return _by_evidence(rule, told, alike)
+    found = _by_evidence(rule, told, alike)
+    unshown = str(told.get("unshown", ""))
+    if found.status == VERIFIED and unshown:
+        return Verdict(UNVERIFIED, f"{alike}, but {unshown}")
+    return found
 
 
 def _failure(stage: str, reason: str, side: str = "") -> Verdict:

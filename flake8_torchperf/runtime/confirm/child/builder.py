@@ -39,6 +39,10 @@ class Builder:
     made: int = field(default=0)
     dtype: torch.dtype = torch.float32
 
+    def has_gradient(self, index: int) -> bool:
+        """True if the parameter at this place of its module or list has a ``.grad``."""
+        return True
+
     def build(self, spec: InputSpec) -> Any:
         """Return the object that a spec describes. Raises SpecError."""
         maker = _MAKERS.get(spec["kind"])
@@ -84,7 +88,9 @@ def _tensor(builder: Builder, spec: InputSpec) -> Any:
         return made.cpu().numpy()
     if spec.get("parameter") and made.is_floating_point():
         parameter = torch.nn.Parameter(made)
-        parameter.grad = builder.tensor(shape, spec["dtype"], "normal").detach()
+        number = builder.made
+        gradient = builder.tensor(shape, spec["dtype"], "normal").detach()
+        parameter.grad = gradient if builder.has_gradient(number) else None
         return parameter
     return made
 
@@ -131,6 +137,8 @@ def _source(builder: Builder, spec: InputSpec) -> Any:
 
 
 def _module(builder: Builder, spec: InputSpec) -> torch.nn.Module:
+    if spec.get("empty"):
+        return torch.nn.Identity()
     torch.manual_seed(SEED)
     made = torch.nn.Linear(WIDTH, WIDTH).to(builder.device)
     give_gradients(list(made.parameters()), builder)
@@ -138,7 +146,7 @@ def _module(builder: Builder, spec: InputSpec) -> torch.nn.Module:
 
 
 def _parameters(builder: Builder, spec: InputSpec) -> Iterator[torch.nn.Parameter]:
-    return iter(_some_parameters(builder))
+    return iter([] if spec.get("empty") else _some_parameters(builder))
 
 
 def _some_parameters(builder: Builder) -> list[torch.nn.Parameter]:
@@ -148,23 +156,31 @@ def _some_parameters(builder: Builder) -> list[torch.nn.Parameter]:
 
 
 def give_gradients(parameters: list[torch.nn.Parameter], builder: Builder) -> None:
-    """Give every parameter a finite, non-zero ``.grad``, as after a backward pass."""
-    for one in parameters:
+    """Give every parameter a finite, non-zero ``.grad``, as after a backward pass.
+
+    None to those for which the builder says so, as to parameters that a loss does not reach.
+    """
+    for index, one in enumerate(parameters):
         if one.is_floating_point():
             made = builder.tensor(tuple(one.shape), "float", "normal")
-            one.grad = made.detach().to(device=one.device, dtype=one.dtype)
+            gradient = made.detach().to(device=one.device, dtype=one.dtype)
+            one.grad = gradient if builder.has_gradient(index) else None
 
 
 def _optimizer(builder: Builder, spec: InputSpec) -> torch.optim.Optimizer:
     count = range(builder.n)
     parameters = [torch.nn.Parameter(builder.tensor((WIDTH,), "float", "unit")) for _ in count]
     give_gradients(parameters, builder)
-    return torch.optim.SGD(parameters, lr=0.1)
+    made = torch.optim.SGD(parameters, lr=0.1)
+    if spec.get("empty"):
+        made.param_groups[0]["params"].clear()  # the constructor refuses an empty list
+    return made
 
 
 def _loader(builder: Builder, spec: InputSpec) -> Any:
-    data = builder.tensor((builder.n * 2, WIDTH), "float", "unit")
-    labels = torch.arange(builder.n * 2) % 2
+    count = 0 if spec.get("empty") else builder.n * 2
+    data = builder.tensor((count, WIDTH), "float", "unit")
+    labels = torch.arange(count) % 2
     dataset = torch.utils.data.TensorDataset(data.cpu(), labels)
     return torch.utils.data.DataLoader(dataset, batch_size=2)
 
@@ -232,12 +248,30 @@ def _device(builder: Builder, spec: InputSpec) -> torch.device:
 
 
 def _instance(builder: Builder, spec: InputSpec) -> Any:
-    return builder.construct(find_class(spec["name"], builder.names), builder)
+    found = find_class(spec["name"], builder.names)
+    if "named" not in spec:
+        return builder.construct(found, builder)
+    named = {name: builder.build(one) for name, one in spec["named"].items()}
+    made = found(*[builder.build(one) for one in spec["arguments"]], **named)
+    if isinstance(made, torch.nn.Module):
+        made.to(builder.device, builder.dtype)
+        give_gradients(list(made.parameters()), builder)
+    return made
 
 
 def find_class(name: str, names: dict[str, Any]) -> type:
-    """Return a class by its dotted name, of the loaded module or importable. Raises SpecError."""
-    parts = name.split(".")
+    """Return a class by its name, of the loaded module or importable. Raises SpecError.
+
+    The name is dotted, or the linter's: the module, the class and its line, with colons between.
+    """
+    named = [part for part in name.split(":") if not part.isdigit()]
+    if len(named) == 2:
+        module, shown = named
+        try:
+            return find_class(shown, names)
+        except SpecError:
+            return find_class(f"{module}.{shown}", names)
+    parts = named[-1].split(".")
     for start in range(len(parts)):
         found: Any = names.get(parts[start])
         for part in parts[start + 1 :]:
@@ -253,8 +287,7 @@ def find_class(name: str, names: dict[str, Any]) -> type:
             found = getattr(found, part, None)
         if isinstance(found, type):
             return found
-    # The linter names a class by its module, its name and its line.
-    *where, shown = [part for part in name.split(":") if not part.isdigit()]
+    *where, shown = named
     place = f" in {where[0]}" if where else ""
     raise SpecError(f"the class {shown} cannot be found{place}: pass --inputs")
 

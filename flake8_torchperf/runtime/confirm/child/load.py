@@ -44,7 +44,7 @@ def load(path: str, module: str, root: str, function: str, text: str | None = No
     """
     sys.path.insert(0, root)
     try:
-        return Loaded(vars(_import(path, module)), "module")
+        return Loaded(vars(import_file(path, module)), "module")
     except (Exception, SystemExit) as error:
         problem = one_line(error)
         return extract(path, module, function, problem, text)
@@ -59,7 +59,8 @@ def one_line(error: BaseException) -> str:
     return f"{name}: {text[:160]}" if text else name
 
 
-def _import(path: str, module: str) -> ModuleType:
+def import_file(path: str, module: str) -> ModuleType:
+    """Return the file at ``path``, imported as ``module``. Raises what its code raises."""
     if module and module.isidentifier() is False and "." not in module:
         return _from_file(path, "_torchperf_" + "".join(c if c.isalnum() else "_" for c in module))
     already = sys.modules.get(module)

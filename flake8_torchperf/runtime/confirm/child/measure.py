@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
+from flake8_torchperf.runtime.confirm.child.from_errors import suggested
 from flake8_torchperf.runtime.confirm.child.load import load, one_line
-from flake8_torchperf.runtime.confirm.child.search import Assignment, Score, Search, chosen
+from flake8_torchperf.runtime.confirm.child.search import (
+    MAX_ATTEMPTS,
+    Assignment,
+    Dimension,
+    Score,
+    Search,
+    chosen,
+)
 from flake8_torchperf.runtime.confirm.child.target import Subject, SubjectError
 from flake8_torchperf.runtime.confirm.child.traced_call import Outcome, TooLate, time_limit, watch
 from flake8_torchperf.runtime.confirm.child_report import failed
@@ -35,6 +43,14 @@ MOST_LATE = 3
 BUSY_CYCLES = 200_000_000
 # Attempts spent on better inputs once all flagged lines have run.
 MOST_POLISHING = 60
+# Attempts of all rounds of the search; each round follows what the last error says.
+MOST_ATTEMPTS = 1200
+# Attempts of each round as long as errors name sizes that were not tried.
+FIRST_ATTEMPTS = 24
+# The share of the search's time for each: making the object of a large class takes long.
+ROUND_SHARE = 0.15
+# Errors of one round that are followed.
+MOST_ERRORS = 6
 
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
@@ -118,13 +134,44 @@ class Trials:
     def search(self) -> Assignment:
         """Search until every flagged line has run in a call that came to its end."""
         wanted = len(self.job["targets"])
-        search = Search(
-            self.subject.dimensions,
-            self._evaluate,
-            lambda score: self._enough(score, wanted),
-            self.seconds,
-        )
-        return search.run()
+        end = time.monotonic() + self.seconds
+        seen: dict[Assignment, Score] = {}
+        starts = self.subject.starts
+        # Short rounds first: an error that names a size leads there sooner than many guesses.
+        attempts, share = FIRST_ATTEMPTS, self.seconds * ROUND_SHARE
+        while True:
+            search = Search(
+                self.subject.dimensions,
+                self._evaluate,
+                lambda score: self._enough(score, wanted),
+                min(share, end - time.monotonic()),
+                len(seen) + attempts,
+                seen,
+                starts,
+            )
+            best = search.run()
+            late = self.late >= MOST_LATE or time.monotonic() > end
+            if late or self._enough(seen[best], wanted) or len(seen) > MOST_ATTEMPTS:
+                return best
+            starts = self._suggested(best, seen)
+            if attempts == MAX_ATTEMPTS and not starts:
+                return best
+            if not starts or time.monotonic() > end - self.seconds / 2:
+                attempts, share = MAX_ATTEMPTS, self.seconds
+
+    def _suggested(self, best: Assignment, seen: dict[Assignment, Score]) -> list[Assignment]:
+        """Append candidates for what errors name; return the assignments that have one of them.
+
+        Assignments that came as far as the best may have failed for another reason.
+        """
+        by_error = {self.errors[one]: one for one, score in seen.items() if score == seen[best]}
+        by_error.pop("", None)
+        starts: list[Assignment] = []
+        for error, one in list(by_error.items())[:MOST_ERRORS]:
+            before = self.subject.dimensions
+            self.subject.dimensions = suggested(before, one, error)
+            starts += _with_new(before, self.subject.dimensions, one)
+        return starts
 
     def _share(self) -> float:
         """Return the seconds for one call; the first gets more, as it may import modules."""
@@ -188,6 +235,17 @@ class Trials:
         if target not in self._scores or score > self._scores[target]:
             self._scores[target] = score
             self.reached[target] = (assignment, self.errors[assignment])
+
+
+def _with_new(
+    before: Sequence[Dimension], after: Sequence[Dimension], best: Assignment
+) -> list[Assignment]:
+    """Return the assignments that differ from the best one in one new candidate."""
+    found: list[Assignment] = []
+    for place, (old, new) in enumerate(zip(before, after, strict=True)):
+        for choice in range(len(old.candidates), len(new.candidates)):
+            found.append((*best[:place], choice, *best[place + 1 :]))
+    return found
 
 
 def probe_all(

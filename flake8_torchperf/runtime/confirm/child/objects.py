@@ -6,9 +6,11 @@ its attributes by name when they are read.
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import sys
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -17,10 +19,11 @@ from flake8_torchperf.runtime.confirm.child.builder import Builder, SpecError, g
 from flake8_torchperf.runtime.confirm.child.search import Dimension, Score, Search, chosen
 from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
 from flake8_torchperf.runtime.confirm.specs.from_signatures import choices
+from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, unique
 
 # Constructing objects may not use up the function's own time.
 CONSTRUCTION_SECONDS = 6.0
-ONE_CONSTRUCTION_SECONDS = 4.0  # the first optimizer of a process imports torch._dynamo
+ONE_CONSTRUCTION_SECONDS = 4.0
 CONSTRUCTION_ATTEMPTS = 150
 # Marks the classes of objects whose attributes are made on first access.
 BARE = "_torchperf_bare"
@@ -41,16 +44,19 @@ class Objects:
         return make(wanted, dict(chosen(*plan)), builder)
 
     def plan(
-        self, wanted: type, builder: Builder
+        self, wanted: type, builder: Builder, callers: Sequence[Mapping[str, InputSpec]] = ()
     ) -> tuple[list[Dimension], tuple[int, ...]] | None:
-        """Return the constructor's dimensions and an assignment that works; None if none does."""
+        """Return the constructor's dimensions and an assignment that works; None if none does.
+
+        ``callers`` are arguments that the project's own calls of the constructor pass.
+        """
         if wanted not in self._known:
             self._known[wanted] = None  # a class that needs one of itself ends here
-            self._known[wanted] = self._find(wanted, builder)
+            self._known[wanted] = self._find(wanted, builder, callers)
         return self._known[wanted]
 
     def _find(
-        self, wanted: type, builder: Builder
+        self, wanted: type, builder: Builder, callers: Sequence[Mapping[str, InputSpec]]
     ) -> tuple[list[Dimension], tuple[int, ...]] | None:
         wanted = concrete(wanted)
         try:
@@ -59,11 +65,17 @@ class Objects:
             self.problems[wanted.__name__] = f"its constructor has no signature ({error})"
             return None
         dimensions = [
-            Dimension(name, candidates)
+            Dimension(name, unique([*candidates, *(c[name] for c in callers if name in c)]))
             for name, candidates in options.items()
             if name != options.variadic
         ]
+        starts = [
+            tuple(one.candidates.index(c[one.name]) if one.name in c else 0 for one in dimensions)
+            for c in callers
+        ]
         path = _file_of(wanted)
+        if issubclass(wanted, torch.optim.Optimizer):
+            importlib.import_module("torch._dynamo")  # a limit within would leave half of it
 
         def evaluate(assignment: tuple[int, ...]) -> Score:
             lines: Counter[int] = Counter()
@@ -85,6 +97,7 @@ class Objects:
             lambda score: score[1],
             CONSTRUCTION_SECONDS,
             CONSTRUCTION_ATTEMPTS,
+            starts=starts,
         )
         best = search.run()
         return (dimensions, best) if search.seen[best][1] else None

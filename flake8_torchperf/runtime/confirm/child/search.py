@@ -42,6 +42,7 @@ class Search:
     seconds: float
     attempts: int = MAX_ATTEMPTS
     seen: dict[Assignment, Score] = field(default_factory=dict)
+    starts: Sequence[Assignment] = ()
     _allowed: int = 0
 
     def run(self) -> Assignment:
@@ -49,8 +50,14 @@ class Search:
         end = time.monotonic() + self.seconds
         best = tuple(one.start for one in self.dimensions)
         self._try(best)
+        self._allowed = self.attempts
+        for start in self.starts:
+            if self._over(end) or self.enough(self.seen[best]):
+                return best
+            if self._try(start) > self.seen[best]:
+                best = start
         # The first climb leaves attempts for improvements that need several changes.
-        self._allowed = self.attempts // 2
+        self._allowed = (len(self.seen) + self.attempts) // 2
         for step in (self._climb, self._alike, self._climb, self._at_random):
             best = step(best, end)
             self._allowed = self.attempts

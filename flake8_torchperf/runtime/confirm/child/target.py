@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 import types
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -17,7 +18,7 @@ import torch
 from flake8_torchperf.runtime.confirm.child.builder import Builder
 from flake8_torchperf.runtime.confirm.child.load import ConfirmError, Loaded, module_code, one_line
 from flake8_torchperf.runtime.confirm.child.objects import Objects, bare, make
-from flake8_torchperf.runtime.confirm.child.search import Dimension
+from flake8_torchperf.runtime.confirm.child.search import Assignment, Dimension
 from flake8_torchperf.runtime.confirm.child.traced_call import finish, gradients
 from flake8_torchperf.runtime.confirm.specs.from_signatures import Choices, choices
 from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE, InputSpec, simple
@@ -54,6 +55,9 @@ class Subject:
         self.guessed: tuple[str, ...] = ()
         self.without_init = ""
         self.dimensions: list[Dimension] = []
+        # Assignments to try first: what callers in the project pass.
+        self.starts: list[Assignment] = []
+        self._last: tuple[str, Any] = ("", None)
         self._harness = _harness(job["harness"]) if job["harness"] else None
         self._owner: type | None = None
         self._code: types.CodeType | None = None
@@ -109,6 +113,26 @@ class Subject:
         if self._function(unwrapped=True) is not function:
             self.dimensions.append(Dimension(HOW, [simple("default"), simple("unwrapped")]))
         self._plan_owner()
+        self.starts = [self._start(one) for one in self._callers]
+
+    @property
+    def _callers(self) -> list[dict[str, InputSpec]]:
+        """What callers in the project pass, by the names of dimensions."""
+        return list(self.job.get("callers", ()))
+
+    def _start(self, passed: dict[str, InputSpec]) -> Assignment:
+        """Return the assignment of what one caller passes; candidates that are new are appended."""
+        picked: list[int] = []
+        for index, one in enumerate(self.dimensions):
+            spec = passed.get(one.name)
+            if spec is None:
+                picked.append(one.start)
+                continue
+            if spec not in one.candidates:
+                one = replace(one, candidates=[*one.candidates, spec])
+                self.dimensions[index] = one
+            picked.append(one.candidates.index(spec))
+        return tuple(picked)
 
     def _plan_owner(self) -> None:
         """Append the constructor's own choices last: the method's arguments matter more."""
@@ -116,7 +140,12 @@ class Subject:
             return
         if self._harness is not None and "self" in self._harness_names():
             return
-        plan = self.objects.plan(self._owner, self._builder(int(self.job["sizes"][0])))
+        called = [
+            {name.removeprefix(OWNER): spec for name, spec in one.items() if name.startswith(OWNER)}
+            for one in self._callers
+        ]
+        builder = self._builder(int(self.job["sizes"][0]))
+        plan = self.objects.plan(self._owner, builder, called)
         if plan is None:
             name = self._owner.__name__
             self.without_init = f"{name}: {self.objects.problems.get(name, 'no inputs for it')}"
@@ -126,15 +155,13 @@ class Subject:
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The defaults of the function's parameters."""
+        """The defaults of the function's parameters, and those of its object's constructor."""
         if self._code is not None:
             return {}
-        signature = inspect.signature(self._function(unwrapped=False))
-        return {
-            name: one.default
-            for name, one in signature.parameters.items()
-            if one.default is not inspect.Parameter.empty
-        }
+        found = _defaults_of(self._function(unwrapped=False))
+        if any(one.name.startswith(OWNER) for one in self.dimensions) and self._owner is not None:
+            found.update({OWNER + n: one for n, one in _defaults_of(self._owner).items()})
+        return found
 
     @property
     def guessed_object(self) -> str:
@@ -260,7 +287,16 @@ class Subject:
         if self.without_init:
             return bare(self._owner, builder)
         own = {k.removeprefix(OWNER): r for k, r in specs.items() if k.startswith(OWNER)}
-        return make(self._owner, own, builder)
+        if type(builder) is not Builder or not issubclass(self._owner, torch.nn.Module):
+            return make(self._owner, own, builder)
+        # The search makes the same module again and again: a copy is made sooner than a large one.
+        key = repr((own, builder.n, builder.device))
+        if key != self._last[0]:
+            self._last = (key, make(self._owner, own, builder))
+        try:
+            return copy.deepcopy(self._last[1])
+        except Exception:  # an object may refuse to be copied in any way
+            return make(self._owner, own, builder)
 
     def _module_names(self) -> dict[str, Any]:
         return {
@@ -268,6 +304,14 @@ class Subject:
             "__package__": self.job["module"].rpartition(".")[0],
             "__file__": self.job["path"],
         }
+
+
+def _defaults_of(function: Callable[..., Any]) -> dict[str, Any]:
+    return {
+        name: one.default
+        for name, one in inspect.signature(function).parameters.items()
+        if one.default is not inspect.Parameter.empty
+    }
 
 
 def _mangled(owner: type, name: str) -> str:

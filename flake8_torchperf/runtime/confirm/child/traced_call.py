@@ -75,6 +75,7 @@ class Spots:
 
     def __init__(self, targets: Sequence[Mapping[str, Any]]) -> None:
         self.targets = targets
+        self.lines: Counter[int] = Counter()
         self.codes: dict[int, tuple[CodeType, dict[int, list[str]]]] = {}
         self.ran: Counter[tuple[str, int, int]] = Counter()
 

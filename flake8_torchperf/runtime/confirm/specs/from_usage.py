@@ -7,6 +7,7 @@ it has or which words a flag may be.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -73,9 +74,9 @@ def _look(node: ast.AST, found: dict[str, Use], items: dict[str, Use]) -> None:
         ) if name in found:
             found[name].single = True
     if isinstance(node, ast.Subscript):
-        for inner in ast.walk(node.slice):
-            if isinstance(inner, ast.Name) and inner.id in found:
-                found[inner.id].indexes = True
+        for inner in _indexes(node.slice):
+            if inner in found:
+                found[inner].indexes = True
 
 
 def _subscript(use: Use, index: ast.expr) -> None:
@@ -86,6 +87,19 @@ def _subscript(use: Use, index: ast.expr) -> None:
         case ast.Tuple(elts=parts):
             real = [p for p in parts if not _is_new_axis(p)]
             use.least_rank = max(use.least_rank, len(real))
+
+
+def _indexes(index: ast.expr) -> Iterator[str]:
+    """Return the names whose values index; those that are only compared make a mask."""
+    match index:
+        case ast.Name(id=name):
+            yield name
+        case ast.Compare():
+            return
+        case _:
+            for part in ast.iter_child_nodes(index):
+                if isinstance(part, ast.expr):
+                    yield from _indexes(part)
 
 
 def _is_new_axis(part: ast.expr) -> bool:

@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ import torch
 from flake8_torchperf.runtime.confirm.child.builder import Builder
 from flake8_torchperf.runtime.confirm.child.load import one_line
 from flake8_torchperf.runtime.confirm.child.target import Ready, Subject
-from flake8_torchperf.runtime.confirm.child.traced_call import time_limit, traced
+from flake8_torchperf.runtime.confirm.child.traced_call import Spots, time_limit, traced
 from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE, InputSpec, simple
 from flake8_torchperf.runtime.counting.counter import DispatchCounter
 from flake8_torchperf.runtime.verify.child.snapshot import Taker, worded
@@ -31,10 +32,15 @@ _PLAIN = (bool, int, float, complex, str, list, dict, tuple, set, torch.Tensor)
 
 
 def snapshot_of(
-    subject: Subject, specs: dict[str, InputSpec], builder: VariedBuilder, seconds: float
+    subject: Subject,
+    specs: dict[str, InputSpec],
+    builder: VariedBuilder,
+    seconds: float,
+    spots: Spots | None = None,
 ) -> dict[str, Any]:
     """Make one call; return its result, exception, output and changes. Raises TooLate.
 
+    What runs of ``spots`` is counted there.
     If the inputs could not be made, "unmade" says why, and there is nothing else.
     """
     _seed(builder.variation.seed)
@@ -46,7 +52,8 @@ def snapshot_of(
         _seed(builder.variation.seed)
         with contextlib.redirect_stdout(io.StringIO()) as printed, warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result, raised = _called(ready)
+            with traced(subject.job["path"], spots.lines, spots) if spots else nullcontext():
+                result, raised = _called(ready)
             backward = _backward([result, ready.given], builder) if not raised else ""
     taker = Taker()
     return {

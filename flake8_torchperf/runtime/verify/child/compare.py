@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,20 @@ import torch
 
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.runtime.confirm.child import isolation
+from flake8_torchperf.runtime.confirm.child.absent import with_stand_ins
 from flake8_torchperf.runtime.confirm.child.load import (
     ConfirmError,
     Loaded,
     LoadError,
     extract,
+    import_file,
     load,
     one_line,
 )
 from flake8_torchperf.runtime.confirm.child.measure import SEARCH_SHARE, Trials, start_cuda
 from flake8_torchperf.runtime.confirm.child.search import Assignment, chosen
 from flake8_torchperf.runtime.confirm.child.target import Subject
-from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit
+from flake8_torchperf.runtime.confirm.child.traced_call import Spots, TooLate, time_limit
 from flake8_torchperf.runtime.confirm.child_report import failed
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, describe
 from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
@@ -62,12 +65,24 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
     try:
         with standing_in(), time_limit(seconds):
             place = (first["path"], first["module"], first["root"], first["function"])
-            loaded = load(*place, first["before"])
+            loaded = _loaded(first) or load(*place, first["before"])
     except TooLate:
         return failed("import", f"importing took more than {seconds:.3g} s")
     except (Exception, SystemExit) as error:
         loaded = Loaded({}, "extract", one_line(error))
     return {"trials": [_tried(trial, loaded, index) for index, trial in enumerate(job["trials"])]}
+
+
+def _loaded(job: dict[str, Any]) -> Loaded | None:
+    """Import the file with stand-ins for modules that are not installed; None if that fails."""
+    path, module = job["path"], job["module"]
+    sys.path.insert(0, job["root"])
+    try:
+        imported, problem = with_stand_ins(partial(import_file, path, module), module)
+    except (Exception, SystemExit):
+        sys.path.remove(job["root"])
+        return None  # `load` says why, and tries less
+    return Loaded(vars(imported), "module", problem)
 
 
 def _tried(job: dict[str, Any], loaded: Loaded, index: int) -> dict[str, Any]:
@@ -97,7 +112,7 @@ def _tried(job: dict[str, Any], loaded: Loaded, index: int) -> dict[str, Any]:
 def _behind_import(told: dict[str, Any], job: dict[str, Any], loaded: Loaded) -> dict[str, Any]:
     """Return a failure, preceded by the reason why the module could not be imported, if any."""
     reason = str(told["reason"])
-    if loaded.mode != "extract" or not loaded.problem or loaded.problem in reason:
+    if not loaded.problem or loaded.problem in reason:
         return told
     return failed("import", f"{loaded.problem}; {job['function']} alone: {reason}")
 
@@ -260,6 +275,7 @@ def _calls(
             break
         with contextlib.suppress(TooLate):
             counted.append(counts_of(subject, found["specs"][0], how, left, lines))
+    spots = Spots(job["definitions"]) if wanted is None else None
     for specs, how in calls:
         left = end - time.monotonic()
         if wanted is None and left < share and runs:
@@ -267,8 +283,17 @@ def _calls(
         if len(runs) == wanted:
             break
         builder = varied(subject, specs, how)
-        runs.append(snapshot_of(subject, specs, builder, max(min(share, left), 0.01)))
-    return {"counted": counted, "runs": runs}
+        runs.append(snapshot_of(subject, specs, builder, max(min(share, left), 0.01), spots))
+    return {"counted": counted, "runs": runs, "unset": _unset(job, spots)}
+
+
+def _unset(job: dict[str, Any], spots: Spots | None) -> str:
+    """Say which place that sets a value for the changed statements no call reached, if any."""
+    executed = {} if spots is None else spots.executions(spots.lines)
+    for one in job["definitions"]:
+        if not executed.get(one["id"], 1):
+            return f"no call reached line {one['first']}, which sets `{one['name']}` too"
+    return ""
 
 
 def _order(found: dict[str, Any]) -> list[tuple[dict[str, InputSpec], Variation]]:
@@ -290,7 +315,8 @@ def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
         made += 1
         raised += bool(one["error"] or other["error"])
         allows = frozenset(job["allows"])
-        rules = Rules(job["safety"], allows, how.half, how.finite)
+        double = how.dtype is torch.float64
+        rules = Rules(job["safety"], allows, how.half, how.finite, double, how.lenient)
         found = difference(one, other, rules)
         if found:
             shown = _inputs(specs, how)
@@ -301,6 +327,7 @@ def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
         "raised": raised,
         "difference": found,
         "inputs": shown,
+        "unshown": job["unshown"] or before.get("unset", ""),
         "counted": [
             list(pair)
             for pair in zip(before["counted"], after["counted"], strict=False)

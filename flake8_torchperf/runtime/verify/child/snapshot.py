@@ -22,7 +22,9 @@ Node: TypeAlias = "list[Any]"
 MAX_DEPTH = 8
 MOST_ITEMS = 2_000
 # Larger tensors than inputs of these sizes lead to; the file that holds them is bounded too.
-MOST_NUMBERS = 200_000
+MOST_NUMBERS = 100_000
+# Of tensors beyond that many in all, such as the parameters of a large module, so many are kept.
+FEW_NUMBERS = 500
 _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _OPAQUE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodType)
 _PLAIN = (torch.dtype, torch.device, torch.layout, torch.memory_format, bytes, complex, slice)
@@ -39,6 +41,7 @@ class Taker:
     def __init__(self) -> None:
         self._objects: dict[int, int] = {}
         self._storages: dict[int, int] = {}
+        self._numbers = 0
         self._kept: list[Any] = []  # an address is one object's while that is alive
 
     def take(self, value: Any, depth: int = 0) -> Node:
@@ -111,7 +114,10 @@ class Taker:
             told["stride"] = list(value.stride())
             told["storage"] = self._storage(value)
         if value.device.type != "meta":
-            told["data"] = _numbers_of(value)
+            wanted = min(value.numel(), MOST_NUMBERS)
+            most = MOST_NUMBERS if self._numbers + wanted <= MOST_NUMBERS else FEW_NUMBERS
+            told["data"] = _numbers_of(value, most)
+            self._numbers += min(value.numel(), most)
         if value.is_leaf and value.grad is not None:
             told["grad"] = self.take(value.grad, depth)
         return ["tensor", told]
@@ -131,7 +137,7 @@ def _of_array(value: Any) -> torch.Tensor:
     return torch.from_numpy(numpy.array(value, copy=True))
 
 
-def _numbers_of(value: torch.Tensor) -> Any:
+def _numbers_of(value: torch.Tensor, most: int) -> Any:
     """Return a copy on the host; of a large tensor, its sum and its first elements."""
     with torch.no_grad():
         plain = value.detach().as_subclass(torch.Tensor)
@@ -139,11 +145,9 @@ def _numbers_of(value: torch.Tensor) -> Any:
             plain = plain.to_dense()
         if plain.is_quantized:
             plain = plain.dequantize()
-        if plain.numel() > MOST_NUMBERS:
+        if plain.numel() > most:
             flat = plain.reshape(-1)
-            plain = torch.cat(
-                (flat[:MOST_NUMBERS], flat[MOST_NUMBERS:].sum(dtype=flat.dtype)[None])
-            )
+            plain = torch.cat((flat[:most], flat[most:].sum(dtype=flat.dtype)[None]))
         return plain.resolve_conj().resolve_neg().cpu().clone(memory_format=torch.contiguous_format)
 
 

@@ -23,6 +23,8 @@ class Variation:
 
     ``data`` names the change to the numbers in floating tensors, ``words`` is the variation's name
     in a report. ``mixed`` gives the floating tensors of one call several dtypes in turn.
+    ``lenient`` is for inputs that a function need not take: an error says only that it does not.
+    ``without`` says which parameters have no ``.grad``: "all", or "some", which is every other one.
     """
 
     words: str = ""
@@ -33,6 +35,8 @@ class Variation:
     gradients: bool = False
     dtype: torch.dtype = torch.float32
     mixed: bool = False
+    without: str = ""
+    lenient: bool = False
 
     @property
     def half(self) -> bool:
@@ -72,6 +76,11 @@ ALL_VARIATIONS = (
         "with NaN and infinities, that require gradients", data="special", gradients=True, seed=4
     ),
     Variation("all zero, that require gradients", data="zeros", gradients=True, n=5),
+    Variation("with one zero, that require gradients", data="zero", gradients=True, n=5),
+    Variation("with one negative, that require gradients", data="negative", gradients=True, n=5),
+    Variation("with no parameter's gradient", without="all"),
+    Variation("with some parameters' gradients", without="some"),
+    Variation("with numbers of any size", data="wide"),
 )
 # Variations that are counted besides the sizes: other numbers take other, and more, branches.
 COUNTED_TOO = tuple(ALL_VARIATIONS[index] for index in (1, 6, 7, 9, 10, 11))
@@ -79,6 +88,8 @@ COUNTED_TOO = tuple(ALL_VARIATIONS[index] for index in (1, 6, 7, 9, 10, 11))
 SHORT = tuple(ALL_VARIATIONS[index] for index in (0, 4, 6, 10, 12, 13, 16, 18))
 # What makes softmax, sigmoid, tanh and exp saturate, so that a logarithm behind them is infinite.
 _SATURATING = 1e4
+# What leads out of the domain of functions such as acos, on both sides.
+_WIDE = 8.0
 # The dtypes of the floating tensors of a mixed call, in turn.
 VARIED_DTYPES = (torch.float32, torch.float64, torch.float16)
 
@@ -91,6 +102,10 @@ class VariedBuilder(Builder):
     leaves: list[torch.Tensor] = field(default_factory=list)
     # The dtypes of the floating tensors made so far.
     mixed: list[torch.dtype] = field(default_factory=list)
+
+    def has_gradient(self, index: int) -> bool:
+        """True unless the variation takes the gradient of this parameter away."""
+        return not self.variation.without or (self.variation.without == "some" and index % 2 == 1)
 
     def attribute(self, name: str) -> Any:
         """Return the same numbers for a name, independent of what was made before it."""
@@ -168,6 +183,12 @@ def _numbers(made: torch.Tensor, data: str) -> torch.Tensor:
             made.view(-1)[-1:] = float("inf")
         case "nan":
             made.view(-1)[:1] = float("nan")
+        case "zero":
+            made.view(-1)[:1] = 0.0
+        case "negative":
+            made.view(-1)[:1] *= -1
+        case "wide":
+            return (made - 0.5) * _WIDE
     return made
 
 
