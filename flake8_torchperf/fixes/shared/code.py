@@ -14,7 +14,7 @@ from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 # Expressions that need no brackets at any place.
 _CLOSED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.ListComp)
@@ -68,6 +68,27 @@ def writes_into(line: ast.AST, names: frozenset[str]) -> bool:
                 if name in names and attr.endswith("_"):
                     return True
     return False
+
+
+def named_after(node: ast.expr, around: Surroundings) -> str:
+    """Return a name for an expression, made of the names and methods in it."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.strip("_").lower() or "x"
+        case ast.Subscript(slice=ast.Constant(value=str(name))) if name.isidentifier():
+            return name.lower()
+        case ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
+            return named_after(inner, around)
+        case ast.Call(func=ast.Attribute(value=inner, attr=method), args=args):
+            if around.qualified(node.func).startswith("torch.") and args:
+                inner = args[0]
+            called = named_after(inner, around)
+            return called if method in _SAME_VALUE else f"{called}_{method}"
+    return "x"
+
+
+# Methods that keep the value of a tensor.
+_SAME_VALUE = ("detach", "cpu", "clone", "squeeze", "float", "double", "contiguous")
 
 
 def fresh_name(place: Place, node: ast.AST, wanted: Sequence[str]) -> str:

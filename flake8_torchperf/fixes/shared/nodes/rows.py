@@ -99,3 +99,28 @@ def _normal(node: cst.Call) -> str:
     """Return the text of a call as `ast.unparse` writes it."""
     bare = node.with_changes(lpar=[], rpar=[])
     return ast.unparse(ast.parse(f"({cst.Module([]).code_for_node(bare)}\n)", mode="eval").body)
+
+
+def read_once(line: cst.SimpleStatementLine, reads: Sequence[cst.CSTNode], name: str) -> _Written:
+    """Return a statement that reads into a name, and the statement that uses it for the reads."""
+    read = reads[0]
+    assert isinstance(read, cst.Call)
+    assign = cst.Assign([cst.AssignTarget(cst.Name(name))], build.bare(read))
+    before = cst.SimpleStatementLine([assign], leading_lines=line.leading_lines)
+    changed = line.visit(_Named(reads, name))
+    assert isinstance(changed, cst.SimpleStatementLine)
+    return cst.FlattenSentinel([before, changed.with_changes(leading_lines=[])])
+
+
+class _Named(cst.CSTTransformer):
+    """Puts a name in place of expressions of one tree."""
+
+    def __init__(self, reads: Sequence[cst.CSTNode], name: str) -> None:
+        super().__init__()
+        self._reads = reads
+        self._name = name
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        """Return the name for the expressions, and every other call as it is."""
+        known = any(one is original_node for one in self._reads)
+        return cst.Name(self._name) if known else updated_node

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.shared.code import bound_by, names_in
+from flake8_torchperf.fixes.shared.code import bound_by, named_after, names_in
 from flake8_torchperf.fixes.shared.effects import (
     acting_before,
     is_pure,
@@ -242,7 +242,7 @@ def _names(
         if name:
             names[text] = name
             continue
-        name = f"{_called(read.tensor, around)}_value"
+        name = f"{named_after(read.tensor, around)}_value"
         while name in used:
             name += "_read"
         used.add(name)
@@ -267,27 +267,6 @@ def _bound_alone(read: _Read, lines: Sequence[ast.stmt]) -> str:
             bound = bound_by(behind)
             return name if free and name not in bound else ""
     return ""
-
-
-def _called(node: ast.expr, around: Surroundings) -> str:
-    """Return a name for an expression, made of the names and methods in it."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name.strip("_").lower() or "x"
-        case ast.Subscript(slice=ast.Constant(value=str(name))) if name.isidentifier():
-            return name.lower()
-        case ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
-            return _called(inner, around)
-        case ast.Call(func=ast.Attribute(value=inner, attr=method), args=args):
-            if around.qualified(node.func).startswith("torch.") and args:
-                inner = args[0]
-            called = _called(inner, around)
-            return called if method in _SAME else f"{called}_{method}"
-    return "x"
-
-
-# Methods that keep the value of a tensor.
-_SAME = ("detach", "cpu", "clone", "squeeze", "float", "double", "contiguous")
 
 
 def rewrite(

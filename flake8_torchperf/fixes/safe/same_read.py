@@ -1,0 +1,120 @@
+"""``a = f(x.min().item())``, ``b = g(x.min().item())`` -> ``x_min_value = x.min().item()`` before.
+
+One read, not two, where nothing between the two can change the tensor.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, named_after, names_in
+from flake8_torchperf.fixes.shared.effects import acting_before, is_pure, place_of_end, stored_by
+from flake8_torchperf.fixes.shared.evaluation import is_lazy
+from flake8_torchperf.fixes.shared.siblings import block_of
+from flake8_torchperf.values.site import SiteKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
+# Expressions that cost nothing and cannot fail before a read is evaluated.
+_IDLE = (ast.Name, ast.Constant, ast.Load, ast.operator, ast.unaryop, ast.keyword)
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to the first of several equal reads in one statement, or in consecutive ones."""
+    read, around = place.site.node, place.around
+    first = around.statement(read)
+    if place.site.kind is not SiteKind.HOST_READ or not isinstance(read, ast.Call):
+        return None
+    if not isinstance(first, _SIMPLE) or not is_pure(read, around):
+        return None
+    if any(isinstance(one, ast.Attribute) and not _is_called(one, place) for one in ast.walk(read)):
+        return None  # a property may do anything
+    lines, reads = _read_again(place, read, first)
+    if len(reads) < 2 or reads[0] is not read or not _comes_first(read, first):
+        return None
+    if acting_before(lines, place_of_end(reads[-1]), around):
+        return None
+    stored = stored_by(lines[:-1])
+    if stored is None or stored & names_in([read]):
+        return None
+    match first:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
+            value is read and name not in bound_by(lines[1:])
+        ):
+            return Edit(tuple(reads[1:]), {"name": name})
+    base = named_after(_source(read), around)
+    name = fresh_name(place, read, (f"{base}_value", f"{base}_number", f"{base}_read"))
+    return Edit((first, *reads), {"name": name, "read": ast.unparse(read)}) if name else None
+
+
+def _is_called(node: ast.Attribute, place: Place) -> bool:
+    """True for the method of a call."""
+    above = place.around.parent(node)
+    return isinstance(above, ast.Call) and above.func is node
+
+
+def _source(read: ast.Call) -> ast.expr:
+    """Return the tensor of ``x.item()`` and ``float(x)``."""
+    if isinstance(read.func, ast.Attribute):
+        return read.func.value
+    return read.args[0] if read.args else read
+
+
+def _read_again(
+    place: Place, read: ast.Call, first: ast.stmt
+) -> tuple[list[ast.stmt], list[ast.Call]]:
+    """Return the statements from the first on that read the same, and their reads in order."""
+    text = ast.dump(read)
+    block = block_of(place, first)
+    start = next((at for at, one in enumerate(block) if one is first), len(block))
+    lines: list[ast.stmt] = []
+    reads: list[ast.Call] = []
+    for line in block[start:]:
+        calls = [one for one in ast.walk(line) if isinstance(one, ast.Call)]
+        same = [one for one in calls if ast.dump(one) == text]
+        if not same or not isinstance(line, _SIMPLE):
+            break
+        if any(is_lazy(place, one, line) for one in same):
+            break
+        lines.append(line)
+        reads += sorted(same, key=place_of_end)
+        if bound_by([line]) & names_in([read]):
+            break
+    return lines, reads
+
+
+def _comes_first(read: ast.Call, statement: ast.stmt) -> bool:
+    """True if a statement evaluates nothing that could fail before it reads."""
+    start = (read.lineno, read.col_offset)
+    value = getattr(statement, "value", None)
+    before = [
+        one
+        for one in ast.walk(value if isinstance(value, ast.expr) else statement)
+        if isinstance(one, ast.expr) and place_of_end(one) <= start
+    ]
+    return all(isinstance(one, _IDLE) for one in before)
+
+
+def rewrite(
+    nodes: Sequence[cst.CSTNode], edit: Edit
+) -> Sequence[cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel]:
+    """Read once, and use the number in place of each read."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine import build
+    from flake8_torchperf.fixes.shared.nodes.rows import read_once
+
+    name = cst.Name(edit.facts["name"])
+    if "read" not in edit.facts:
+        return [build.in_place_of(cst.ensure_type(one, cst.Call), name) for one in nodes]
+    first, *reads = nodes
+    assert isinstance(first, cst.SimpleStatementLine)
+    return [read_once(first, reads, edit.facts["name"]), *(name for _ in reads)]
