@@ -184,3 +184,45 @@ def test_a_list_holds_what_item_gives(dtype: str) -> None:
     read = [one.item() for one in x]
     assert x.tolist() == read
     assert [type(one) for one in x.tolist()] == [type(one) for one in read]
+
+
+INVARIANT = {
+    "a bound": (
+        "for text in texts:\n    out.append(text[: int(lengths.max())])",
+        "lengths_max_value = int(lengths.max())\n"
+        "for text in texts:\n    out.append(text[:lengths_max_value])",
+    ),
+    "of the inner loop": (
+        "for i in range(n):\n    k = f(i)\n    for text in texts:\n"
+        "        out.append(text[k] * lengths.sum().item())",
+        "lengths_sum_value = lengths.sum().item()\nfor i in range(n):\n    k = f(i)\n"
+        "    for text in texts:\n        out.append(text[k] * lengths_sum_value)",
+    ),
+}
+INVARIANT_KEPT = {
+    "given to what may change it": (
+        "for text in texts:\n    f(text, lengths)\n    out.append(text * lengths.max().item())"
+    ),
+    "exchanged": (
+        "for text in texts:\n    torch.distributed.broadcast(lengths, src=0)\n"
+        "    out.append(text * lengths.max().item())"
+    ),
+    "changed in place": (
+        "for text in texts:\n    lengths += 1\n    out.append(text * lengths.max().item())"
+    ),
+    "of the round": "for text in texts:\n    out.append(mels * text.max().item())",
+    "in a branch": (
+        "for text in texts:\n    if f(text):\n        out.append(text * lengths.max().item())"
+    ),
+    "an attribute": "for text in texts:\n    out.append(text * f.scale.max().item())",
+}
+
+
+@rows(INVARIANT)
+def test_a_read_that_rounds_repeat_is_done_before_the_loop(row: tuple[str, str]) -> None:
+    check_fix(_indented(row[0]), _indented(row[1]), UNSAFE, code="TPF101")
+
+
+@rows(INVARIANT_KEPT)
+def test_a_read_that_rounds_may_change_stays(row: str) -> None:
+    check_fix(_indented(row), "", UNSAFE, code="TPF101")

@@ -16,7 +16,7 @@ CHANGED = [
         """
         def forward(x: Tensor, n: Tensor):
             a, b = x.mean(), x.std()
-            for _ in range(3):
+            while len(x):
                 # both
                 low = a.item()
                 high = float(b.detach())  # up
@@ -105,7 +105,7 @@ CHANGED = [
         """
         def forward(x: Tensor, y: Tensor, metrics: dict, prefix: str):
             loss = F.cross_entropy(x, y)
-            for _ in range(3):
+            while len(x):
                 metrics["loss"] = loss.item()
                 # how sure it is
                 metrics[f"{prefix}_top"] = torch.max(x.float()).detach().item()
@@ -115,7 +115,7 @@ CHANGED = [
         """
         def forward(x: Tensor, y: Tensor, metrics: dict, prefix: str):
             loss = F.cross_entropy(x, y)
-            for _ in range(3):
+            while len(x):
                 loss_value, x_max_value, norm, x_std_value = torch.stack([loss, torch.max(x.float()).detach(), x.norm(), x.std()]).tolist()
                 metrics["loss"] = loss_value
                 # how sure it is

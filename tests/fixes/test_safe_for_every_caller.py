@@ -102,6 +102,10 @@ PROGRAMS = {
         "x: Tensor, n: int",
         "if 0 < x.item() and x.item() < n:\n    return x\nreturn x + 1",
     ),
+    "same-read": (
+        "x: Tensor, n: int",
+        "low = x.min().item() * n\nhigh = x.min().item() + n\nreturn x * low, high",
+    ),
     "zero-dim-comparison": ("x: Tensor, n: int", "return (x == x.max().item()) & (x != n)"),
     "known-output-size": (
         "x: Tensor, n: int",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
-from flake8_torchperf.fixes.engine.build import comments_in
+from flake8_torchperf.fixes.engine.build import comments_in, tidied
 from flake8_torchperf.fixes.engine.imports import with_imports
 from flake8_torchperf.fixes.engine.positions import Positions
 from flake8_torchperf.fixes.engine.quotes import prevailing_quote, with_quotes
@@ -97,7 +97,14 @@ class _Replacing(cst.CSTTransformer):
         """Return the node's replacement."""
         if original_node in self._chosen:
             return self._chosen[original_node]
+        if isinstance(updated_node, cst.Slice) and _has_one(original_node, self._chosen):
+            return tidied(updated_node)
         return super().on_leave(original_node, updated_node)
+
+
+def _has_one(node: cst.CSTNode, chosen: dict[cst.CSTNode, Replacement]) -> bool:
+    """True if one of a node's own parts is replaced."""
+    return any(child in chosen for child in node.children)
 
 
 def _overlap(nodes: Sequence[cst.CSTNode], chosen: dict[cst.CSTNode, Replacement]) -> bool:

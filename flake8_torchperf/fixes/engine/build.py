@@ -100,6 +100,19 @@ def in_place_of(old: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExp
     return new.with_changes(lpar=old.lpar, rpar=old.rpar)
 
 
+def tidied(node: cst.Slice) -> cst.Slice:
+    """Return a slice without white space around its colons, if its bounds are names or numbers."""
+    bounds = [one for one in (node.lower, node.upper, node.step) if one is not None]
+    if not all(isinstance(one, (cst.Name, cst.Integer)) for one in bounds):
+        return node
+    none = cst.SimpleWhitespace("")
+    colon = node.first_colon.with_changes(whitespace_before=none, whitespace_after=none)
+    second = node.second_colon
+    if isinstance(second, cst.Colon):
+        second = second.with_changes(whitespace_before=none, whitespace_after=none)
+    return node.with_changes(first_colon=colon, second_colon=second)
+
+
 def comments_in(node: cst.CSTNode) -> list[str]:
     """Return the comments anywhere below a node."""
     found: list[str] = []

@@ -95,4 +95,7 @@ class _Replacing(cst.CSTTransformer):
         """Return the node's replacement."""
         if original_node in self._chosen:
             return self._chosen[original_node]
+        if isinstance(updated_node, cst.Slice):
+            inner = any(child in self._chosen for child in original_node.children)
+            return build.tidied(updated_node) if inner else updated_node
         return super().on_leave(original_node, updated_node)

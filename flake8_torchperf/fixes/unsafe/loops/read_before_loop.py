@@ -9,8 +9,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in, writes_into
+from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in
 from flake8_torchperf.fixes.shared.loops.element_reads import READS, elements_read, gives_element
+from flake8_torchperf.fixes.shared.loops.unchanged import is_unchanged, runs_always
 from flake8_torchperf.fixes.shared.tensors import bindings, is_tensor
 from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 
@@ -23,15 +24,13 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.shared.loops.element_reads import ElementRead
     from flake8_torchperf.judgement.site import JudgedSite
 
-_COUNTING = ("builtins.range", "builtins.enumerate")
-
 
 def plan(place: Place) -> Edit | None:
     """Apply to the elements of one tensor at the index of a loop, once for all of its reads."""
     for read in _of_elements(place.site):
         owner, index = _parts(read.element)
         loop = None if owner is None else _loop(place, read.node, index)
-        if owner is None or loop is None or not _is_unchanged(owner, loop):
+        if owner is None or loop is None or not is_unchanged(names_in([owner]), loop, place.around):
             continue
         name = _name(place, owner, loop)
         sites = place.around.reported(*READS)
@@ -116,16 +115,9 @@ def _counts(place: Place, loop: ast.For, index: str) -> bool:
     return False
 
 
-def _is_unchanged(owner: ast.expr, loop: ast.For) -> bool:
-    """True if no statement of a loop binds a tensor or writes into it."""
-    names = names_in([owner])
-    inside = [loop.target, *loop.body]
-    return not names & bound_by(inside) and not any(writes_into(one, names) for one in loop.body)
-
-
 def _is_there(place: Place, owner: ast.expr, loop: ast.For, reads: Sequence[ElementRead]) -> bool:
     """True if a loop that runs a round reads the tensor in it, so that it is not None there."""
-    if any(_runs_always(place, one.node, loop) for one in reads):
+    if any(runs_always(place, one.node, loop) for one in reads):
         return True
     function = place.around.function(loop)
     if not isinstance(owner, ast.Name) or function is None:
@@ -140,19 +132,6 @@ def _is_there(place: Place, owner: ast.expr, loop: ast.For, reads: Sequence[Elem
     )
     optional = any(isinstance(one, ast.arg) and one.annotation is not None for one in found)
     return not (none or tested or (optional and not is_tensor(owner, place.around)))
-
-
-def _runs_always(place: Place, node: ast.AST, loop: ast.For) -> bool:
-    """True if each round evaluates an expression, unless it ends before."""
-    inner: ast.AST = node
-    here = place.around.parent(node)
-    while here is not None and here is not loop:
-        if isinstance(here, (ast.IfExp, ast.BoolOp, ast.Try, ast.Match, ast.While, ast.For)):
-            return False
-        if isinstance(here, ast.If) and inner is not here.test:
-            return False
-        inner, here = here, place.around.parent(here)
-    return True
 
 
 def _reads_at(read: ElementRead, owner: ast.expr, loop: ast.For, place: Place) -> bool:
