@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import SequenceMatcher
+
+from flake8_torchperf.runtime.verify.changed import changed_lines
 
 # Definitions of definitions are followed this far.
 _MOST_STEPS = 6
@@ -40,7 +41,7 @@ def definitions(before: str, after: str, function: ast.AST) -> list[Definition]:
 
     ``before`` and ``after`` are the texts of the file, and ``function`` is a node of the first.
     """
-    changed = _changed(before, after)
+    changed = changed_lines(before, after)
     read = {
         node.id
         for node in ast.walk(function)
@@ -67,16 +68,6 @@ def definitions(before: str, after: str, function: ast.AST) -> list[Definition]:
             node.id for one in more for node in ast.walk(one.value) if isinstance(node, ast.Name)
         }
     return [part for one in found for part in _sides(one)]
-
-
-def _changed(before: str, after: str) -> set[int]:
-    """Return the lines of the text before that the fix changes."""
-    old, new = before.splitlines(), after.splitlines()
-    found: set[int] = set()
-    for tag, first, last, _, _ in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag in ("replace", "delete"):
-            found.update(range(first + 1, last + 1))
-    return found
 
 
 def _loop_around(function: ast.AST, changed: set[int]) -> set[int]:

@@ -52,6 +52,9 @@ def job_of(trial: Trial, options: Options, device: str) -> dict[str, Any]:
     name = finding.site.function
     first, last, after = _function(trial.after, name)
     safe = trial.edit.safety == SAFE
+    in_loop = bool(finding.site.loops)
+    if in_loop:  # only a loop of several rounds shows what moves out of it
+        job["targets"] = [{**one, "rounds": 2} for one in job["targets"]]
     return {
         **job,
         "explain": False,
@@ -61,6 +64,7 @@ def job_of(trial: Trial, options: Options, device: str) -> dict[str, Any]:
         "after_first": first,
         "after_last": last,
         "safety": trial.edit.safety,
+        "in_loop": in_loop,
         # A safe fix needs no proof by calls: it is right wherever it is offered.
         "definitions": [] if safe else _definitions_of(trial),
         "unshown": "" if safe else unshown(_function(trial.before, name)[2], after, device),

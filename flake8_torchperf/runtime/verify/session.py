@@ -5,13 +5,17 @@ Must not import torch and never runs the code that it judges: the sandbox's chil
 
 from __future__ import annotations
 
+import ast
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.engine.apply import apply_edits
+from flake8_torchperf.linter import values_in
 from flake8_torchperf.runtime.confirm.report import Session, isolation_notes
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox, SandboxError
+from flake8_torchperf.runtime.verify.blocks import changed_alone
 from flake8_torchperf.runtime.verify.plan import Trial, job_of
 from flake8_torchperf.runtime.verify.verdict import UNVERIFIED, VERIFIED, Verdict, verdicts
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.findings.model import Edit, Finding
     from flake8_torchperf.options import Options
+    from flake8_torchperf.values.values import Value
 
 WORK = "flake8_torchperf.runtime.verify.child.compare"
 # Importing a package is not part of a function's own time, but may take no longer than this share.
@@ -103,21 +108,43 @@ class Verifier:
         """Return the verdicts on trials of one text, as one job: it imports the module once."""
         if not trials:
             return {}
+        found = self._told(list(trials.values()), alone=False)
+        for at, trial in enumerate(trials.values()):
+            if found[at].status == UNVERIFIED:
+                found[at] = self._told_alone(trial) or found[at]
+        return dict(zip(trials, found, strict=True))
+
+    def _told_alone(self, trial: Trial) -> Verdict | None:
+        """Return the verdict on the changed statements alone; None where that shows nothing."""
+        block = changed_alone(trial, partial(self._values, trial.before))
+        told = None if block is None else self._told([block], alone=True)[0]
+        if told is None or told.status == UNVERIFIED:
+            return None
+        return replace(told, words=f"{told.words}, for the changed statements alone")
+
+    def _values(self, text: str, line: int) -> dict[str, Value]:
+        """Return what is known of the names in a line."""
+        known = values_in(text, self._path, line, self._options).values
+        return {node.id: value for node, value in known if isinstance(node, ast.Name)}
+
+    def _told(self, trials: Sequence[Trial], *, alone: bool) -> list[Verdict]:
+        """Return the verdicts on trials of one text; ``alone`` runs no more than their function."""
         limits = self._limits
         jobs = [
             {**job_of(one, self._options, limits.device), "seconds": limits.timeout}
-            for one in trials.values()
+            for one in trials
         ]
-        job = {**jobs[0], "trials": jobs, "import_seconds": limits.timeout * IMPORT_SHARE}
+        job = {
+            **jobs[0],
+            "alone": alone,
+            "trials": jobs,
+            "import_seconds": limits.timeout * IMPORT_SHARE,
+        }
         try:
             answer = sandbox_of(limits).run(job, limits.timeout * (len(jobs) + IMPORT_SHARE) + 2)
         except SandboxError as error:
             answer = Answer(None, str(error), 0.0)
-        return dict(
-            zip(
-                trials, verdicts([one.finding.rule for one in trials.values()], answer), strict=True
-            )
-        )
+        return verdicts([one.finding.rule for one in trials], answer)
 
 
 # One per process, started when it is first needed: starting one takes as long as importing torch.

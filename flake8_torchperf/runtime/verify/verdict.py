@@ -113,6 +113,8 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
         if shrunk:
             return Verdict(VERIFIED, f"{shrunk}; {alike}")
         grown = max(pairs, key=lambda pair: pair[2] - pair[1])
+        if told.get("in_loop") and max(number(old[spec.counter]) for old, _ in both) == 1:
+            return Verdict(UNVERIFIED, f"{alike}, but no call ran the loop more than once")
         if grown[2] > grown[1]:
             words = f"{counted(grown[1], counter)} before, {grown[2]:,} after"
             return Verdict(WITHDRAWN, f"{alike}, but {words}")

@@ -62,6 +62,9 @@ def execute(job: dict[str, Any]) -> dict[str, Any]:
     """
     seconds = float(job["import_seconds"])
     first = job["trials"][0]
+    if job.get("alone"):
+        nothing = Loaded({}, "extract")
+        return {"trials": [_tried(one, nothing, i) for i, one in enumerate(job["trials"])]}
     try:
         with standing_in(), time_limit(seconds):
             place = (first["path"], first["module"], first["root"], first["function"])
@@ -327,6 +330,7 @@ def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
         "raised": raised,
         "difference": found,
         "inputs": shown,
+        "in_loop": job["in_loop"],
         "unshown": job["unshown"] or before.get("unset", ""),
         "counted": [
             list(pair)
