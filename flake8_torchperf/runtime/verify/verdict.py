@@ -105,6 +105,8 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
     if not any(number(new["ran"]) for _, new in both):
         return Verdict(UNVERIFIED, "the rewritten function did not run")
     on_host = told["device"] != "cuda"
+    if told["in_loop"] and max(number(old["flagged"]) for old, _ in both) < 2:
+        return Verdict(UNVERIFIED, f"{alike}, but no call ran the loop more than once")
     for counter in (spec.counter, *(name for name in _WAITS if name != spec.counter)):
         pairs = [
             (number(old["size"]), number(old[counter]), number(new[counter])) for old, new in both
@@ -113,8 +115,6 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
         if shrunk:
             return Verdict(VERIFIED, f"{shrunk}; {alike}")
         grown = max(pairs, key=lambda pair: pair[2] - pair[1])
-        if told.get("in_loop") and max(number(old[spec.counter]) for old, _ in both) == 1:
-            return Verdict(UNVERIFIED, f"{alike}, but no call ran the loop more than once")
         if grown[2] > grown[1]:
             words = f"{counted(grown[1], counter)} before, {grown[2]:,} after"
             return Verdict(WITHDRAWN, f"{alike}, but {words}")

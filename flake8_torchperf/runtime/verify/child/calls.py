@@ -136,6 +136,8 @@ def counts_of(
 ) -> dict[str, Any]:
     """Return the counts of one call, and how often lines between ``lines`` ran. Raises TooLate.
 
+    "flagged" is how often the line of the finding ran, in the text before.
+
     Holds nothing but the size where the inputs cannot be made.
     """
     path, cuda = subject.job["path"], subject.job["device"] == "cuda"
@@ -155,7 +157,8 @@ def counts_of(
             again()
     first, last = lines
     rounds = sum(count for line, count in ran.items() if first <= line <= last)
-    return {"size": how.n, "ran": rounds, **counter.evidence.totals.to_dict()}
+    flagged = ran[int(subject.job["targets"][0]["first"])]
+    return {"size": how.n, "ran": rounds, "flagged": flagged, **counter.evidence.totals.to_dict()}
 
 
 def varied(subject: Subject, specs: dict[str, InputSpec], how: Variation) -> VariedBuilder:
