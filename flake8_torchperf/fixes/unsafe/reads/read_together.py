@@ -27,6 +27,7 @@ from flake8_torchperf.fixes.shared.evaluation import is_lazy
 from flake8_torchperf.fixes.shared.kinds import averaged, has_float64, kind_of, may_be_number
 from flake8_torchperf.fixes.shared.siblings import block_of, index_of
 from flake8_torchperf.syntax.traversal import below, once
+from flake8_torchperf.values.site import SIZED_KINDS
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 # The most consecutive statements whose reads are joined; more are hard to follow.
 _MOST = 24
+# Reductions that arrays lack.
 _OF_TENSORS = frozenset(("nanmean", "nanmedian", "nansum", "norm"))
 # The functions that make a vector of 0-d tensors, and of vectors of one element.
 _JOINING = ("torch.stack", "torch.cat")
@@ -116,7 +118,7 @@ def _read(site: JudgedSite, line: ast.stmt, around: Surroundings) -> _Read | Non
     if not isinstance(call, ast.Call) or not isinstance(operand, Tensor) or call.keywords:
         return None
     tensor = _source(call)
-    if tensor is None or operand.dtype == "complex":
+    if tensor is None or operand.dtype == "complex" or _waits(tensor, around):
         return None
     rank = 0 if operand.scalar is True or _is_reduced(tensor) else operand.rank
     if rank not in (0, 1):
@@ -135,6 +137,12 @@ def _read(site: JudgedSite, line: ast.stmt, around: Surroundings) -> _Read | Non
             return None
         kind, method = "float", "double"
     return _Read(call, line, tensor, kind, method, rank)
+
+
+def _waits(tensor: ast.expr, around: Surroundings) -> bool:
+    """True if Python waits for the size of what a tensor is made of."""
+    sized = {id(site.node) for site in around.reported(*SIZED_KINDS)}
+    return bool(sized) and any(id(part) in sized for part in ast.walk(tensor))
 
 
 def _is_reduced(tensor: ast.expr) -> bool:
