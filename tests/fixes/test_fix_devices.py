@@ -55,6 +55,10 @@ FILLED = {
         "torch.tensor(len(x), device=x.device)",
         "torch.full((), len(x), device=x.device, dtype=torch.int64)",
     ),
+    "computed of lengths": (
+        "torch.tensor(len(x) * 2, device=x.device)",
+        "torch.full((), len(x) * 2, device=x.device, dtype=torch.int64)",
+    ),
     "made whole": (
         "torch.tensor(int(m), device=x.device)",
         "torch.full((), int(m), device=x.device, dtype=torch.int64)",
@@ -89,6 +93,10 @@ FILLED_IF_ASKED = {
         "torch.tensor([0] * len(x), device=x.device)",
         "torch.zeros(len(x), device=x.device, dtype=torch.int64)",
     ),
+    "computed of a number": (
+        "torch.tensor(math.log(10000) / (m - 1), device=x.device)",
+        "torch.full((), math.log(10000) / (m - 1), device=x.device)",
+    ),
     "a list of a number that may be numpy's": (
         "torch.as_tensor([m], dtype=torch.float, device=x.device)",
         "torch.full((1,), m, dtype=torch.float, device=x.device)",
@@ -98,6 +106,7 @@ NOT_FILLED = {
     **{key: before for key, (before, _) in FILLED_IF_ASKED.items()},
     "a size": "torch.LongTensor(5).to(x.device)",
     "a float that a class of ints cuts off": "torch.LongTensor([1.5]).to(x.device)",
+    "two numbers, repeated": "torch.tensor([0, 0] * len(x), dtype=torch.long, device=x.device)",
     "repeated by what may be negative": "torch.LongTensor([0] * n).to(x.device)",
     "a bool, which a tracer cannot fill in": "torch.tensor(True, device=x.device)",
     "perhaps numpy's": "torch.tensor(m, device=x.device)",

@@ -159,7 +159,7 @@ def _maker(made: ast.Call, name: str, place: Place) -> str:
 def _size(data: ast.expr, place: Place) -> str | None:
     """The size of nested lists that repeat one element; None where they are not known to."""
     sizes: list[str] = []
-    if isinstance(data, ast.BinOp) and isinstance(data.op, ast.Mult):
+    if isinstance(data, ast.BinOp) and isinstance(data.left, ast.List):
         repeated = _list(data)
         if not isinstance(repeated, ast.List) or len(repeated.elts) != 1:
             return None
@@ -224,7 +224,8 @@ def _is_alike(made: ast.Call, moved: dict[str, str], place: Place) -> bool:
     leaf = _leaf(made.args[0])
     value = _number(leaf, place)
     typed = _TYPED.get(place.around.qualified(made.func))
-    if isinstance(made.args[0], ast.BinOp) and typed is None and "dtype" not in keywords:
+    repeats = isinstance(_list(made.args[0]), ast.List) and isinstance(made.args[0], ast.BinOp)
+    if repeats and typed is None and "dtype" not in keywords:
         return False  # an empty list holds floats
     if typed is not None:
         return "dtype" not in moved and _is_of_class(leaf, value, typed, place)
@@ -301,7 +302,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
         func = build.expression(name)
     data = made.args[0]
     leaf = data.value
-    if isinstance(leaf, cst.BinaryOperation):
+    if isinstance(leaf, cst.BinaryOperation) and isinstance(leaf.left, cst.List):
         leaf = leaf.left
     while isinstance(leaf, (cst.List, cst.Tuple)):
         leaf = leaf.elements[0].value
