@@ -15,6 +15,35 @@ from flake8_torchperf.linter import lint
 CHANGED = [
     pytest.param(
         """
+        def f(a, b):
+            assert (a[:, 2:] >= a[:, :2]).all()
+            assert not (b[:, 0] == -1).any()
+            return torch.min(a[:, None, :2], b[:, :2])
+        """,
+        """
+        def f(a, b):
+            torch._assert_async((a[:, 2:] >= a[:, :2]).all())
+            torch._assert_async(~(b[:, 0] == -1).any())
+            return torch.min(a[:, None, :2], b[:, :2])
+        """,
+        id="what torch takes later",
+    ),
+    pytest.param(
+        """
+        def f(x: Tensor, limit):
+            assert (x >= 0).all() and (x <= limit).all()
+            return x
+        """,
+        """
+        def f(x: Tensor, limit):
+            torch._assert_async((x >= 0).all())
+            torch._assert_async((x <= limit).all())
+            return x
+        """,
+        id="two terms",
+    ),
+    pytest.param(
+        """
         def f(x: Tensor):
             # why
             if torch.isnan(x).any():
@@ -192,6 +221,14 @@ KEPT = [
             return x
         """,
         id="more than the error",
+    ),
+    pytest.param(
+        """
+        def f(a):
+            assert (a[:, 2:] >= a[:, :2]).all()
+            return a[:, None, :2]
+        """,
+        id="what may be an array",
     ),
     pytest.param(
         """

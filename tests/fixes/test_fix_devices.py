@@ -55,6 +55,10 @@ FILLED = {
         "torch.tensor(len(x), device=x.device)",
         "torch.full((), len(x), device=x.device, dtype=torch.int64)",
     ),
+    "computed of lengths": (
+        "torch.tensor(len(x) * 2, device=x.device)",
+        "torch.full((), len(x) * 2, device=x.device, dtype=torch.int64)",
+    ),
     "made whole": (
         "torch.tensor(int(m), device=x.device)",
         "torch.full((), int(m), device=x.device, dtype=torch.int64)",
@@ -67,8 +71,43 @@ FILLED = {
         "torch.tensor(0).to(x)",
         "torch.zeros((), device=x.device, dtype=x.dtype)",
     ),
+    "of a class": (
+        "torch.LongTensor([0]).to(x.device)",
+        "torch.zeros(1, dtype=torch.int64, device=x.device)",
+    ),
+    "a float of a class": (
+        "torch.FloatTensor([[1.5]]).to(x.device)",
+        "torch.full((1, 1), 1.5, dtype=torch.float32, device=x.device)",
+    ),
+    "repeated in a class": (
+        "torch.LongTensor([0] * len(x)).to(x.device)",
+        "torch.zeros(len(x), dtype=torch.int64, device=x.device)",
+    ),
+    "repeated in a dtype": (
+        "torch.tensor([-1] * x.shape[0], dtype=torch.int32, device=x.device)",
+        "torch.full((x.shape[0],), -1, dtype=torch.int32, device=x.device)",
+    ),
+}
+FILLED_IF_ASKED = {
+    "repeated, where an empty list holds floats": (
+        "torch.tensor([0] * len(x), device=x.device)",
+        "torch.zeros(len(x), device=x.device, dtype=torch.int64)",
+    ),
+    "computed of a number": (
+        "torch.tensor(math.log(10000) / (m - 1), device=x.device)",
+        "torch.full((), math.log(10000) / (m - 1), device=x.device)",
+    ),
+    "a list of a number that may be numpy's": (
+        "torch.as_tensor([m], dtype=torch.float, device=x.device)",
+        "torch.full((1,), m, dtype=torch.float, device=x.device)",
+    ),
 }
 NOT_FILLED = {
+    **{key: before for key, (before, _) in FILLED_IF_ASKED.items()},
+    "a size": "torch.LongTensor(5).to(x.device)",
+    "a float that a class of ints cuts off": "torch.LongTensor([1.5]).to(x.device)",
+    "two numbers, repeated": "torch.tensor([0, 0] * len(x), dtype=torch.long, device=x.device)",
+    "repeated by what may be negative": "torch.LongTensor([0] * n).to(x.device)",
     "a bool, which a tracer cannot fill in": "torch.tensor(True, device=x.device)",
     "perhaps numpy's": "torch.tensor(m, device=x.device)",
     "an int by its annotation": "torch.tensor(n, device=x.device)",
@@ -86,6 +125,12 @@ STEP = BODY.replace("n: int", "n: int, m: float")
 def test_one_number_is_filled_in(row: tuple[str, str]) -> None:
     before, after = row
     check_fix(STEP.format(before), STEP.format(after), code="TPF502")
+
+
+@rows(FILLED_IF_ASKED)
+def test_one_number_is_filled_in_where_somebody_asks_for_it(row: tuple[str, str]) -> None:
+    before, after = row
+    check_fix(STEP.format(before), STEP.format(after), UNSAFE, code="TPF502")
 
 
 @rows(NOT_FILLED)

@@ -212,6 +212,19 @@ def test_what_is_computed_on_the_host_and_moved_is_computed_there(row: tuple[str
     check_fix(BODY.format(before), BODY.format(after), UNSAFE, code="TPF503")
 
 
+# What is filled on the host is reported by TPF503.
+FILLED = {
+    "slices": (
+        "y = torch.zeros(n)\ny[0, 1:] = 1\ny[..., :2] = -0.5\ny = y.to(x.device)\nx = x + y",
+        "y = torch.zeros(n, device=x.device)\ny[0, 1:] = 1\ny[..., :2] = -0.5\nx = x + y",
+    ),
+    "through an unknown index": (
+        "y = torch.zeros(n)\ny[x, 1:] = 1\ny = y.to(x.device)\nx = x + y",
+        "",
+    ),
+    "with a tensor": ("y = torch.zeros(n)\ny[1:] = z\ny = y.to(x.device)\nx = x + y", ""),
+    "then of another dtype": ("y = torch.zeros(n)\ny[1:] = 1\ny = y.to(x)\nx = x + y", ""),
+}
 HELD = {
     "moved later": (
         "y = torch.zeros(n)\nx = x + 1\ny = y.to(x.device)\nx = x + y",
@@ -230,7 +243,22 @@ HELD = {
         "y = torch.arange(n, device=x.device)\ny = y[None]\nx = x + y.unsqueeze(0)",
     ),
     "used before": ("y = torch.zeros(n)\nz = y + 1\ny = y.to(x.device)\nx = x + y + z", ""),
-    "filled before": ("y = torch.zeros(n)\ny[0] = 1\ny = y.to(x.device)\nx = x + y", ""),
+    "an element is filled before": (
+        "y = torch.zeros(n)\ny[0] = 1\ny = y.to(x.device)\nx = x + y",
+        "",
+    ),
+    "of the type of another": (
+        "y = torch.zeros(n).type(x.type()).to(x.device)\nx = x + y",
+        "y = torch.zeros(n, dtype=x.dtype, device=x.device)\nx = x + y",
+    ),
+    "of the dtype of another": (
+        "y = torch.ones(n).to(x.dtype).to(x.device)\nx = x + y",
+        "y = torch.ones(n, dtype=x.dtype, device=x.device)\nx = x + y",
+    ),
+    "numbers of the type of another": (
+        "y = torch.arange(n).type(x.type()).to(x.device)\nx = x + y",
+        "",
+    ),
     "used afterwards": ("y = torch.zeros(n)\nx = x + y.to(x.device)\nprint(y)", ""),
     "used by a function": (
         "y = torch.zeros(n)\nf = lambda: y\ny = y.to(x.device)\nx = x + y + f()",
@@ -250,6 +278,13 @@ HELD = {
         "",
     ),
 }
+
+
+@rows(FILLED)
+def test_what_is_filled_before_it_is_moved_is_made_there(row: tuple[str, str]) -> None:
+    before, after = ("\n            ".join(text.splitlines()) for text in row)
+    body = BODY.replace("y = {}\n            x = x + y.sum()", "{}")
+    check_fix(body.format(before), body.format(after) if after else "", code="TPF503")
 
 
 @rows(HELD)

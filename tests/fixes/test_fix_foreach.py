@@ -88,6 +88,52 @@ FOREACH = {
                 torch._foreach_clamp_max_(tensors, c)
         """,
     ),
+    "a name that is bound again before it is read": (
+        """
+        def scale(model: nn.Module, c: float, batches: list[Tensor]):
+            for batch in batches:
+                p = model(batch)
+                print(p.shape)
+                for p in model.parameters():
+                    if p.grad is not None:
+                        p.grad *= c
+        """,
+        """
+        def scale(model: nn.Module, c: float, batches: list[Tensor]):
+            for batch in batches:
+                p = model(batch)
+                print(p.shape)
+                grads = [p.grad for p in model.parameters() if p.grad is not None]
+                if grads:
+                    torch._foreach_mul_(grads, c)
+        """,
+    ),
+    "the entries of another state dict": (
+        """
+        class Ema(nn.Module):
+            @torch.no_grad()
+            def update(self, model: nn.Module, d: float):
+                state = model.state_dict()
+                for k, v in self.module.state_dict().items():
+                    if v.dtype.is_floating_point:
+                        v *= d
+                        v += (1 - d) * state[k].detach()
+        """,
+        """
+        class Ema(nn.Module):
+            @torch.no_grad()
+            def update(self, model: nn.Module, d: float):
+                state = model.state_dict()
+                tensors = [v for k, v in self.module.state_dict().items() if v.dtype.is_floating_point]
+                if tensors:
+                    torch._foreach_mul_(tensors, d)
+                    torch._foreach_add_(
+                        tensors,
+                        [state[k].detach() for k, v in self.module.state_dict().items() if v.dtype.is_floating_point],
+                        alpha=1 - d,
+                    )
+        """,
+    ),
 }
 FOREACH_REFUSED = {
     "a generator is gone through once": """
@@ -115,6 +161,21 @@ FOREACH_REFUSED = {
             for p in params:
                 p.mul_(lr)
             return p
+        """,
+    "a parameter is read in the next round": """
+        def scale(model: nn.Module, c: float, batches: list[Tensor]):
+            p = None
+            for batch in batches:
+                print(p)
+                for p in model.parameters():
+                    if p.grad is not None:
+                        p.grad *= c
+        """,
+    "a factor for each": """
+        @torch.no_grad()
+        def step(params: dict[str, nn.Parameter], rates: dict[str, float], more: dict[str, Tensor]):
+            for k, p in params.items():
+                p += rates[k] * more[k]
         """,
     "a branch for some": """
         def add(params: list[nn.Parameter], more: list[Tensor]):
@@ -163,6 +224,76 @@ NORMS = {
                 total = torch.linalg.vector_norm(norms.double()).item()
             return total
         """,
+    ),
+    "under a key": (
+        """
+        def norms(modules: dict[str, nn.Module]):
+            totals = {}
+            for key in modules:
+                totals[key] = 0
+                params = [p for p in modules[key].parameters() if p.grad is not None]
+                for p in params:
+                    one = p.grad.detach().norm(2)
+                    totals[key] += one.item() ** 2
+                totals[key] = totals[key] ** 0.5
+            return totals
+        """,
+        """
+        def norms(modules: dict[str, nn.Module]):
+            totals = {}
+            for key in modules:
+                totals[key] = 0.0
+                params = [p for p in modules[key].parameters() if p.grad is not None]
+                tensors = [p.grad.detach() for p in params]
+                if tensors:
+                    norms = torch._foreach_norm(tensors)
+                    norms = torch.stack([norm.to(norms[0].device) for norm in norms])
+                    totals[key] = torch.linalg.vector_norm(norms.double()).item()
+            return totals
+        """,
+    ),
+    "under a key that the loop binds": (
+        """
+        def norms(modules: dict[str, nn.Module], totals: dict[str, float]):
+            totals["x"] = 0.0
+            for key, p in modules.named_parameters():
+                totals[key] += p.grad.norm(2).item() ** 2
+            totals["x"] = totals["x"] ** 0.5
+        """,
+        "",
+    ),
+    "the total is read before the loop": (
+        """
+        def norm(params: list[nn.Parameter]):
+            total = 0.0
+            start = total + 1
+            for p in params:
+                total += p.grad.norm(2).item() ** 2
+            total = total ** 0.5
+            return total, start
+        """,
+        "",
+    ),
+    "a sum of squares": (
+        """
+        def norm(model: nn.Module):
+            total = sum(p.grad.data.norm(p=2).pow(2) for p in model.parameters() if p.grad is not None)
+            return total.sqrt()
+        """,
+        """
+        def norm(model: nn.Module):
+            grads = [p.grad.data for p in model.parameters() if p.grad is not None]
+            total = torch.stack(torch._foreach_norm(grads)).pow(2).sum() if grads else 0
+            return total.sqrt()
+        """,
+    ),
+    "a sum of norms along a dimension": (
+        """
+        def norm(params: list[nn.Parameter]):
+            total = sum(p.grad.norm(dim=1) for p in params)
+            return total
+        """,
+        "",
     ),
     "a matrix norm": (
         """

@@ -76,9 +76,9 @@ CHANGED = [
         class M(nn.Module):
             def forward(self, x: Tensor, y: Tensor, n: Tensor):
                 loss = F.cross_entropy(x, y)
-                a, x_mean_value = torch.stack([loss.mean(), x.mean()]).tolist()
+                a, loss_value = torch.stack([loss.mean(), x.mean()]).tolist()
                 b = n.sum().item()
-                return {"loss": x_mean_value, "count": n.sum().item(), "most": y.max().item()}
+                return {"loss": loss_value, "count": n.sum().item(), "most": y.max().item()}
         """,
         id="a float and what may be a count",
     ),
@@ -103,6 +103,80 @@ CHANGED = [
     ),
     pytest.param(
         """
+        def forward(x: Tensor, lengths: Tensor, top: int):
+            start = int(lengths.min().item() / 2 - 1)
+            most = min(int(lengths.min().item() / 2 - 1), top)
+            return x[start:most]
+        """,
+        """
+        def forward(x: Tensor, lengths: Tensor, top: int):
+            lengths_min_value = lengths.min().item()
+            start = int(lengths_min_value / 2 - 1)
+            most = min(int(lengths_min_value / 2 - 1), top)
+            return x[start:most]
+        """,
+        id="one value, read twice",
+    ),
+    pytest.param(
+        """
+        def forward(x: Tensor, y: Tensor, top: int):
+            start = int(x.sum().item() / 2 - 1)
+            y.add_(x)
+            x = y
+            most = min(int(x.sum().item() / 2 - 1), top)
+            return x[start:most]
+        """,
+        None,
+        id="one text, of two values",
+    ),
+    pytest.param(
+        """
+        def forward(batches: list[Tensor], other: list):
+            means, tops = [], []
+            for x in batches:
+                means.append(x.mean().item())
+                tops.append(x.float().max().item())
+            for x in batches:
+                other.append(x.mean().item())
+                other.append(x.float().max().item())
+            return means, tops
+        """,
+        """
+        def forward(batches: list[Tensor], other: list):
+            means, tops = [], []
+            for x in batches:
+                x_mean_value, x_max_value = torch.stack([x.mean(), x.float().max()]).tolist()
+                means.append(x_mean_value)
+                tops.append(x_max_value)
+            for x in batches:
+                other.append(x.mean().item())
+                other.append(x.float().max().item())
+            return means, tops
+        """,
+        id="appended to lists that are made here",
+    ),
+    pytest.param(
+        """
+        class M(nn.Module):
+            def forward(self, a: Tensor, b: Tensor):
+                metrics = {}
+                metrics["rewards/chosen"] = a.nansum().item()
+                metrics["rewards/rejected"] = b.nansum().item()
+                return metrics
+        """,
+        """
+        class M(nn.Module):
+            def forward(self, a: Tensor, b: Tensor):
+                metrics = {}
+                rewards_chosen_value, rewards_rejected_value = torch.stack([a.nansum(), b.nansum()]).tolist()
+                metrics["rewards/chosen"] = rewards_chosen_value
+                metrics["rewards/rejected"] = rewards_rejected_value
+                return metrics
+        """,
+        id="sums without NaN, named by their keys",
+    ),
+    pytest.param(
+        """
         def forward(x: Tensor, y: Tensor, metrics: dict, prefix: str):
             loss = F.cross_entropy(x, y)
             while len(x):
@@ -116,11 +190,11 @@ CHANGED = [
         def forward(x: Tensor, y: Tensor, metrics: dict, prefix: str):
             loss = F.cross_entropy(x, y)
             while len(x):
-                loss_value, x_max_value, norm, x_std_value = torch.stack([loss, torch.max(x.float()).detach(), x.norm(), x.std()]).tolist()
+                loss_value, top_value, norm, std_value = torch.stack([loss, torch.max(x.float()).detach(), x.norm(), x.std()]).tolist()
                 metrics["loss"] = loss_value
                 # how sure it is
-                metrics[f"{prefix}_top"] = x_max_value
-                wandb.log({"norm": norm, "std": x_std_value})
+                metrics[f"{prefix}_top"] = top_value
+                wandb.log({"norm": norm, "std": std_value})
         """,
         id="entries, a name and a call, with work between the reads",
     ),

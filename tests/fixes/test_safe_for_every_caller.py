@@ -31,6 +31,19 @@ PROGRAMS = {
         "x: Tensor, n: int",
         "return x.sum() + torch.arange(1, x.shape[0] + 1).to(x.device) * n",
     ),
+    "device-argument, filled": (
+        "x: Tensor, n: int",
+        "y = torch.ones(n)\ny[1:] = 0.5\ny = y.to(x.device)\nreturn x.sum() + y",
+    ),
+    "device-argument, type": (
+        "x: Tensor, n: int",
+        "return x.sum() + torch.ones(n).type(x.type()).to(x.device)",
+    ),
+    "fill-on-device, repeated": (
+        "x: Tensor, n: int",
+        "return x.sum() + torch.LongTensor([1] * len(x)).to(x.device)",
+    ),
+    "waiting-copy": ("x: Tensor, n: int", "return x.to('cpu', non_blocking=True).numpy()"),
     "device-argument, like": ("x: Tensor, n: int", "return torch.ones(n).to(x)"),
     "device-argument, dtype": (
         "x: Tensor, n: int",

@@ -67,6 +67,8 @@ def _burden(found: Sequence[Finding]) -> Counter[str]:
     burden: Counter[str] = Counter()
     for one in found:
         burden[one.site.function] += _WEIGHTS[one.site.heat.cost] + len(one.site.loops)
+        # A wrong number is worse than the wait for the right one.
+        burden[one.site.function] += one.site.kind is SiteKind.RACE
     return burden
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.safe.device_argument import where_to
+from flake8_torchperf.fixes.shared.code import argument_text
 from flake8_torchperf.fixes.shared.factories import spelt_dtype
 from flake8_torchperf.fixes.shared.numbers import is_real, is_whole
 
@@ -29,6 +30,13 @@ if TYPE_CHECKING:
 _OF_FAKES = ("torch._subclasses", "torch._dynamo", "torch._inductor", "torch._functorch",
              "torch.fx", "torch.export", "torch._export")  # fmt: skip
 _MAKERS = frozenset(("torch.tensor", "torch.as_tensor"))
+# Constructors of data on the host, by the dtype that they give it.
+_TYPED = {
+    "torch.LongTensor": "torch.int64",
+    "torch.IntTensor": "torch.int32",
+    "torch.FloatTensor": "torch.float32",
+    "torch.DoubleTensor": "torch.float64",
+}
 _ALLOWED = frozenset(("dtype", "device", "requires_grad"))
 NUMBER_CONSTANTS = {
     "math.inf", "math.nan", "math.pi", "math.e", "torch.inf", "torch.nan", "torch.pi",
@@ -81,17 +89,24 @@ def filled(place: Place, allowed: Callable[[ast.Call, dict[str, str], Place], bo
         made, moved = call.func.value, where
     if not _is_plain(made, moved) or not allowed(made, moved, place):
         return None
-    size = _size(made.args[0])
-    kept = moved | _dtype_of_whole(made, moved, place)
+    size = _size(made.args[0], place)
+    kept = {**_dtype_of_class(made, place), **moved, **_dtype_of_whole(made, moved, place)}
     plain = plain_name(_leaf(made.args[0])) if _has_dtype(made, kept) else ""
     name = _maker(made, plain or "full", place)
     if size is None or not name:
         return None
     if plain:
-        size = re.sub(r"^\((\d+),\)$", r"\1", size)
+        size = re.sub(r"^\((.+),\)$", r"\1", size)
     facts = {"size": size, "name": name, "moves": bool(moved), "given": kept, "plain": bool(plain)}
     unnamed = name.startswith("torch.") and not place.around.name_of("torch")
     return Edit((call,), facts, ("torch",) if unnamed else ())
+
+
+def _dtype_of_class(made: ast.Call, place: Place) -> dict[str, str]:
+    """Return the dtype of ``torch.LongTensor``; none for other calls."""
+    typed = _TYPED.get(place.around.qualified(made.func))
+    written = place.around.reach(spelt_dtype(typed, place.around), made) if typed else None
+    return {"dtype": written[0]} if written else {}
 
 
 def plain_name(number: ast.expr) -> str:
@@ -117,6 +132,7 @@ def _dtype_of_whole(made: ast.Call, moved: dict[str, str], place: Place) -> dict
     """
     leaf = _leaf(made.args[0])
     told = "dtype" in moved or any(one.arg == "dtype" for one in made.keywords)
+    told = told or bool(_dtype_of_class(made, place))
     if told or _is_new(made) or (_number(leaf, place) is not None and not plain_name(leaf)):
         return {}
     if not is_whole(leaf, place.around):
@@ -130,28 +146,57 @@ def _maker(made: ast.Call, name: str, place: Place) -> str:
     func = made.func
     if isinstance(func, ast.Attribute) and func.attr == "new_tensor":
         return f"new_{name}"
-    if place.around.qualified(func) not in _MAKERS:
+    called = place.around.qualified(func)
+    if called in _TYPED and not isinstance(_list(made.args[0]), ast.List):
+        return ""  # a number is a size
+    if called not in _MAKERS and called not in _TYPED:
         return ""
     if isinstance(func, ast.Attribute):
         return name
     return f"{place.around.name_of('torch') or 'torch'}.{name}"
 
 
-def _size(data: ast.expr) -> str | None:
+def _size(data: ast.expr, place: Place) -> str | None:
     """The size of nested lists that repeat one element; None where they are not known to."""
-    sizes: list[int] = []
+    sizes: list[str] = []
+    if isinstance(data, ast.BinOp) and isinstance(data.left, ast.List):
+        repeated = _list(data)
+        if not isinstance(repeated, ast.List) or len(repeated.elts) != 1:
+            return None
+        sizes, data = [argument_text(place, data.right)], repeated.elts[0]
     while isinstance(data, (ast.List, ast.Tuple)):
         texts = {ast.dump(one) for one in data.elts}
         if len(texts) != 1 or isinstance(data.elts[0], ast.Starred):
             return None
         if len(data.elts) > 1 and not _is_constant(_leaf(data)):
             return None  # evaluated once, where it was evaluated several times
-        sizes.append(len(data.elts))
+        sizes.append(str(len(data.elts)))
         data = data.elts[0]
-    return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
+    return f"({', '.join(sizes)}{',' if len(sizes) == 1 else ''})"
+
+
+def _list(data: ast.expr) -> ast.expr:
+    """Return the list in ``[x] * n``, where ``n`` is a size; other data as it is."""
+    match data:
+        case ast.BinOp(left=ast.List() as repeated, op=ast.Mult(), right=count) if _counts(count):
+            return repeated
+    return data
+
+
+def _counts(node: ast.expr) -> bool:
+    """True for ``len(x)``, ``x.size(0)`` and ``x.shape[0]``, which are no negative numbers."""
+    match node:
+        case ast.Call(func=ast.Name(id="len"), args=[_], keywords=[]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size"), args=[_], keywords=[]):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant()):
+            return True
+    return False
 
 
 def _leaf(data: ast.expr) -> ast.expr:
+    data = _list(data)
     while isinstance(data, (ast.List, ast.Tuple)) and data.elts:
         data = data.elts[0]
     return data
@@ -178,12 +223,26 @@ def _is_alike(made: ast.Call, moved: dict[str, str], place: Place) -> bool:
     keywords = {one.arg: one.value for one in made.keywords}
     leaf = _leaf(made.args[0])
     value = _number(leaf, place)
+    typed = _TYPED.get(place.around.qualified(made.func))
+    repeats = isinstance(_list(made.args[0]), ast.List) and isinstance(made.args[0], ast.BinOp)
+    if repeats and typed is None and "dtype" not in keywords:
+        return False  # an empty list holds floats
+    if typed is not None:
+        return "dtype" not in moved and _is_of_class(leaf, value, typed, place)
     if value is None:
         rounds = "dtype" in moved or _is_new(made)
         return not rounds and _is_proved(leaf, keywords.get("dtype"), place)
     if "dtype" in moved:
         return abs(value) <= EXACT and value >= 0 and value == int(value)
     return not math.isfinite(value) or abs(value) <= LARGEST
+
+
+def _is_of_class(leaf: ast.expr, value: float | None, dtype: str, place: Place) -> bool:
+    """True if a number is the same in a dtype, without an error in only one of both ways."""
+    if dtype in ("torch.int64", "torch.int32"):
+        small = value is None or abs(value) <= EXACT
+        return small and dtype == "torch.int64" and is_whole(leaf, place.around)
+    return value is not None and (not math.isfinite(value) or abs(value) <= LARGEST)
 
 
 def _is_new(made: ast.Call) -> bool:
@@ -243,6 +302,8 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
         func = build.expression(name)
     data = made.args[0]
     leaf = data.value
+    if isinstance(leaf, cst.BinaryOperation) and isinstance(leaf.left, cst.List):
+        leaf = leaf.left
     while isinstance(leaf, (cst.List, cst.Tuple)):
         leaf = leaf.elements[0].value
     size = build.expression(edit.facts["size"])

@@ -42,7 +42,7 @@ def plan(place: Place) -> Edit | None:
         return None
     if acting_before(lines, place_of_end(reads[-1]), around):
         return None
-    stored = stored_by(lines[:-1])
+    stored = stored_by(lines[:-1], around)
     if stored is None or stored & names_in([read]):
         return None
     match first:

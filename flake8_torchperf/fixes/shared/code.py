@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.fixes.shared.liveness import read_after
 from flake8_torchperf.syntax.source_text import between
 from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 
@@ -103,7 +104,10 @@ def fresh_name(place: Place, node: ast.AST, wanted: Sequence[str]) -> str:
 
 def used_outside(place: Place, name: str, loop: ast.For) -> bool:
     """True if a name that a loop binds may be read outside the loop, with its last value."""
-    whole = place.around.function(loop) or place.around.tree
+    function = place.around.function(loop)
+    if function is not None:
+        return read_after(name, loop, function.body)
+    whole = place.around.tree
     within = {id(node) for node in below(loop)}
     repeated = _is_repeated(place, loop)
     for node in below(whole):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.tensors import RANDOM_NAMES
+from flake8_torchperf.fixes.shared.tensors import RANDOM_NAMES, only_value
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.table import load
 
@@ -77,14 +77,28 @@ def _computes(call: ast.Call, around: Surroundings) -> bool:
     return last in _READS or (method is not None and not method.in_place)
 
 
-def stored_by(statements: Sequence[ast.stmt]) -> frozenset[str] | None:
+def appending_call(statement: ast.stmt, around: Surroundings) -> ast.Call | None:
+    """Return the call of a statement ``xs.append(x)``, if the function makes the list."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name() as name, attr="append"),
+                                     args=[_], keywords=[]) as call):  # fmt: skip
+            if isinstance(only_value(name, around), ast.List):
+                return call
+    return None
+
+
+def stored_by(statements: Sequence[ast.stmt], around: Surroundings) -> frozenset[str] | None:
     """The names that assignments store in: ``d`` of ``d["loss"] = x``, ``self`` of ``self.y = x``.
 
-    None if a statement may change a tensor in place, or is not an assignment.
+    A list that is appended to counts as stored in. None if a statement may change a tensor in
+    place, or does anything else.
     """
     stored: set[str] = set()
     for statement in statements:
+        appending = appending_call(statement, around)
         match statement:
+            case ast.Expr() if appending is not None:
+                target: ast.expr = appending.func.value  # type: ignore[attr-defined]
             case ast.Assign(targets=[target]):
                 pass
             case ast.AnnAssign(target=target) if statement.value is not None:

@@ -137,8 +137,14 @@ class Made:
                 return _compared(self._computed([left, right]))
             case ast.Name() if self._held is not None:
                 value = self._held.value(node)
-                return None if value is None else self._of(value, loose)
+                found = None if value is None else self._of(value, loose)
+                return self._filling(found) if self._held.fills(node) else found
         return None
+
+    def _filling(self, found: Sameness | None) -> Sameness | None:
+        """Return the sameness after numbers were assigned to elements."""
+        self.computes = self._filled = True
+        return _negated(found)
 
     def _of_torch(self, node: ast.Call) -> bool:
         return self._around.qualified(node.func).startswith("torch.")
@@ -154,7 +160,7 @@ class Made:
         if name in ("to", "type") and len(node.args) == 1 and not node.keywords:
             dtype = self._around.qualified(node.args[0])
             if dtype not in _INTS | _FLOATS:
-                return None
+                return self._cast_like(node, inner, loose)
             self.casts.append(node)
             return self._cast(self._of(inner, loose), dtype, dtype in _INTS)
         if name in _PLACING:
@@ -164,6 +170,13 @@ class Made:
         if op is None or not op.pointwise or not op.flags.isdisjoint("dhsym") or node.keywords:
             return None
         return self._rounded([inner, *node.args]) if not name.endswith("_") else None
+
+    def _cast_like(self, node: ast.Call, inner: ast.expr, loose: bool) -> Sameness | None:
+        """Return the sameness after a cast to another tensor's dtype: zeros and ones stay alike."""
+        if not dtype_of_cast(node, self._around):
+            return None
+        self.casts.append(node)
+        return Sameness.PLAIN if self._of(inner, loose) is Sameness.PLAIN else None
 
     def _cast(self, found: Sameness | None, to: str, ints: bool) -> Sameness | None:
         """Return the sameness after a cast.
@@ -307,7 +320,7 @@ def is_dtype(node: ast.expr | None, around: Surroundings, *, of_floats: bool = F
 def dtype_of_cast(call: ast.Call, around: Surroundings) -> str:
     """Return the dtype in ``x.int()``, ``x.to(torch.int)`` or ``x.to(y.dtype)``.
 
-    It is spelt as in its file. "" for any other call.
+    It is spelt as in its file. ``x.type(y.type())`` gives ``y.dtype``. "" for any other call.
     """
     if not isinstance(call.func, ast.Attribute) or call.keywords:
         return ""
@@ -316,6 +329,9 @@ def dtype_of_cast(call: ast.Call, around: Surroundings) -> str:
         case [] if name is not None:
             written = around.reach(spelt_dtype(name, around), call)
             return written[0] if written and not written[1] else ""
+        case [ast.Call(func=ast.Attribute(value=other, attr="type"), args=[], keywords=[])]:
+            same = call.func.attr == "type" and repeatable(other)
+            return f"{ast.unparse(other)}.dtype" if same else ""
         case [dtype] if call.func.attr in ("to", "type"):
             like = isinstance(dtype, ast.Attribute) and dtype.attr == "dtype" and repeatable(dtype)
             return ast.unparse(dtype) if like or is_dtype(dtype, around) else ""

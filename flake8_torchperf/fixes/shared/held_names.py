@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.code import bound_by, names_in
+from flake8_torchperf.fixes.shared.numbers import is_whole
 from flake8_torchperf.fixes.shared.siblings import block_of
 from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 
@@ -34,6 +35,7 @@ class Held:
         self._function = place.around.function(statement)
         self._where = where
         self._found: dict[int, ast.expr | None] = {}
+        self._fills: dict[int, list[ast.stmt]] = {}
 
     def value(self, name: ast.Name) -> ast.expr | None:
         """Return the expression that a name is bound to for this use; None if it has other uses."""
@@ -43,6 +45,10 @@ class Held:
                 self.assignments.append(made)
             self._found[id(name)] = None if made is None else made.value
         return self._found[id(name)]
+
+    def fills(self, name: ast.Name) -> bool:
+        """True if numbers are assigned to elements between the binding of a name and this use."""
+        return bool(self._fills.get(id(name)))
 
     def _assignment(self, name: ast.Name) -> ast.Assign | None:
         function = self._function
@@ -54,15 +60,45 @@ class Held:
         block = block_of(self._place, user)
         at = next((i for i, one in enumerate(block) if one is user), 0)
         between: list[ast.stmt] = []
+        fills = self._fills[id(name)] = list[ast.stmt]()
         for line in reversed(block[:at]):
             match line:
                 case ast.Assign(targets=[ast.Name(id=bound)]) if bound == name.id:
-                    alone = not _is_used_elsewhere(name, user, function, line)
+                    alone = not _is_used_elsewhere(name, user, function, [line.value, *fills])
                     return line if alone and self._stays(between) else None
-            if not isinstance(line, _SIMPLE) or name.id in names_in([line]):
+            if self._fills_elements(line, name.id):
+                fills.append(line)
+            elif not isinstance(line, _SIMPLE) or name.id in names_in([line]):
                 return None
             between.append(line)
         return None
+
+    def _fills_elements(self, line: ast.stmt, name: str) -> bool:
+        """True for ``x[i, 1:] = 0.5``: a device does it as the host does, and nothing waits.
+
+        The number for a single element would be copied from the host.
+        """
+        match line:
+            case ast.Assign(
+                targets=[ast.Subscript(value=ast.Name(id=filled), slice=index)],
+                value=ast.Constant(value=int() | float())
+                | ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())),
+            ) if filled == name:
+                parts = index.elts if isinstance(index, ast.Tuple) else [index]
+                sliced = any(isinstance(one, ast.Slice) for one in parts)
+                return sliced and all(self._is_basic(one, name) for one in parts)
+        return False
+
+    def _is_basic(self, part: ast.expr, name: str) -> bool:
+        """True for a slice of ints, an int, None and ``...``, without the filled name itself."""
+        if name in names_in([part]):
+            return False
+        if isinstance(part, ast.Slice):
+            bounds = (part.lower, part.upper, part.step)
+            return all(one is None or is_whole(one, self._place.around) for one in bounds)
+        if isinstance(part, ast.Constant) and part.value in (None, ...):
+            return True
+        return is_whole(part, self._place.around)
 
     def _stays(self, between: Sequence[ast.stmt]) -> bool:
         """True if the place to move to is the same before the statements in between."""
@@ -99,9 +135,9 @@ def _is_torch_with(node: ast.AST) -> bool:
 
 
 def _is_used_elsewhere(
-    name: ast.Name, user: ast.stmt, function: ast.AST, binding: ast.Assign
+    name: ast.Name, user: ast.stmt, function: ast.AST, allowed: Sequence[ast.AST]
 ) -> bool:
-    """True if the value bound to a name is read by anything but one use.
+    """True if the value bound to a name is read by anything but one use and what is allowed.
 
     A use that binds the name again is the last.
     """
@@ -113,7 +149,7 @@ def _is_used_elsewhere(
             return True
         if isinstance(node, _LAZY) and node is not function and name.id in names_in([node]):
             return True
-    before = {id(one) for one in ast.walk(binding.value)}
+    before = {id(one) for part in allowed for one in ast.walk(part)}
     return any(
         isinstance(one, ast.Name)
         and one.id == name.id

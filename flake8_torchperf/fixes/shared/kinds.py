@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _MPS = re.compile(r"\bmps\b")
 # Methods refused for ints, and methods that keep the dtype, as `sum` of a mask does not.
-_FLOATS = frozenset(("mean", "nanmean", "logsumexp", "norm", "std", "var"))
+# Ints have no NaN to leave out.
+_FLOATS = frozenset(("mean", "nanmean", "nansum", "logsumexp", "norm", "std", "var"))
 _CASTS = kinds_of("casts")
 _TO_FLOAT = casts_to("float")
 _SAME = frozenset(("max", "min", "amax", "amin", "median", "nanmedian", "squeeze", "detach",

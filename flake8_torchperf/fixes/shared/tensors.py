@@ -50,6 +50,38 @@ def is_tensor_for_all(node: ast.expr, around: Surroundings) -> bool:
     return _Reading(around, declared=False).tensor(node)
 
 
+def is_used_by_torch(name: ast.Name, around: Surroundings) -> bool:
+    """True if a function gives a name, or a part of it, to code that takes tensors alone.
+
+    numpy's arrays are ruled out by it, on the paths that come there.
+    """
+    function = around.function(name)
+    for node in () if function is None else below(function):
+        match node:
+            case ast.Call(args=args) if name.id in (given := [_part_of(one) for one in args]):
+                called = around.qualified(node.func)
+                op = load().function(called) if called.startswith("torch.") else None
+                if op is not None and _takes_tensor_at(op, given.index(name.id)):
+                    return True
+            case ast.Call(func=ast.Attribute(value=owner, attr=method)) if (
+                _part_of(owner) == name.id
+            ):
+                if method not in _OF_ARRAYS and load().method(method):
+                    return True
+    return False
+
+
+def _takes_tensor_at(op: Op, place: int) -> bool:
+    return any(one.params[place].type == "T" for one in op.overloads if place < len(one.params))
+
+
+def _part_of(node: ast.expr) -> str:
+    """Return the name in ``x``, ``x[i]`` and ``x[i][j]``."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
 def is_cheap(node: ast.expr, around: Surroundings) -> bool:
     """True if computing it once more has no effect, no wait and no error, and costs little."""
     return _Reading(around).cheap(node)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.shared.numbers import is_real
-from flake8_torchperf.fixes.shared.tensors import is_tensor
+from flake8_torchperf.fixes.shared.tensors import is_tensor, is_used_by_torch
 from flake8_torchperf.fixes.shared.texts import can_be_made_before, is_number_parameter
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.knowledge.methods import methods_of
@@ -45,7 +45,7 @@ def plan(place: Place) -> Edit | None:
         return None
     if place.site.heat.level is Level.COLD or _is_in_tests(term, around):
         return None  # code that runs once gains nothing, and a test shows the values that differ
-    if not _is_tensor(term, around):
+    if not _is_tensor(term, operand, around):
         return None
     negated, outer = _without_not(term, around)
     test: ast.expr = outer
@@ -81,7 +81,7 @@ def _without_not(term: ast.expr, around: Surroundings) -> tuple[bool, ast.expr]:
     return negated, term
 
 
-def _is_tensor(term: ast.expr, around: Surroundings) -> bool:
+def _is_tensor(term: ast.expr, operand: Tensor, around: Surroundings) -> bool:
     """True if a condition is a tensor on every path.
 
     A comparison of an array or None gives a bool.
@@ -96,9 +96,20 @@ def _is_tensor(term: ast.expr, around: Surroundings) -> bool:
             ) and is_tensor(term, around)
         case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[]):
             if name in ("any", "all") and not around.qualified(term.func).startswith("torch."):
-                return _is_tensor(inner, around)
+                return _is_tensor(inner, operand, around) or _compares_tensors(
+                    inner, operand, around
+                )
             return name in _OF_TENSORS or is_tensor(term, around)
     return is_tensor(term, around)
+
+
+def _compares_tensors(inner: ast.expr, operand: Tensor, around: Surroundings) -> bool:
+    """True if a comparison whose ``all()`` is called, and that is no bool, is not of arrays."""
+    if not isinstance(inner, ast.Compare):
+        return False
+    names = (one for one in ast.walk(inner) if isinstance(one, ast.Name))
+    stated = operand.reason.strength >= Strength.STATED
+    return stated or any(is_used_by_torch(one, around) for one in names)
 
 
 def _is_in_tests(node: ast.AST, around: Surroundings) -> bool:

@@ -26,5 +26,17 @@ def plan(place: Place) -> Edit | None:
 
 def _is_one_number(made: ast.Call, moved: dict[str, str], place: Place) -> bool:
     operand = place.site.operand
-    known = isinstance(operand, Tensor) and operand.scalar is True
-    return known and not isinstance(made.args[0], (ast.List, ast.Tuple))
+    if not isinstance(operand, Tensor):
+        return False
+    match made.args[0]:
+        case ast.List(elts=[_]) | ast.Tuple(elts=[_]):
+            return operand.rank == 1 and _has_dtype(made)
+        case ast.BinOp(left=ast.List(elts=[ast.Constant()])):
+            return True
+        case ast.List() | ast.Tuple():
+            return False
+    return operand.scalar is True
+
+
+def _has_dtype(made: ast.Call) -> bool:
+    return any(one.arg == "dtype" for one in made.keywords)

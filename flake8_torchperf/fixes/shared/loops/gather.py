@@ -139,6 +139,9 @@ def stays(place: Place, node: ast.expr) -> bool:
         case ast.Attribute(value=inner) | ast.Subscript(value=inner, slice=ast.Constant()):
             return invariant(inner, frozenset())
         case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[], keywords=[]):
+            match inner:
+                case ast.Call(func=ast.Attribute(value=owner, attr="state_dict"), args=[]):
+                    inner = owner  # it has the same tensors each time
             return name in _PARTS and invariant(inner, frozenset())
         case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=args):
             return all(stays(place, one) for one in args)

@@ -43,9 +43,16 @@ def read_before(
     changed = [line.visit(replacing) for line in lines]
     first = changed[0]
     assert isinstance(first, cst.SimpleStatementLine)
-    read = _read([*replacing.read.values()], facts["stack"])
-    names = [cst.Element(cst.Name(name)) for name in replacing.read]
-    target = cst.AssignTarget(cst.Tuple(names, lpar=[], rpar=[]))
+    target: cst.AssignTarget
+    read: cst.BaseExpression
+    if facts["stack"]:
+        read = _read([*replacing.read.values()], facts["stack"])
+        names = [cst.Element(cst.Name(name)) for name in replacing.read]
+        target = cst.AssignTarget(cst.Tuple(names, lpar=[], rpar=[]))
+    else:
+        (name,) = replacing.read
+        assert replacing.call is not None
+        read, target = replacing.call, cst.AssignTarget(cst.Name(name))
     before = cst.SimpleStatementLine([cst.Assign([target], read)])
     before = before.with_changes(leading_lines=first.leading_lines)
     rest = [] if _is_idle(first) else [first.with_changes(leading_lines=[])]
@@ -72,12 +79,14 @@ class _Replacing(cst.CSTTransformer):
         self._names = names
         self._methods = methods
         self.read: dict[str, cst.BaseExpression] = {}
+        self.call: cst.BaseExpression | None = None
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
         text = _normal(original_node)
         name = self._names.get(text)
         if name is None:
             return updated_node
+        self.call = build.bare(original_node)
         self.read.setdefault(name, _source(original_node, self._methods[text]))
         return cst.Name(name)
 

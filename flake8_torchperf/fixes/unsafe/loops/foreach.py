@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import argument_text, fresh_name, invariant, text_of
 from flake8_torchperf.fixes.shared.loops.gather import Rounds, is_list, rounds_of, stays
+from flake8_torchperf.fixes.shared.tensors import only_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,7 +79,7 @@ def plan(place: Place) -> Edit | None:
         return None
     steps: list[_Step] = []
     for statement in rounds.body:
-        found = _steps(statement)
+        found = _steps(statement, place, rounds)
         if not found:
             return None
         steps += found
@@ -98,14 +99,25 @@ def plan(place: Place) -> Edit | None:
     return Edit((loop,), {"texts": (text,)}, () if torch else ("torch",))
 
 
-def _steps(statement: ast.stmt) -> list[_Step]:
+def _steps(statement: ast.stmt, place: Place, rounds: Rounds) -> list[_Step]:
     """Return the operations of ``p.mul_(a).add_(b)`` or ``p *= a``, the first one first."""
     match statement:
         case ast.AugAssign(target=target, op=op, value=value) if type(op) in _AUGMENTED:
-            return [_Step(_AUGMENTED[type(op)], target, (value,))]
+            return [_augmented(_AUGMENTED[type(op)], target, value, place, rounds)]
         case ast.Expr(value=ast.Call() as call):
             return _chained(call)
     return []
+
+
+def _augmented(name: str, target: ast.expr, value: ast.expr, place: Place, rounds: Rounds) -> _Step:
+    """Return the operation of ``p += a``, where ``p += c * a`` adds each ``a`` with a factor."""
+    match value:
+        case ast.BinOp(left=one, op=ast.Mult(), right=other) if name in ("add_", "sub_"):
+            for factor, added in ((one, other), (other, one)):
+                listed = _is_listed(added, place) and _varies(added, rounds)
+                if listed and invariant(factor, rounds.bound):
+                    return _Step(name, target, (added,), (("alpha", factor),))
+    return _Step(name, target, (value,))
 
 
 def _chained(call: ast.Call) -> list[_Step]:
@@ -170,6 +182,22 @@ def _simple(tensor: ast.expr) -> bool:
     return False
 
 
+def _is_listed(node: ast.expr, place: Place) -> bool:
+    """True for what another list may hold: a simple tensor, or an entry such as ``state[k]``."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[]):
+            match inner:
+                case ast.Subscript(value=ast.Name(), slice=ast.Name()):
+                    return True
+            return _is_listed(inner, place)
+        case ast.Subscript(value=ast.Name() as entries, slice=ast.Name()):
+            match only_value(entries, place.around):
+                case ast.Call(func=ast.Attribute(attr="state_dict")):
+                    return True
+            return False
+    return _simple(node)
+
+
 def _call(place: Place, step: _Step, rounds: Rounds, torch: str, values: str) -> str:
     """Return the call for one operation; "" where it does not take an operand in that form."""
     kind = _KINDS[step.name]
@@ -181,7 +209,7 @@ def _call(place: Place, step: _Step, rounds: Rounds, torch: str, values: str) ->
             if not kind.numbers[number]:
                 return ""
             given.append(argument_text(place, arg))
-        elif not kind.lists[number] or not _simple(arg):
+        elif not kind.lists[number] or not _is_listed(arg, place):
             return ""
         else:
             given.append(rounds.listed(text_of(place, arg)))

@@ -1,9 +1,9 @@
 """A norm over many tensors, added up in a loop -> ``torch._foreach_norm``, and the norm of these.
 
 The loop is ``total = 0`` and ``total += p.norm(n).item() ** n`` for each tensor, followed by
-``total = total ** (1 / n)``. Each norm has its tensor's dtype, as before. The norm of the norms is
-computed in double precision, as Python does. `torch.nn.utils.get_total_norm` computes it in the
-tensors' dtype, and float16 ends at 65,504.
+``total = total ** (1 / n)``. The total is a name, or an entry such as ``totals[key]``. Each norm
+has its tensor's dtype, as before. The norm of the norms is computed in double precision, as Python
+does. `torch.nn.utils.get_total_norm` computes it in the tensors' dtype, and float16 ends at 65,504.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import (
     argument_text,
+    bound_by,
     fresh_name,
     invariant,
     names_in,
@@ -21,7 +22,7 @@ from flake8_torchperf.fixes.shared.code import (
 )
 from flake8_torchperf.fixes.shared.kinds import has_float64
 from flake8_torchperf.fixes.shared.loops.gather import Rounds, rounds_of
-from flake8_torchperf.fixes.shared.siblings import around_in_block
+from flake8_torchperf.fixes.shared.siblings import around_in_block, statements_before
 from flake8_torchperf.syntax.traversal import below
 
 if TYPE_CHECKING:
@@ -42,14 +43,15 @@ def plan(place: Place) -> Edit | None:
     rounds = rounds_of(place, loop)
     if rounds is None or not isinstance(loop, ast.For):
         return None
-    before, after = around_in_block(place, loop)
+    _, after = around_in_block(place, loop)
     summed = _summed(place, rounds)
-    if summed is None or before is None or after is None:
+    if summed is None or after is None:
         return None
     total, tensor, order = summed
-    if not _is_zero(before, total) or not _is_root(place, after, total, order):
+    before = _zero(place, loop, total)
+    if before is None or not _is_root(place, after, total, order):
         return None
-    if not invariant(order, rounds.bound) or total in names_in([order, loop.iter, tensor]):
+    if not invariant(order, rounds.bound) or _names(total) & names_in([order, loop.iter, tensor]):
         return None
     root = _root(place, after, total)
     read = any(_is_read(node) for one in rounds.body for node in ast.walk(one))
@@ -68,12 +70,15 @@ def plan(place: Place) -> Edit | None:
         cast=_cast(place) if read or root == "math.sqrt" else "",
         read=".item()" if read or root == "math.sqrt" else "",
     )
-    return Edit((before, loop, after), {"text": whole}, () if torch else ("torch",))
+    zero = f"{total} = 0.0\n"
+    # The list stands where the loop was: statements before it may bind what it iterates.
+    apart = around_in_block(place, loop)[0] is not before
+    texts = (zero, whole) if apart else (zero + whole,)
+    return Edit((before, loop, after), {"texts": texts}, () if torch else ("torch",))
 
 
 # A norm is moved only where the tensors are on several devices.
 _WHOLE = """\
-{total} = 0.0
 {tensors} = {listed}
 if {tensors}:
     {norms} = {torch}._foreach_norm({tensors}{order})
@@ -107,25 +112,40 @@ def _summed(place: Place, rounds: Rounds) -> tuple[str, ast.expr, ast.expr] | No
     match rounds.body:
         case [
             ast.Assign(targets=[ast.Name(id=name)], value=norm),
-            ast.AugAssign(target=ast.Name(id=total), op=ast.Add(), value=added),
+            ast.AugAssign(target=target, op=ast.Add(), value=added),
         ]:
-            if total == name or _used_behind(place, name, rounds):
+            if name in names_in([target]) or _used_behind(place, name, rounds):
                 return None
-        case [ast.AugAssign(target=ast.Name(id=total), op=ast.Add(), value=added)]:
+        case [ast.AugAssign(target=target, op=ast.Add(), value=added)]:
             name = ""
         case _:
             return None
-    if not isinstance(added, ast.BinOp) or not isinstance(added.op, ast.Pow):
+    total = _text(target, rounds)
+    if not total or not isinstance(added, ast.BinOp) or not isinstance(added.op, ast.Pow):
         return None
     base = _without_read(added.left)
     if norm is None:
         norm = base
     elif not (isinstance(base, ast.Name) and base.id == name):
         return None
-    found = _norm(place, _without_read(norm))
+    found = norm_of(place, _without_read(norm))
     if found is None or not _alike(found[1], added.right):
         return None
     return total, found[0], found[1]
+
+
+def _text(target: ast.expr, rounds: Rounds) -> str:
+    """Return the source of a total: a name, or an entry that is the same in each round."""
+    match target:
+        case ast.Name(id=name):
+            return name
+        case ast.Subscript(value=ast.Name(), slice=ast.Constant() | ast.Name()):
+            return "" if names_in([target]) & rounds.bound else ast.unparse(target)
+    return ""
+
+
+def _names(total: str) -> frozenset[str]:
+    return names_in([ast.parse(total)])
 
 
 def _used_behind(place: Place, name: str, rounds: Rounds) -> bool:
@@ -143,7 +163,7 @@ def _without_read(node: ast.expr) -> ast.expr:
     return node
 
 
-def _norm(place: Place, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+def norm_of(place: Place, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     """Return the tensor and the order of ``t.norm(n)``, ``torch.norm(t, n)`` and similar calls."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
@@ -163,28 +183,37 @@ def _norm(place: Place, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     return (tensor, args[0] if args else _TWO) if len(args) <= 1 else None
 
 
-def _is_zero(before: ast.stmt, total: str) -> bool:
-    match before:
-        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
-            return name == total and type(value) in (int, float) and value == 0
-    return False
+def _zero(place: Place, loop: ast.For, total: str) -> ast.stmt | None:
+    """Return the statement before a loop that sets its total to 0; none between may use it."""
+    for line in reversed(statements_before(loop, place.around)):
+        match line:
+            case ast.Assign(targets=[target], value=ast.Constant(value=value)):
+                if ast.unparse(target) == total and type(value) in (int, float) and value == 0:
+                    return line
+        if not isinstance(line, ast.Assign) or total.partition("[")[0] in names_in([line]):
+            return None
+        if _names(total) & bound_by([line]):
+            return None
+    return None
 
 
 def _is_root(place: Place, after: ast.stmt, total: str, order: ast.expr) -> bool:
     """True for ``total = total ** (1.0 / n)``, or a square root where n is 2."""
     match after:
-        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == total:
+        case ast.Assign(targets=[target], value=value):
             pass
-        case ast.AugAssign(target=ast.Name(id=name), op=ast.Pow(), value=power) if name == total:
-            value = ast.BinOp(ast.Name(total, ast.Load()), ast.Pow(), power)
+        case ast.AugAssign(target=target, op=ast.Pow(), value=power):
+            value = ast.BinOp(target, ast.Pow(), power)
         case _:
             return False
+    if ast.unparse(target) != total:
+        return False
     match value:
-        case ast.BinOp(left=ast.Name(id=base), op=ast.Pow(), right=power):
-            return base == total and _inverts(power, order)
-        case ast.Call(args=[ast.Name(id=base)], keywords=[]):
+        case ast.BinOp(left=base, op=ast.Pow(), right=power):
+            return ast.unparse(base) == total and _inverts(power, order)
+        case ast.Call(args=[base], keywords=[]):
             known = place.around.qualified(value.func) in ("math.sqrt", "torch.sqrt")
-            return base == total and known and _number(order) == 2
+            return ast.unparse(base) == total and known and _number(order) == 2
     return False
 
 
@@ -217,6 +246,9 @@ def rewrite(
     from flake8_torchperf.fixes.shared.nodes import statements
 
     before, loop, after = nodes
-    new = statements.parsed(edit.facts["text"])
+    first, *rest = map(statements.parsed, edit.facts["texts"])
     gone = cst.RemovalSentinel.REMOVE
-    return [statements.with_comments_of(before, new, loop, after), gone, gone]
+    if not rest:
+        return [statements.with_comments_of(before, first, loop, after), gone, gone]
+    of_loop = statements.with_comments_of(loop, rest[0], after)
+    return [statements.with_comments_of(before, first), of_loop, gone]

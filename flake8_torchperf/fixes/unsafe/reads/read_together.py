@@ -2,13 +2,15 @@
 
 For reads in one statement or in consecutive statements, of 0-d values that are all floats, all
 ints, or all of one tensor: one copy to the host and one wait for each group. Vectors of one element
-are joined by ``torch.cat``. Tensors of which neither is known are left alone.
+are joined by ``torch.cat``. Tensors of which neither is known are left alone. A value that is read
+twice is read once: ``x_value = x.item()``.
 """
 
 from __future__ import annotations
 
 import ast
 import itertools
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import bound_by, named_after, names_in
 from flake8_torchperf.fixes.shared.effects import (
     acting_before,
+    appending_call,
     is_pure,
     place_of_end,
     stored_by,
@@ -24,6 +27,7 @@ from flake8_torchperf.fixes.shared.evaluation import is_lazy
 from flake8_torchperf.fixes.shared.kinds import averaged, has_float64, kind_of, may_be_number
 from flake8_torchperf.fixes.shared.siblings import block_of, index_of
 from flake8_torchperf.syntax.traversal import below, once
+from flake8_torchperf.values.site import SIZED_KINDS
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
@@ -37,6 +41,8 @@ if TYPE_CHECKING:
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 # The most consecutive statements whose reads are joined; more are hard to follow.
 _MOST = 24
+# Reductions that arrays lack.
+_OF_TENSORS = frozenset(("nanmean", "nanmedian", "nansum", "norm"))
 # The functions that make a vector of 0-d tensors, and of vectors of one element.
 _JOINING = ("torch.stack", "torch.cat")
 
@@ -79,8 +85,10 @@ def plan(place: Place) -> Edit | None:
             "methods": tuple(one.method for one in lines),
         }
         return Edit(tuple(one.statement for one in lines), facts, stack[1])
-    if len(values) < 2 or free[0] is not reads[0]:
-        return None  # one value, read twice
+    if len(free) < 2 or free[0] is not reads[0]:
+        return None
+    if len(values) == 1:  # one value, read twice
+        names["stack"] = ""
     methods = {ast.unparse(one.call): one.method for one in free}
     whole: dict[str, Any] = {**names, "form": "statements", "names": values, "methods": methods}
     return Edit(tuple(touched), whole, stack[1])
@@ -110,9 +118,9 @@ def _read(site: JudgedSite, line: ast.stmt, around: Surroundings) -> _Read | Non
     if not isinstance(call, ast.Call) or not isinstance(operand, Tensor) or call.keywords:
         return None
     tensor = _source(call)
-    if tensor is None or operand.dtype == "complex":
+    if tensor is None or operand.dtype == "complex" or _waits(tensor, around):
         return None
-    rank = 0 if operand.scalar is True else operand.rank
+    rank = 0 if operand.scalar is True or _is_reduced(tensor) else operand.rank
     if rank not in (0, 1):
         return None
     kind = kind_of(tensor, operand.dtype, around)
@@ -129,6 +137,20 @@ def _read(site: JudgedSite, line: ast.stmt, around: Surroundings) -> _Read | Non
             return None
         kind, method = "float", "double"
     return _Read(call, line, tensor, kind, method, rank)
+
+
+def _waits(tensor: ast.expr, around: Surroundings) -> bool:
+    """True if Python waits for the size of what a tensor is made of."""
+    sized = {id(site.node) for site in around.reported(*SIZED_KINDS)}
+    return bool(sized) and any(id(part) in sized for part in ast.walk(tensor))
+
+
+def _is_reduced(tensor: ast.expr) -> bool:
+    """True for a reduction to one element by a method that arrays lack."""
+    match tensor:
+        case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]):
+            return name in _OF_TENSORS
+    return False
 
 
 def _is_made_float(call: ast.Call, around: Surroundings) -> bool:
@@ -214,10 +236,12 @@ def _statements(reads: Sequence[_Read], place: Place) -> list[ast.stmt]:
 def _can_move(reads: Sequence[_Read], place: Place) -> bool:
     """True if all tensors can be computed before the first of the statements, in their order."""
     lines = _statements(reads, place)
-    stored = stored_by(lines[:-1])
+    stored = stored_by(lines[:-1], place.around)
     if stored is None or any(names_in([one.tensor]) & stored for one in reads):
         return False
     acting = acting_before(lines, place_of_end(reads[-1].call), place.around)
+    appending = {id(one) for line in lines if (one := appending_call(line, place.around))}
+    acting = [one for one in acting if id(one) not in appending]
     first = reads[0]
     if getattr(first.statement, "value", None) is first.call:  # it comes first anyway
         own = {id(one) for one in ast.walk(first.tensor)}
@@ -242,7 +266,7 @@ def _names(
         if name:
             names[text] = name
             continue
-        name = f"{named_after(read.tensor, around)}_value"
+        name = f"{_key(read, around) or named_after(read.tensor, around)}_value"
         while name in used:
             name += "_read"
         used.add(name)
@@ -267,6 +291,25 @@ def _bound_alone(read: _Read, lines: Sequence[ast.stmt]) -> str:
             bound = bound_by(behind)
             return name if free and name not in bound else ""
     return ""
+
+
+def _key(read: _Read, around: Surroundings) -> str:
+    """Return a name made of the key under which a number is kept in a dict; "" if there is none."""
+    key: ast.expr | None = None
+    match read.statement, around.parent(read.call):
+        case ast.Assign(targets=[ast.Subscript(slice=key)], value=value), _ if value is read.call:
+            pass
+        case _, ast.Dict(keys=keys, values=values):
+            key = next((k for k, v in zip(keys, values, strict=True) if v is read.call), None)
+        case _, ast.keyword(arg=str(name)) as given:
+            call = around.parent(given)
+            of_dict = isinstance(call, ast.Call) and around.qualified(call.func) == "builtins.dict"
+            return name if of_dict else ""
+    if isinstance(key, ast.JoinedStr) and key.values:
+        key = key.values[-1]
+    text = key.value if isinstance(key, ast.Constant) and isinstance(key.value, str) else ""
+    name = re.sub(r"\W+", "_", text).strip("_").lower()
+    return name if name.isidentifier() else ""
 
 
 def rewrite(
