@@ -142,6 +142,14 @@ ROWS = (
         "seldom.",
     ),
     Row(
+        Cause.NEVER_MADE,
+        FREQUENCY,
+        COLD,
+        "of a class that is never made",
+        "In a program that trains, a class that no live code names is never made: neither its "
+        "methods run nor a branch on `isinstance` of it.",
+    ),
+    Row(
         Cause.STEP_ROOT,
         FREQUENCY,
         HOT,
