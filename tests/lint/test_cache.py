@@ -141,7 +141,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
             (p / "pkg/helper").mkdir(),
             edit(p, "pkg/helper/__init__.py", HOST_HELPER),
         ),
-        ["./pkg/aside.py", "./pkg/user.py"],
+        ["./pkg/aside.py", "./pkg/helper/__init__.py", "./pkg/user.py"],
     ),
     "a name that it does not import": (
         lambda p: edit(
