@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.project import files
 from flake8_torchperf.project.answers import (
     ALL,
-    MADE,
+    CLASS_MADE,
     OPTION,
     PART,
     PROMISES,
@@ -216,7 +216,7 @@ class Project:
             return True
         name, module = owner.name, _place_in(texts.folder, owner.module)
         found = texts.is_made(name, module)
-        self._note(f"{texts.folder}{PART}{MADE}{name}{PART}{module}", "yes" if found else "")
+        self._note(f"{texts.folder}{PART}{CLASS_MADE}{name}{PART}{module}", "yes" if found else "")
         self._note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
         return found or self._names_it(name, texts)
 

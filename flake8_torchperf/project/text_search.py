@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.digest import digest, digest_of_files
 from flake8_torchperf.project.answers import (
-    MADE,
+    CLASS_MADE,
     OPTION,
     PART,
     THAT_CALL,
@@ -195,8 +195,8 @@ class TextSearch:
         if part.startswith(TRAINS):
             return "yes" if self.trains(part.removeprefix(TRAINS)) else ""
         asked, *rest = part.split(PART)
-        if asked.startswith(MADE):
-            return "yes" if self.is_made(asked.removeprefix(MADE), *rest) else ""
+        if asked.startswith(CLASS_MADE):
+            return "yes" if self.is_made(asked.removeprefix(CLASS_MADE), *rest) else ""
         among = Range(rest[0], tuple(rest[1:])) if rest else EVERYWHERE
         found = (
             self.that_say(asked.removeprefix(THAT_SAY), among)
