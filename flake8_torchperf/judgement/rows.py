@@ -393,8 +393,8 @@ ROWS = (
         FATE,
         FREE,
         "between processes",
-        "The processes of a group exchange the value, or reduce it and go on as it says, so each of "
-        "them has to know it.",
+        "The processes of a group exchange the value, or reduce it and go on as it says, so each "
+        "of them has to know it.",
     ),
     Row(
         Cause.HANDED_OVER,
