@@ -35,6 +35,7 @@ from flake8_torchperf.project.roots import (
     STARTS,
     is_distribution,
     is_elsewhere,
+    is_marked,
     project_folder,
     start_of,
 )
@@ -206,9 +207,11 @@ class Project:
         """True if the project may make objects of a class: it names the class in live code.
 
         The public classes of a distribution are named elsewhere, and those of a package that is not
-        searched whole may be.
+        searched whole, or that lies in no marked project, may be.
         """
         public = not owner.name.startswith("_")
+        if not self._folder or not is_marked(self._folder):
+            return True
         if self.linted.path is None or not self.is_searched_whole or not self.trains:
             return True
         texts = self._searching()

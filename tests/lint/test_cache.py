@@ -615,6 +615,7 @@ def train(model, optimizer, loader):
 def test_a_class_is_looked_at_again_when_it_is_named(
     name: str, text: str, project: Path, cache: Path
 ) -> None:
+    edit(project, "requirements.txt", "torch\n")
     edit(project, "pkg/net.py", NET)
     edit(project, "pkg/train.py", TRAINS)
     assert "pkg/net.py" not in check(cwd=project, cache=cache).output

@@ -128,6 +128,12 @@ def test_a_class_that_nothing_makes_is_silent(name: str, tmp_path: Path) -> None
     assert not lines_told(tmp_path, UNNAMED[name])
 
 
+def test_a_package_without_a_marked_project_may_be_used_elsewhere(tmp_path: Path) -> None:
+    assert not lines_told(tmp_path, {})
+    (tmp_path / "requirements.txt").unlink()
+    assert lint(NET, str(tmp_path / "models" / "net.py"), HOT)
+
+
 def test_a_text_that_is_not_saved_names_its_class(tmp_path: Path) -> None:
     assert not lines_told(tmp_path, {})
     path = str(tmp_path / "models" / "net.py")
