@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.project.file_index import MAX_PACKAGE_DEPTH, FileIndex
@@ -84,7 +84,7 @@ def _may_be_given_tensors(text: str, path: str) -> bool:
     """
     if not _READS.search(text):
         return False
-    project = project_folder(os.path.dirname(path))
+    project = _Starts(os.path.dirname(path)).project
     if not project:
         return False
     from flake8_torchperf.project.text_search import is_too_large, read_texts
@@ -142,18 +142,20 @@ class _Starts:
             if not is_package(self._folder):
                 break
             self._folder, self._top = os.path.split(self._folder)
-        self._project: str | None = None
         self._index = FileIndex()
+
+    @cached_property
+    def project(self) -> str:
+        """The folder of the project around that in which the imports start; "" if it is shared."""
+        return project_folder(self._folder)
 
     def of(self, head: str) -> str:
         """Return the folder where ``import head`` starts if the project has ``head``; else ""."""
         if head == self._top:
             return self._folder
-        if self._project is None:
-            self._project = project_folder(self._folder)
-        if not self._project or is_elsewhere(head):
+        if not self.project or is_elsewhere(head):
             return "" if self._top else self._folder
-        return start_of(head, self._folder, self._project, self._index)
+        return start_of(head, self._folder, self.project, self._index)
 
 
 def _stamp(path: str) -> tuple[int, int] | None:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 # Every trait that the interpreter gives a site; tests/lint/test_pages_errors.py checks the list.
 _OF_COPIES = ("to-device", "to-host", "non-blocking", "pinned", "pageable", "kept", "scalar",
               "varying", "strided", "from-factory", "from-numpy", "from-python", "host-only",
-              "as-another", "by-stated", "device-object", "host-table")  # fmt: skip
+              "as-another", "by-stated", "device-object", "host-table",
+              "repeated")  # fmt: skip
 _OF_CODE = ("compiled", "compiler-only", "fullgraph", "vmap", *SWITCHES)
 _OF_COMPILING = ("compiled-inside", "over-compiled", "row-by-row", "loop", "step", "number",
                  "append", "counter", "global", "leak")  # fmt: skip

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.loop_kinds import plain_names
+from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
@@ -28,7 +29,29 @@ def exchanged(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str
 
     Names that loops bind to parts of these are included.
     """
-    calls = [call for call in nodes.of(ast.Call) if _collective(call, qualify)]
+    return _given(
+        [call for call in nodes.of(ast.Call) if _collective(call, qualify)], nodes, qualify
+    )
+
+
+def reduced(code: ast.AST, nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
+    """Return the names of numbers from the host that a reduction changes, and that decide later.
+
+    A total or a mean can be used on the device, but a length that decides how the host goes on has
+    to come back. ``nodes`` are those of ``code``.
+    """
+    calls = [call for call in nodes.of(ast.Call) if _reduces(call, qualify)]
+    if not calls:
+        return frozenset()
+    deciding = _deciding(code)
+    names = (node for node in nodes.of(ast.Name) if id(node) in deciding)
+    return _given(calls, nodes, qualify) & {one.id for one in names if isinstance(one, ast.Name)}
+
+
+def _given(
+    calls: list[ast.Call], nodes: Nodes, qualify: Callable[[ast.expr], str]
+) -> frozenset[str]:
+    """Return the names passed to these calls, if one of the values is made of numbers."""
     if not calls:
         return frozenset()
     numbers = _numbers(nodes, qualify)
@@ -39,6 +62,40 @@ def exchanged(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str
         if not numbers.isdisjoint(named) or any(_makes(one, qualify) for one in given):
             found |= named
     return frozenset(found | _parts(nodes, found))
+
+
+def _reduces(call: ast.Call, qualify: Callable[[ast.expr], str]) -> bool:
+    """True for ``torch.distributed.all_reduce(x)`` and methods that are named like it."""
+    name = qualify(call.func)
+    return name == "torch.distributed.all_reduce" or (
+        isinstance(call.func, ast.Attribute) and call.func.attr in ("all_reduce", "allreduce")
+    )
+
+
+@once
+def _deciding(code: ast.AST) -> frozenset[int]:
+    """Return the nodes, by identity, that decide how code goes on: in tests, in ``range(...)``."""
+    tests: list[ast.AST] = []
+    for node in walk([code]):
+        match node:
+            case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+                tests.append(test)
+            case ast.Call(func=ast.Name(id="range")):
+                tests += node.args
+    decided = walk(tests)
+    names = {node.id for node in decided if isinstance(node, ast.Name)}
+    tests = [
+        node.value
+        for node in walk([code])
+        if isinstance(node, ast.Assign)
+        and any(isinstance(target, ast.Name) and target.id in names for target in node.targets)
+    ]
+    return frozenset(map(id, (*decided, *walk(tests))))
+
+
+def controls(code: ast.AST, node: ast.AST) -> bool:
+    """True if an expression is part of what decides how the code goes on, even by a name."""
+    return id(node) in _deciding(code)
 
 
 def _collective(call: ast.Call, qualify: Callable[[ast.expr], str]) -> bool:

@@ -97,9 +97,10 @@ def goes_backward(loop: ast.AST) -> bool:
 def takes_step(loop: ast.AST) -> bool:
     """True if each round of this loop itself is a step of training, of an optimizer or of a solver.
 
-    False for a loop around the loop over an epoch's steps, even if a schedule steps in it.
+    False for a loop around the loop over an epoch's steps, even if a schedule steps in it. A round
+    that steps environments in a loop of its own, as reinforcement learning does, is a step.
     """
-    if goes_backward(loop):
+    if goes_backward(loop) or rolls_out(loop):
         return True
     return not STEPPING.isdisjoint(_calls_of(loop)) and not _completes_steps(loop, alone=True)
 
@@ -108,11 +109,33 @@ def takes_step(loop: ast.AST) -> bool:
 def around_steps(loop: ast.AST) -> bool:
     """True if a loop contains another whose rounds are whole steps, as a loop over epochs does.
 
-    An inner loop that accumulates gradients takes no steps: ``step()`` stands outside it.
+    An inner loop that accumulates gradients takes no steps: ``step()`` stands outside it. A loop
+    whose rounds step environments is no such loop, whatever trains in it.
     """
-    if goes_backward(loop) or not isinstance(loop, STATEMENTS):
+    if goes_backward(loop) or rolls_out(loop) or not isinstance(loop, STATEMENTS):
         return False
     return _completes_steps(loop, alone="step" not in _calls_of(loop))
+
+
+@once
+def rolls_out(loop: ast.AST) -> bool:
+    """True if each round of this loop itself runs a loop that steps environments."""
+    return any(isinstance(one, STATEMENTS) and _steps_environments(one) for one in _direct(loop))
+
+
+def _steps_environments(loop: ast.AST) -> bool:
+    """True if a loop takes apart what a step gives: ``x, reward, done, info = envs.step(action)``.
+
+    An optimizer's step gives nothing or a loss, and a solver's step one result.
+    """
+    for node in _direct(loop):
+        match node:
+            case ast.Assign(
+                targets=[ast.Tuple(elts=[_, _, _, *_])],
+                value=ast.Call(func=ast.Attribute(attr="step"), args=[_, *_]),
+            ):
+                return True
+    return False
 
 
 def _completes_steps(loop: ast.AST, *, alone: bool) -> bool:

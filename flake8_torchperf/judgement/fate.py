@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.collective_metadata import exchanged
+from flake8_torchperf.idioms.collective_metadata import controls, exchanged, reduced
 from flake8_torchperf.idioms.evaluations import only_infers
 from flake8_torchperf.idioms.host_names import root
 from flake8_torchperf.idioms.loop_kinds import STATEMENTS, around_steps
@@ -62,6 +62,7 @@ RETURNED: Cache[int, frozenset[int]] = Cache("values returned by name")
 MADE_LISTS: Cache[int, frozenset[int]] = Cache("copies made to be lists")
 EITHER: Cache[int, NumberOrTensor] = Cache("reads of what may be a number")
 EXCHANGED: Cache[int, frozenset[str]] = Cache("numbers that processes exchange")
+REDUCED: Cache[int, frozenset[str]] = Cache("numbers that processes reduce")
 
 
 def added_traits(site: Site, base: Heat) -> frozenset[str]:
@@ -184,13 +185,12 @@ def is_made_a_list(e: Evidence) -> bool:
 def is_exchanged(e: Evidence) -> bool:
     """True if the value is one that the processes of a group exchange, or made to be exchanged.
 
-    ``size = torch.tensor([n], device=device)``, where processes exchange ``size``.
+    ``size = torch.tensor([n], device=device)``, where processes exchange ``size``. Code outside
+    functions counts as well.
     """
-    function = e.place.node
-    if function is None:
-        return False
+    function = e.place.node or e.place.module.tree
     if "to-device" in e.traits:
-        names = _exchanged(function, e.place)
+        names = _exchanged(function, e.place) | _reduced(function, e.place)
         return any(
             _whole(assign.value) is e.node and isinstance(target, ast.Name) and target.id in names
             for assign in (e.place.module.nodes(function).of(ast.Assign) if names else ())
@@ -198,10 +198,10 @@ def is_exchanged(e: Evidence) -> bool:
         )
     if e.kind not in FROM_DEVICE or over_elements(e.place, e.kind, e.operation):
         return False
-    names = _exchanged(function, e.place)
-    return bool(names) and any(
-        isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(e.read)
-    )
+    read = {inner.id for inner in ast.walk(e.read) if isinstance(inner, ast.Name)}
+    if not read.isdisjoint(_exchanged(function, e.place)):
+        return True
+    return not read.isdisjoint(_reduced(function, e.place)) and controls(function, e.node)
 
 
 def may_be_a_number(e: Evidence) -> bool:
@@ -256,11 +256,19 @@ NAMED = frozenset(("dict", "Dict", "Mapping"))
 NUMBER_ANNOTATIONS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}
 
 
-def _exchanged(function: FunctionNode, ctx: Context) -> frozenset[str]:
+def _exchanged(function: FunctionNode | ast.Module, ctx: Context) -> frozenset[str]:
     """Return the names of the values that processes exchange in a function; cached."""
     qualify = ctx.module.qualify
     return EXCHANGED.kept(
         ctx.analysis, id(function), lambda: exchanged(ctx.module.nodes(function), qualify)
+    )
+
+
+def _reduced(function: FunctionNode | ast.Module, ctx: Context) -> frozenset[str]:
+    """Return the names of numbers that processes reduce to one in a function; cached."""
+    qualify = ctx.module.qualify
+    return REDUCED.kept(
+        ctx.analysis, id(function), lambda: reduced(function, ctx.module.nodes(function), qualify)
     )
 
 

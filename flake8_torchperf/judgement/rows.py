@@ -142,6 +142,14 @@ ROWS = (
         "seldom.",
     ),
     Row(
+        Cause.NEVER_MADE,
+        FREQUENCY,
+        COLD,
+        "of a class that is never made",
+        "In a program that trains, a class that no live code names is never made: neither its "
+        "methods run nor a branch on `isinstance` of it.",
+    ),
+    Row(
         Cause.STEP_ROOT,
         FREQUENCY,
         HOT,
@@ -385,7 +393,8 @@ ROWS = (
         FATE,
         FREE,
         "between processes",
-        "The processes of a group exchange the value, so each of them has to know it.",
+        "The processes of a group exchange the value, or reduce it and go on as it says, so each "
+        "of them has to know it.",
     ),
     Row(
         Cause.HANDED_OVER,
@@ -400,7 +409,7 @@ ROWS = (
         FREE,
         "host data in every call",
         "Every call of the function in the project, except in set-up code, passes values that lie "
-        "on the host.",
+        "on the host, where no copy arrives late either.",
     ),
     Row(
         Cause.HOST_MADE,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.project import files
 from flake8_torchperf.project.answers import (
     ALL,
+    CLASS_MADE,
     OPTION,
     PART,
     PROMISES,
@@ -25,6 +26,7 @@ from flake8_torchperf.project.answers import (
     noting,
     record,
 )
+from flake8_torchperf.project.class_names import SaidNames, names_said
 from flake8_torchperf.project.file_index import INIT, SITE_FOLDERS, FileIndex
 from flake8_torchperf.project.files import NO_FILE, stamp
 from flake8_torchperf.project.lazy_index import read_outline
@@ -33,6 +35,7 @@ from flake8_torchperf.project.roots import (
     STARTS,
     is_distribution,
     is_elsewhere,
+    is_marked,
     project_folder,
     start_of,
 )
@@ -48,7 +51,7 @@ from flake8_torchperf.project.text_search import (
 )
 
 if TYPE_CHECKING:
-    from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.project.module_index import ClassInfo, ModuleMap
 
 # Stands for the path and the folder of a text that has no file.
 NO_PATH = ""
@@ -199,6 +202,38 @@ class Project:
             self._note(f"{texts.folder}{PART}{OPTION}{name}", answer)
             self._note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
         return self._options[name]
+
+    def is_made(self, owner: ClassInfo) -> bool:
+        """True if the project may make objects of a class: it names the class in live code.
+
+        The public classes of a distribution are named elsewhere, and those of a package that is not
+        searched whole, or that lies in no marked project, may be.
+        """
+        public = not owner.name.startswith("_")
+        if not self._folder or not is_marked(self._folder):
+            return True
+        if self.linted.path is None or not self.is_searched_whole or not self.trains:
+            return True
+        texts = self._searching()
+        if texts is None or (public and self.in_distribution):
+            return True
+        name, module = owner.name, _place_in(texts.folder, owner.module)
+        found = texts.is_made(name, module)
+        self._note(f"{texts.folder}{PART}{CLASS_MADE}{name}{PART}{module}", "yes" if found else "")
+        self._note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
+        return found or self._names_it(name, texts)
+
+    def _names_it(self, name: str, texts: TextSearch) -> bool:
+        """True if the linted text, which may differ from its file, names a class in live code."""
+        said = self._said.by_class.items()
+        holders = [holder for holder, words in said if name in words and holder != name]
+        return any(
+            not one or texts.is_made(one, _place_in(texts.folder, self.linted)) for one in holders
+        )
+
+    @cached_property
+    def _said(self) -> SaidNames:
+        return names_said("".join(self.linted.lines))
 
     @cached_property
     def in_distribution(self) -> bool:
@@ -422,6 +457,12 @@ def _package_path(module: ModuleMap) -> str:
     if not module.package:
         return str(module.path.resolve())
     return os.path.join(import_root(module) or "", module.name.partition(".")[0], "")
+
+
+def _place_in(folder: str, module: ModuleMap) -> str:
+    """Return the dotted path of a module below a folder."""
+    path = "" if module.path is None else str(module.path.resolve())
+    return os.path.splitext(path.removeprefix(folder))[0].replace(os.sep, ".")
 
 
 def _own_path(module: ModuleMap) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.digest import digest, digest_of_files
 from flake8_torchperf.project.answers import (
+    CLASS_MADE,
     OPTION,
     PART,
     THAT_CALL,
@@ -18,6 +19,7 @@ from flake8_torchperf.project.answers import (
     answer_of_search,
     answer_of_values,
 )
+from flake8_torchperf.project.class_names import MadeClasses
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given, values_given
@@ -113,6 +115,14 @@ class TextSearch:
             known = self._trains[inside] = texts_train(texts)
         return known
 
+    @cached_property
+    def _classes(self) -> MadeClasses:
+        return MadeClasses(self._data, self.that_say)
+
+    def is_made(self, name: str, module: str) -> bool:
+        """True if live code or a file of settings names a class of a module, or may find it."""
+        return self._classes.is_made(name, module, read_settings(self.folder))
+
     def option_values(self, name: str, further: int = MAX_RENAMED) -> Given:
         """Return the values that the modules give an option, also by options of other names.
 
@@ -185,6 +195,8 @@ class TextSearch:
         if part.startswith(TRAINS):
             return "yes" if self.trains(part.removeprefix(TRAINS)) else ""
         asked, *rest = part.split(PART)
+        if asked.startswith(CLASS_MADE):
+            return "yes" if self.is_made(asked.removeprefix(CLASS_MADE), *rest) else ""
         among = Range(rest[0], tuple(rest[1:])) if rest else EVERYWHERE
         found = (
             self.that_say(asked.removeprefix(THAT_SAY), among)

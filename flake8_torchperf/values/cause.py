@@ -30,6 +30,7 @@ class Cause(Enum):
     SELDOM_CALLS = auto()
     EVALUATION = auto()
     UNREACHED = auto()
+    NEVER_MADE = auto()
     # Roots by protocol and owner.
     STEP_ROOT = auto()
     SET_UP_ROOT = auto()

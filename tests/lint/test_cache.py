@@ -141,7 +141,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
             (p / "pkg/helper").mkdir(),
             edit(p, "pkg/helper/__init__.py", HOST_HELPER),
         ),
-        ["./pkg/aside.py", "./pkg/user.py"],
+        ["./pkg/aside.py", "./pkg/helper/__init__.py", "./pkg/user.py"],
     ),
     "a name that it does not import": (
         lambda p: edit(
@@ -590,3 +590,35 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.delenv("TORCHPERF_CACHE_DIR")
     assert cache_folder(None).is_absolute()
     assert cache_folder(None).name == "flake8-torchperf"
+
+
+NET = """\
+import torch
+
+
+class Net(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x.std().item()
+"""
+TRAINS = """\
+def train(model, optimizer, loader):
+    for x in loader:
+        model(x).sum().backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("pkg/made.py", "from pkg.net import Net\n\nnet = Net()\n"), ("net.yaml", "target: Net\n")],
+)
+def test_a_class_is_looked_at_again_when_it_is_named(
+    name: str, text: str, project: Path, cache: Path
+) -> None:
+    edit(project, "requirements.txt", "torch\n")
+    edit(project, "pkg/net.py", NET)
+    edit(project, "pkg/train.py", TRAINS)
+    assert "pkg/net.py" not in check(cwd=project, cache=cache).output
+    edit(project, name, text)
+    assert "./pkg/net.py" in analysed(project, cache)
+    assert "pkg/net.py:6" in check(cwd=project, cache=cache).output

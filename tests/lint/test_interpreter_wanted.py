@@ -221,6 +221,30 @@ NOT_ASKED = {
             dist.all_reduce(total, group=group)
             return local.item(), total.item()  # TPF101, TPF101
         """,
+    "a length that processes reduce, and that decides how each goes on": """
+        import torch.distributed as dist
+
+        def padded(rows, x: Tensor):
+            lengths = torch.tensor([len(rows)], device=x.device)
+            dist.all_reduce(lengths, op=dist.ReduceOp.MAX)
+            most = lengths.item()
+            for _ in range(most - len(rows)):
+                rows.append(x)
+            if lengths.item() > 9:
+                rows = rows[:9]
+            return rows, lengths.item() / 2  # TPF101
+
+        for batch in loader():
+            model(batch).sum().backward()
+            total = torch.tensor([len(batch)], device="cuda")
+            dist.all_reduce(total)
+            for _ in range(total.item()):
+                work()
+            mean = torch.ones(3, device="cuda").mean()
+            dist.all_reduce(mean)
+            for _ in range(mean.int().item()):  # TPF101
+                work()
+        """,
     "numbers that are spread in an index": """
         def forward(x: Tensor, n: int, metrics):
             x = torch.cat([torch.Tensor().to(x.device), x])

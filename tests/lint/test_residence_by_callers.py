@@ -117,6 +117,32 @@ def test_a_finding_names_the_caller_for_which_it_waits(
     assert [told in one for one in found] == [True] * bool(told)
 
 
+RACES = """
+    import torch
+
+    def largest(x: torch.Tensor) -> torch.Tensor:
+        copied = x.to("cpu", non_blocking=True)
+        return copied + torch.zeros(3)
+    """
+
+
+@pytest.mark.parametrize(
+    ("prepare", "step", "told"),
+    [
+        ("return largest(torch.zeros(3))", "print()", ""),
+        ("return largest(torch.zeros(3))", "largest(model(batch.cuda()))", "`copied` is read"),
+        ("return largest(torch.zeros(3, device='cuda'))", "print()", "`copied` is read"),
+    ],
+)
+def test_no_copy_of_host_values_arrives_late(
+    prepare: str, step: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(globals(), "HELPERS", RACES)
+    both = BOTH.replace("longest", "largest").format(prepare=prepare, step=step)
+    found = messages_in_helpers(tmp_path, both)
+    assert [told in one for one in found] == [True] * bool(told)
+
+
 SHOWN = """
     import torch
     from .helpers import longest

@@ -35,9 +35,10 @@ def train(model: nn.Module, loader, optimizer):
 """
 
 
-def written(folder: Path, train: str, meter: str = METER) -> Path:
+def written(folder: Path, train: str, meter: str = METER, marker: str = ".git") -> Path:
     text_search.forget()
-    (folder / ".git").mkdir(exist_ok=True)
+    if marker:
+        (folder / marker).mkdir(exist_ok=True)
     (folder / "pkg").mkdir(exist_ok=True)
     (folder / "pkg" / "__init__.py").touch()
     (folder / "train.py").write_text(train)
@@ -49,6 +50,13 @@ def written(folder: Path, train: str, meter: str = METER) -> Path:
 def test_a_meter_that_a_step_gives_its_loss(tmp_path: Path) -> None:
     path = written(tmp_path, TRAIN.format(given="loss"))
     assert [(one.line, one.code) for one in lint(METER, str(path), HOT)] == [(6, "TPF101")]
+
+
+def test_a_meter_in_a_package_of_a_project_without_a_marker(tmp_path: Path) -> None:
+    """The project is the folder in which imports start, and not the meter's own folder."""
+    path = written(tmp_path, TRAIN.format(given="loss"), marker="")
+    assert [(one.line, one.code) for one in lint(METER, str(path), HOT)] == [(6, "TPF101")]
+    assert concerns([METER], str(path))
 
 
 def test_a_meter_that_a_step_gives_a_number(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from flake8_torchperf.syntax.traversal import round_counters, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.store import outcome
-from flake8_torchperf.values.values import UNKNOWN, NoneValue, Told, Union
+from flake8_torchperf.values.values import UNKNOWN, ClassValue, NoneValue, Told, Union
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.values import Value
 
 
 class Guard(NamedTuple):
@@ -95,6 +96,9 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
             found = _by_convention(asked, ctx)
             if found is not None:
                 return found
+            return (
+                Guard(Cause.NEVER_MADE, True) if _asks_for_dead_class(test, ctx) else _on_host(test)
+            )
         case ast.Name(id=name) if (found := _told(name, env, ctx)) is not None:
             return found
         case ast.Name(id=name) if _off(name, ctx):
@@ -110,6 +114,26 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
         case ast.BinOp(op=ast.Mod()) as every if _counts_steps(every):
             return Guard(Cause.SOME_STEPS, False)
     return _on_host(test)
+
+
+def _asks_for_dead_class(test: ast.Call, ctx: Context) -> bool:
+    """True for ``isinstance(x, C)``, or a tuple of classes, if nothing makes objects of these."""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, ast.Tuple(elts=kinds)]):
+            return bool(kinds) and all(_is_dead_class(kind, ctx) for kind in kinds)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
+            return _is_dead_class(kind, ctx)
+    return False
+
+
+def _is_dead_class(kind: ast.expr, ctx: Context) -> bool:
+    """True if an expression names a class of the project that no live code names."""
+    found: Value = UNKNOWN
+    if isinstance(kind, ast.Name) and kind.id in ctx.module.classes:
+        found = ClassValue(owner := ctx.module.classes[kind.id], owner.key)
+    elif isinstance(kind, (ast.Name, ast.Attribute)):
+        found = ctx.analysis.external(ctx.module.qualify(kind))
+    return isinstance(found, ClassValue) and not ctx.analysis.project.is_made(found.info)
 
 
 def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.first_call import written_above
 from flake8_torchperf.idioms.loop_kinds import plain_names
+from flake8_torchperf.idioms.repeated_moves import repeats_move
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import early, emit
 from flake8_torchperf.interpreter.inference.argument_writes import may_fill
@@ -299,6 +300,8 @@ def _brought(
 ) -> None:
     """Record the site of a copy to a device, with traits for the data."""
     traits.add("to-device")
+    if isinstance(node, ast.Call) and repeats_move(node, owner, [one.node for one in ctx.loops]):
+        traits.add("repeated")
     if tensor.origin in NAMED:
         traits.add(f"from-{tensor.origin}")
     if tensor.memory == STRIDED:

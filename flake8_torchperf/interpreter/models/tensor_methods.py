@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.repeated_moves import repeats_move
 from flake8_torchperf.interpreter.events import transfers
 from flake8_torchperf.interpreter.events.guards import HOST_ONLY
 from flake8_torchperf.interpreter.events.recording import early, emit_read, tells
@@ -25,6 +26,7 @@ from flake8_torchperf.knowledge.methods import kinds_of, methods_of
 from flake8_torchperf.syntax.names import called_a_device
 from flake8_torchperf.values.devices import SOMETIMES
 from flake8_torchperf.values.from_signature import value_of_return
+from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.rank import with_rank
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
@@ -78,7 +80,8 @@ def call_method(
         case "to":
             return _to(tensor, owner, arguments, ctx)
         case "cuda" | "xpu" | "npu" | "hpu" | "mps":
-            if tensor.device == "host":
+            again = _may_move(tensor) and _repeats(owner, arguments, ctx)
+            if tensor.device == "host" or again:
                 transfers.to_device(tensor, name, arguments, owner, ctx)
             return on_device(tensor)
         case "pin_memory":
@@ -186,7 +189,19 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
         if result.device == "device" or _device_given(arguments):
             transfers.to_device(tensor, "to", arguments, owner, ctx)
         return on_device(result, result.device)
+    if _may_move(tensor) and _device_given(arguments) and _repeats(owner, arguments, ctx):
+        transfers.to_device(tensor, "to", arguments, owner, ctx)
     return transfers.cast(result) if result.dtype != tensor.dtype else result
+
+
+def _may_move(tensor: Tensor) -> bool:
+    """True if a tensor that its declaration or a call shows may lie anywhere."""
+    return tensor.device == "unknown" and tensor.reason.strength >= Strength.STATED
+
+
+def _repeats(owner: ast.expr | None, arguments: Arguments, ctx: Context) -> bool:
+    """True if each round of the loop moves the same tensor to the same device."""
+    return repeats_move(arguments.node, owner, [place.node for place in ctx.loops])
 
 
 def _says_nothing_of_host(argument: Argument) -> bool:

@@ -28,7 +28,7 @@ from flake8_torchperf.judgement.frequency.call_graph import calls_in
 from flake8_torchperf.judgement.frequency.own_heat import own_heat
 from flake8_torchperf.judgement.frequency.propagation import SETTLED_CAUSES, CalledHeats
 from flake8_torchperf.judgement.frequency.roots import Lineage
-from flake8_torchperf.judgement.heat import Heat, Level
+from flake8_torchperf.judgement.heat import SAID, Heat, Level
 from flake8_torchperf.project.module_index import FunctionInfo
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
 
+# Causes of methods that hold even if nothing makes an object of their class.
+SAID_OR_TEST = SAID | {Cause.TEST}
 # Causes of functions whose own text does not show how often they run.
 UNDECIDED = frozenset((Cause.NOTHING, Cause.GIVEN_TENSORS))
 LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
@@ -89,8 +91,16 @@ class FunctionHeats:
             found = own_heat(info, self._names, self._lineage, given)
             if found.cause in UNDECIDED and self._loops_over_training_steps(info):
                 found = Heat(Level.COLD, Cause.OUTSIDE_STEPS, info.name, loops=False)
+            if self._is_never_run(info, found):
+                found = Heat(Level.COLD, Cause.NEVER_MADE, info.name, loops=False)
             self._own[info.key] = found
         return found
+
+    def _is_never_run(self, info: FunctionInfo, own: Heat) -> bool:
+        """True for a method of a class that nothing makes, unless the settings name the method."""
+        if info.owner is None or Cause.NEVER_MADE in self._names.ignored:
+            return False
+        return own.cause not in SAID_OR_TEST and not self._analysis.project.is_made(info.owner)
 
     def step_loops(self, info: FunctionInfo) -> frozenset[int]:
         """Return the loops over steps of a function, by identity; a round may call the step."""

@@ -31,9 +31,9 @@ SET_UP = frozenset((
     Cause.SET_UP_ROOT, Cause.TEST, Cause.DATA_WORKER, Cause.CONVERSION, Cause.REGISTERED,
     Cause.RESULT_KEPT, Cause.CONVENTION, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS, Cause.EVALUATION,
 ))  # fmt: skip
-# With these causes (a setting, a test, a tracer), not even loops over elements or steps are
-# reported.
-FINAL = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
+# With these causes (a setting, a test, a tracer, a dead class), not even loops over elements or
+# steps are reported.
+FINAL = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.NEVER_MADE))
 
 
 def _unknown() -> bool:

@@ -21,14 +21,17 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
-# Causes that no call changes: a setting, a test, a tracer's function, a cached result.
+# Causes that no call changes: a setting, a test, a tracer's function, a cached result, dead code.
 SETTLED_CAUSES = frozenset((
     Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT,
+    Cause.NEVER_MADE,
 ))  # fmt: skip
 # Causes that rest on a call.
 CALLS = (Cause.CALLED, Cause.CALLED_IN_LOOP)
 # With these causes, a caller is no evidence for the functions that it calls.
-SILENT = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT))
+SILENT = frozenset((
+    Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT, Cause.NEVER_MADE,
+))  # fmt: skip
 
 
 class Texts(Protocol):

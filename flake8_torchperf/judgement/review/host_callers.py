@@ -21,6 +21,7 @@ from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.residence import drives
 from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
     LOADED,
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.judgement.site import Judged, JudgedSite
     from flake8_torchperf.project.module_index import FunctionInfo
-    from flake8_torchperf.values.site import SiteKind
     from flake8_torchperf.values.values import Value
 
 # The most calls of a function that are followed, the most levels of callers, and the most callers
@@ -114,7 +114,8 @@ class HostCallers:
         reads = self._host_reads(result, info, found)
         often = [site for site in waiting if not sets_up(site)]
         if not often:
-            return _freed(result, reads)
+            # Set-up code seldom waits, but a copy that arrives late is wrong there as well.
+            return _freed(result, {one for one in reads if one[1] is not SiteKind.RACE})
         chosen = max(often, key=lambda site: self._certainty(info, site, found.keys()))
         return _naming(result, reads, called_from(chosen))
 
@@ -244,18 +245,22 @@ CALLED_UNNAMED = frozenset(("forward", "__call__"))
 
 def _asks(site: JudgedSite) -> bool:
     """True if a site may be reported, and reads a tensor that nothing shows to be on a device."""
+    if site.kind is SiteKind.RACE:
+        return True  # there is none if the tensor that it copies lies on the host already
     tensor = None if site.operand is None else tensor_of(site.operand)
     placed = tensor is None or tensor.device == "device"
     return site.heat.level > Level.COLD and site.kind in FROM_DEVICE and not placed
 
 
 def _freed(result: Judged, sites: _Sites) -> Judged:
-    """Return the sites of a function, those given made free."""
+    """Return the sites of a function, those given made free; a race among them is none."""
+    found = ((site, _asks(site) and (id(site.node), site.kind) in sites) for site in result.sites)
     return replace(
         result,
         sites=tuple(
-            _as_free(site) if _asks(site) and (id(site.node), site.kind) in sites else site
-            for site in result.sites
+            _as_free(site) if free else site
+            for site, free in found
+            if not free or site.kind is not SiteKind.RACE
         ),
     )
 
@@ -283,7 +288,7 @@ def _as_free(site: JudgedSite) -> JudgedSite:
 
 def _on_host(site: JudgedSite) -> bool:
     """True for a read of a host tensor; a copy to a device is made of one."""
-    if "to-device" in site.traits:
+    if "to-device" in site.traits or site.kind is SiteKind.RACE:
         return False
     return isinstance(site.operand, Tensor) and site.operand.device in ("host", BESIDE_HOST)
 

@@ -1,0 +1,277 @@
+"""The names that the live code of a module says, by the class that says each."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.traversal import FUNCTIONS, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from flake8_torchperf.project.settings_files import Settings
+
+    Found = tuple[str, ...] | None
+
+_WORD = re.compile(r"\w+")
+# Calls that ask if an object belongs to a class, and so make none.
+_ASKING = frozenset(("isinstance", "issubclass"))
+# Calls that find any name of the module they stand in, or of the modules it imports from.
+_OWN_LOOKUPS = frozenset(("globals", "locals", "vars", "eval", "exec"))
+# Calls that find a name in what their first argument stands for.
+_IMPORTS = frozenset(("import_module", "__import__"))
+_LOOKUPS = _IMPORTS | {"getattr", "vars", "getmembers"}
+# The text of a module that may look up a class by a name made at run time.
+MAY_LOOK_UP = re.compile(
+    rb"getattr\(\s*[^,()]+(?:\([^()]*\)|\[[^\[\]]*\])?\s*,\s*[^\"'\s]"
+    rb"|__dict__|__import__|\b(?:globals|locals|vars|eval|exec|import_module|getmembers)\s*\("
+)
+# The words by which a class finds those derived from it.
+_COLLECTS = re.compile(rb"__init_subclass__|__subclasses__|\bmetaclass\s*=")
+_PLAIN_METACLASSES = ("ABCMeta", "EnumMeta")
+
+
+class SaidNames(NamedTuple):
+    """The names that a module says, by the class around them; "" for code outside classes.
+
+    Imports, ``__all__``, docstrings and tests by `isinstance` do not count. ``searched`` holds the
+    words for the modules in which names are looked up that are made at run time, ``bases`` the last
+    names of the bases of each class, and ``collecting`` the classes that find those below them.
+    """
+
+    by_class: dict[str, frozenset[str]]
+    searched: frozenset[str] = frozenset()
+    bases: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - a tuple's default, never written
+    collecting: frozenset[str] = frozenset()
+
+
+def names_said(text: str) -> SaidNames:
+    """Return the names that a module says; all its words count if it is not Python."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return SaidNames({"": frozenset(_WORD.findall(text))})
+    found: dict[str, set[str]] = {"": set()}
+    bases: dict[str, tuple[str, ...]] = {}
+    collecting: set[str] = set()
+    waiting: list[tuple[ast.AST, str]] = [(tree, "")]
+    while waiting:
+        node, holder = waiting.pop()
+        if isinstance(node, ast.ClassDef):
+            if node.decorator_list:
+                found[""].add(node.name)  # the decorator may register it
+            bases[node.name] = tuple(dotted_name(one).rpartition(".")[2] for one in node.bases)
+            if _collects(node):
+                collecting.add(node.name)
+            waiting += [(one, holder) for one in node.decorator_list]
+            holder = holder or node.name
+            found.setdefault(holder, set())
+        if isinstance(node, ast.Attribute) and node.attr == "__subclasses__":
+            collecting |= {holder, *_words_of(node.value)} - {""}
+        found[holder].update(_said(node))
+        waiting += [(one, holder) for one in _parts(node)]
+    searched = _searched(tree, found[""])
+    by_class = {name: frozenset(said) for name, said in found.items()}
+    return SaidNames(by_class, searched, bases, frozenset(collecting))
+
+
+def _collects(node: ast.ClassDef) -> bool:
+    """True if a class is told of each class derived from it."""
+    meta = [one.value for one in node.keywords if one.arg == "metaclass"]
+    return any(
+        dotted_name(one).rpartition(".")[2] not in _PLAIN_METACLASSES for one in meta
+    ) or any(isinstance(one, FUNCTIONS) and one.name == "__init_subclass__" for one in node.body)
+
+
+def _said(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a node says by itself."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            yield name
+        case ast.Constant(value=str(words)):
+            yield from _WORD.findall(words)
+        case ast.ImportFrom(names=names):
+            yield from (one.name for one in names if one.asname not in (None, one.name))
+
+
+def _parts(node: ast.AST) -> Sequence[ast.AST]:
+    """Return the children of a node that may say names in live code."""
+    match node:
+        case (
+            ast.Assign(targets=[ast.Name(id="__all__")])
+            | ast.AugAssign(target=ast.Name(id="__all__"))
+        ):
+            return ()
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="__all__"))):
+            return ()
+        case ast.Call(func=ast.Name(id=name), args=[first, *_]) if name in _ASKING:
+            return (first,)
+        case ast.MatchClass(patterns=patterns, kwd_patterns=named):
+            return (*patterns, *named)
+        case ast.ClassDef(bases=bases, keywords=keywords, body=body):
+            return (*bases, *keywords, *_undocumented(body))
+        case ast.Module(body=body):
+            return _undocumented(body)
+    if isinstance(node, FUNCTIONS):
+        return (
+            *node.decorator_list,
+            node.args,
+            *([] if node.returns is None else [node.returns]),
+            *_undocumented(node.body),
+        )
+    return list(ast.iter_child_nodes(node))
+
+
+def _undocumented(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """Return statements without docstrings and texts that stand alone."""
+    return [
+        one
+        for one in body
+        if not (isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant))
+    ]
+
+
+def _searched(tree: ast.Module, said: set[str]) -> frozenset[str]:
+    """Return the words for modules that are searched for names made at run time.
+
+    A search of the module itself adds all that it defines and imports to ``said``.
+    """
+    nodes = walk([tree])
+    imported = dict(_imports(nodes))
+    words: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Name(id=name), args=[]) if name in _OWN_LOOKUPS:
+                words.add("__name__")
+            case ast.Call(func=ast.Name(id="eval" | "exec")):
+                words.add("__name__")
+            case ast.Call(
+                func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *others]
+            ) if name in _LOOKUPS and not (others and isinstance(others[0], ast.Constant)):
+                words.update(_modules_of(first, imported, named=name in _IMPORTS))
+            case ast.Attribute(value=value, attr="__dict__"):
+                words.update(_modules_of(value, imported))
+    if "__name__" in words:
+        said.update(one.name for one in nodes if isinstance(one, ast.ClassDef))
+        said.update(dotted.rpartition(".")[2] for dotted in imported.values())
+        words.update(
+            part
+            for name, dotted in imported.items()
+            if name[-1:] == "*"
+            for part in dotted.split(".")
+        )
+    return frozenset(words)
+
+
+def _imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
+    """Yield each name that imports bind, with the dotted name that it stands for.
+
+    The name of a star import is that of its module with a star.
+    """
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.asname or alias.name.partition(".")[0], alias.name
+        elif isinstance(node, ast.ImportFrom):
+            for alias in node.names:
+                if alias.name == "*":
+                    yield f"{node.module}*", node.module or ""
+                else:
+                    yield alias.asname or alias.name, f"{node.module or ''}.{alias.name}"
+
+
+def _modules_of(
+    value: ast.expr, imported: Mapping[str, str], *, named: bool = False
+) -> Iterator[str]:
+    """Yield the words for the modules that an expression stands for, or that it names."""
+    head = value
+    while isinstance(head, (ast.Attribute, ast.Subscript)):
+        head = head.value
+    if named or "__name__" in _words_of(value):
+        yield from _words_of(value)
+    elif isinstance(head, ast.Name) and head.id in imported:
+        yield from imported[head.id].split(".")
+        yield from _words_of(value)
+
+
+def _words_of(value: ast.expr) -> Iterator[str]:
+    for node in walk([value]):
+        yield from _said(node)
+
+
+class MadeClasses:
+    """Decides which classes the live code of a project names, by the texts of its modules."""
+
+    def __init__(self, texts: Mapping[str, bytes], that_say: Callable[[str], Found]) -> None:
+        self._texts = texts
+        self._that_say = that_say
+        self._names: dict[str, SaidNames] = {}
+        self._made: dict[tuple[str, str, str], bool] = {}
+
+    def is_made(self, name: str, module: str, settings: Settings) -> bool:
+        """True if live code or a file of settings names a class, or may find it by its name.
+
+        ``module`` is the dotted path of the class's module. A class that is named in a class that
+        nothing names is not.
+        """
+        asked = (name, module, settings.content)
+        if asked not in self._made:
+            self._made[asked] = self._search(name, module, settings)
+        return self._made[asked]
+
+    def _search(self, name: str, module: str, settings: Settings) -> bool:
+        if not self._searched.isdisjoint(module.split(".")):
+            return True
+        seen = {name}
+        waiting = [name]
+        while waiting:
+            one = waiting.pop()
+            if one in self._collected or any(map(_word(one).search, settings.that_say(one))):
+                return True
+            paths = self._that_say(one)
+            for path in () if paths is None else paths:
+                for holder, said in self.names(path).by_class.items():
+                    if one in said and holder not in seen:
+                        if not holder:
+                            return True
+                        seen.add(holder)
+                        waiting.append(holder)
+            if paths is None:
+                return True
+        return False
+
+    def names(self, path: str) -> SaidNames:
+        """Return the names that a module says, read once."""
+        if path not in self._names:
+            self._names[path] = names_said(self._texts[path].decode("utf-8", "replace"))
+        return self._names[path]
+
+    @cached_property
+    def _searched(self) -> frozenset[str]:
+        """The words for modules that some module of the project searches for a name."""
+        paths = [path for path, text in self._texts.items() if MAY_LOOK_UP.search(text)]
+        return frozenset(word for path in paths for word in self.names(path).searched)
+
+    @cached_property
+    def _collected(self) -> frozenset[str]:
+        """The classes that a class above them finds."""
+        paths = [path for path, text in self._texts.items() if _COLLECTS.search(text)]
+        found = {name for path in paths for name in self.names(path).collecting}
+        waiting = sorted(found)
+        while waiting:
+            base = waiting.pop()
+            for path in self._that_say(base) or ():
+                below = {
+                    name for name, bases in self.names(path).bases.items() if base in bases
+                } - found
+                found |= below
+                waiting += sorted(below)
+        return frozenset(found)
+
+
+def _word(name: str) -> re.Pattern[str]:
+    return re.compile(rf"\b{re.escape(name)}\b")
