@@ -1,7 +1,7 @@
 """Finds the module of a fix by its safety and name, as rule pages write them.
 
 ``device-argument`` among the safe fixes is ``fixes/safe/device_argument.py``. Unsafe fixes of whole
-loops, of masks, of numbers and of reads are in folders of their own, such as ``fixes/unsafe/loops``.
+loops, of masks, of numbers and of reads have folders of their own, such as ``fixes/unsafe/loops``.
 """
 
 from __future__ import annotations
