@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _OF_COPIES = ("to-device", "to-host", "non-blocking", "pinned", "pageable", "kept", "scalar",
               "varying", "strided", "from-factory", "from-numpy", "from-python", "host-only",
               "as-another", "by-stated", "device-object", "host-table",
-              "repeated")  # fmt: skip
+              "repeated", "flag-dropped")  # fmt: skip
 _OF_CODE = ("compiled", "compiler-only", "fullgraph", "vmap", *SWITCHES)
 _OF_COMPILING = ("compiled-inside", "over-compiled", "row-by-row", "loop", "step", "number",
                  "append", "counter", "global", "leak")  # fmt: skip

@@ -6,6 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.dropped_flags import drops_flag
 from flake8_torchperf.idioms.first_call import written_above
 from flake8_torchperf.idioms.loop_kinds import plain_names
 from flake8_torchperf.idioms.repeated_moves import repeats_move
@@ -302,6 +303,8 @@ def _brought(
     traits.add("to-device")
     if isinstance(node, ast.Call) and repeats_move(node, owner, [one.node for one in ctx.loops]):
         traits.add("repeated")
+    if ctx.node is not None and drops_flag(ctx.node):
+        traits.add("flag-dropped")
     if tensor.origin in NAMED:
         traits.add(f"from-{tensor.origin}")
     if tensor.memory == STRIDED:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.dropped_flags import drops_flag
 from flake8_torchperf.idioms.repeated_moves import repeats_move
 from flake8_torchperf.interpreter.events import transfers
 from flake8_torchperf.interpreter.events.guards import HOST_ONLY
@@ -189,7 +190,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
         if result.device == "device" or _device_given(arguments):
             transfers.to_device(tensor, "to", arguments, owner, ctx)
         return on_device(result, result.device)
-    if _may_move(tensor) and _device_given(arguments) and _repeats(owner, arguments, ctx):
+    if _may_move(tensor) and _device_given(arguments) and _is_needless(owner, arguments, ctx):
         transfers.to_device(tensor, "to", arguments, owner, ctx)
     return transfers.cast(result) if result.dtype != tensor.dtype else result
 
@@ -197,6 +198,12 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
 def _may_move(tensor: Tensor) -> bool:
     """True if a tensor that its declaration or a call shows may lie anywhere."""
     return tensor.device == "unknown" and tensor.reason.strength >= Strength.STATED
+
+
+def _is_needless(owner: ast.expr | None, arguments: Arguments, ctx: Context) -> bool:
+    """True for a move that each round repeats, or whose caller may have asked not to wait."""
+    dropped = ctx.node is not None and drops_flag(ctx.node)
+    return dropped or _repeats(owner, arguments, ctx)
 
 
 def _repeats(owner: ast.expr | None, arguments: Arguments, ctx: Context) -> bool:
