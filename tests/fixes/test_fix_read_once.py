@@ -15,6 +15,8 @@ ONCE = {
         "if at == 0:\n            return x\n        return y[at]",
     ),
     "text, and an index": ("torch.argmin(x)", 'return {f"{at}": x[at]}'),
+    "bounds of slices, of any dtype": ("x.max()", "return x[:at] + y[: at - 1].sum()"),
+    "sizes": ("y.amax().long()", "return torch.arange(at) + x.new_zeros(at)"),
     "arithmetic with a number": (
         "torch.where(x > 0)[0][-1]",
         "if at > 3:\n            return x\n        return x[at + 1]",
@@ -22,6 +24,8 @@ ONCE = {
 }
 NEVER = {
     "used once": ("x.argmax()", "return y[at]"),
+    "a bound and a factor": ("x.max()", "return x[:at] * at"),
+    "a bound times a fraction": ("x.max()", "return x[:at] + y[: at * 0.5]"),
     "used as a tensor": ("x.argmax()", "if at == 0:\n            return x\n        return at * 2"),
     "not read on one path": (
         "x.argmax()",

@@ -33,6 +33,20 @@ def test_a_row_of_which_another_item_stays_is_left(row: str) -> None:
     check_fix(row, "", code="TPF502")
 
 
+def test_parts_of_one_tensor_are_filled_in_one_way() -> None:
+    check_fix(
+        """
+        def positions(x: Tensor, chosen: Tensor, ids: Tensor, lens: Tensor, row):
+            rejected = ids[:, 0] > 0
+            x[chosen] = row(chosen)
+            x[rejected] = (ids - lens)[rejected]
+            return x
+        """,
+        "",
+        UNSAFE,
+    )
+
+
 def test_all_rows_change_together() -> None:
     check_fix(
         """

@@ -77,9 +77,19 @@ def _row(node: ast.AST, around: Surroundings) -> list[ast.AST]:
 
 def _alike(node: ast.AST, items: Sequence[ast.AST]) -> Iterator[ast.AST]:
     for one in items:
-        if type(one) is not type(node) or _shape(one) != _shape(node):
+        if type(one) is not type(node):
+            return
+        if _shape(one) != _shape(node) and not (_filled(one) and _filled(one) == _filled(node)):
             return
         yield one
+
+
+def _filled(node: ast.AST) -> str:
+    """Return the tensor of ``x[mask] = ...``, of which several such statements fill parts."""
+    match node:
+        case ast.Assign(targets=[ast.Subscript(value=owner, slice=ast.Name())]):
+            return ast.dump(owner)
+    return ""
 
 
 @once

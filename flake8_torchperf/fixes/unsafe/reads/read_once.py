@@ -1,7 +1,8 @@
 """``i = t.argmax()``, ``x[i]``, ``y[i]`` -> ``i = t.argmax().item()``: one read for all uses.
 
-Only for one whole number that every use reads, in a function whose control flow or output depends
-on a read value anyway. `torch.jit.trace` follows a tensor into an index, but freezes a number.
+Only for one whole number that every use reads. Where some use is an index, the control flow or
+output of the function must depend on a read value anyway: `torch.jit.trace` follows a tensor into
+an index, but freezes a number.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionNode
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Try, ast.With)
+# The uses of a number that count something, and the operators between whole numbers.
+_BOUNDS = frozenset(("slice", "size", "range", "arange"))
+_WHOLE = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 # Sites that no tracer records: it freezes the values that it saw there.
 _DECIDED = (SiteKind.BRANCH, SiteKind.FORMAT, SiteKind.HOST_READ)
 
@@ -40,17 +44,20 @@ def plan(place: Place) -> Edit | None:
     if not isinstance(use, ast.Name) or not isinstance(operand, Tensor):
         return None
     function = place.around.function(use)
-    if operand.scalar is not True or operand.dtype != "int" or function is None:
+    if operand.scalar is not True or function is None:
         return None
     line = _bound_once(use.id, function, place)
-    if line is None or not _is_plain(line.value) or not is_int64(line.value, place.around):
+    if line is None or not _is_plain(line.value):
         return None
     uses = [one for one in _reads(function, use.id) if not _is_in(one, line)]
-    if len(uses) < 2 or not all(_is_number(one, place) for one in uses):
+    if len(uses) < 2 or not _is_read_in_any_case(line, use.id, place):
         return None
-    if not _is_read_in_any_case(line, use.id, place) or not _decides(function, place):
+    if all(_is_bound(one, place) for one in uses):
+        return Edit((line.value,))  # whatever its dtype, it is a whole number there
+    if operand.dtype != "int" or not is_int64(line.value, place.around):
         return None
-    return Edit((line.value,))
+    numbers = all(_is_number(one, place) for one in uses)
+    return Edit((line.value,)) if numbers and _decides(function, place) else None
 
 
 def _bound_once(name: str, function: FunctionNode, place: Place) -> ast.Assign | None:
@@ -108,6 +115,19 @@ def _is_number(use: ast.expr, place: Place) -> bool:
             )
     numbers = place.around.reported(SiteKind.NUMBER_USE)
     return any(site.node is use for site in numbers)
+
+
+def _is_bound(use: ast.expr, place: Place) -> bool:
+    """True if a use is the bound of a slice, a size, or arithmetic of these with whole numbers."""
+    here: ast.AST = use
+    above = place.around.parent(here)
+    while isinstance(above, ast.BinOp) and isinstance(above.op, _WHOLE):
+        other = above.right if above.left is here else above.left
+        if not is_whole(other, place.around):
+            return False
+        here, above = above, place.around.parent(above)
+    numbers = place.around.reported(SiteKind.NUMBER_USE)
+    return any(one.node is here and one.operation in _BOUNDS for one in numbers)
 
 
 def _is_read_in_any_case(line: ast.stmt, name: str, place: Place) -> bool:
