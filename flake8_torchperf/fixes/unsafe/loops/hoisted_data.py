@@ -17,5 +17,5 @@ __all__ = ["plan", "rewrite"]
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to data that no statement of the loop changes."""
-    return hoisted(place, for_all=False)
+    """Apply to data that no statement of the loop changes, where no safe fix moves it."""
+    return hoisted(place, for_all=False) if hoisted(place, for_all=True) is None else None
