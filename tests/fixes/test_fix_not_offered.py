@@ -314,3 +314,51 @@ def test_a_wait_that_is_left_makes_the_fix_no_gain(row: str) -> None:
         return rates.exp()
     """
     check_fix(code, "", UNSAFE)
+
+
+UNSURE = {
+    # kohya-ss/sd-scripts, gen_img.py: None without guidance, and then nothing is added.
+    "a piece that may be None, and added to in a branch": """
+        def join(embeds: list, x: Tensor, guided: bool):
+            whole = embeds[0]
+            for i in range(1, 3):
+                if guided:
+                    whole = torch.cat([whole, x[i] * 2], dim=1)
+            return whole
+        """,
+    # RVC-Boss/GPT-SoVITS, GPT_SoVITS/export_torch_script.py: TorchScript refuses `x.tolist()`.
+    "a function that TorchScript compiles": """
+        @torch.jit.script
+        def repeat(x: Tensor, counts: Tensor):
+            out = []
+            for i in range(counts.shape[0]):
+                out.append(x[i].repeat(counts[i].item(), 1))
+            return out
+        """,
+}
+
+
+@rows(UNSURE)
+def test_what_would_fail_on_some_path_is_not_offered(row: str) -> None:
+    check_fix(row, "", UNSAFE)
+
+
+QUEUED = program(
+    """
+    def decode(z: Tensor, device: torch.device):
+        mean = torch.tensor([0.5, 0.25, 1.0]).to(device)
+        return z * mean
+    """
+)
+
+
+@pytest.mark.parametrize(("other", "offered"), [("mps", []), ("cuda", ["queued-data"])])
+def test_copies_are_not_queued_for_mps(tmp_path: Path, other: str, offered: list[str]) -> None:
+    """MPS may copy memory that is freed by then: pytorch/pytorch issue 139550."""
+    (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
+    device = f'import model\nDEVICE = "{other}"\n'
+    (tmp_path / "devices.py").write_text(device, encoding="utf-8")
+    path = tmp_path / "model.py"
+    path.write_text(QUEUED, encoding="utf-8")
+    found = lint(QUEUED, str(path), ALL, UNSAFE.safeties)
+    assert [edit.name for one in found for edit in one.edits] == offered

@@ -15,6 +15,7 @@ from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Strength, Tensor, tensor_of
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterable, Iterator
 
     from flake8_torchperf.findings.model import Edit, Finding
@@ -70,8 +71,17 @@ def _planned(finding: Finding, around: Surroundings, safety: str, name: str) -> 
     tensor = None if operand is None else tensor_of(operand)
     if tensor is not None and not _is_known(tensor, finding.site.kind, safety):
         return None
+    if safety != SAFE and _is_scripted(finding.site.node, around):
+        return None
     edit = load(safety, name).plan(Place(finding, around))
     return None if edit is None else edit.of(safety, name)
+
+
+def _is_scripted(node: ast.AST, around: Surroundings) -> bool:
+    """True in a function that TorchScript compiles, which refuses much of Python."""
+    function = around.function(node)
+    marks = () if function is None else function.decorator_list
+    return any(around.qualified(one).startswith("torch.jit.script") for one in marks)
 
 
 def _is_known(tensor: Tensor, kind: SiteKind, safety: str) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.safe.queued_if_cuda import planned, rewrite
+from flake8_torchperf.fixes.shared.kinds import has_float64
 
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place
@@ -17,6 +18,9 @@ __all__ = ["plan", "rewrite"]
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to new data that is copied to any device."""
-    call = planned(place)
+    """Apply to new data that is copied to any device, in a project that does not name MPS.
+
+    MPS may copy memory that is freed by then (pytorch/pytorch issue 139550).
+    """
+    call = planned(place) if has_float64(place.around) else None
     return None if call is None else Edit((call,), {"flag": "True"})

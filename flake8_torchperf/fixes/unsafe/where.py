@@ -28,8 +28,8 @@ def plan(place: Place) -> Edit | None:
         return None
     if operand.reason.strength < Strength.INFERRED or operand.dtype == "complex":
         return None
-    if operand.device == "host":
-        return None
+    if operand.device == "host" or operand.scalar is not True:
+        return None  # one of several elements raises an error, and would be chosen by each
     above, swapped = around.parent(condition), False
     test: ast.AST | None = condition
     while isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
@@ -44,8 +44,7 @@ def plan(place: Place) -> Edit | None:
         return None
     if _asks_for_non_finite(condition, around):
         return None
-    facts = {"swapped": swapped, "where": name[0], "mask": operand.dtype == "bool",
-             "reshape": operand.scalar is not True}  # fmt: skip
+    facts = {"swapped": swapped, "where": name[0], "mask": operand.dtype == "bool"}
     return Edit((above,), facts, name[1])
 
 

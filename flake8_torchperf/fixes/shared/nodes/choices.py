@@ -74,10 +74,6 @@ def _where(
     if not facts["mask"]:
         different = cst.ComparisonTarget(cst.NotEqual(), cst.Integer("0"))
         condition = cst.Comparison(conditions.bracketed(condition), [different])
-    if facts["reshape"]:
-        # A condition with one element and any dimensions must add no dimensions to the result.
-        method = cst.Attribute(conditions.bracketed(condition), cst.Name("reshape"))
-        condition = cst.Call(method, [cst.Arg(cst.Tuple([]))])
     chosen = (other, one) if facts["swapped"] else (one, other)
     arguments = [cst.Arg(build.bare(part)) for part in (condition, *chosen)]
     return cst.Call(build.expression(facts["where"]), arguments)

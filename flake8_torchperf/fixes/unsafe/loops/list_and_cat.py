@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import argument_text, bound_by, fresh_name, invariant
 from flake8_torchperf.fixes.shared.code import names_in as names
+from flake8_torchperf.fixes.shared.tensors import is_tensor
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import below
 
@@ -38,9 +39,12 @@ def plan(place: Place) -> Edit | None:
         return None
     list_name = fresh_name(place, loop, (f"{name}_pieces", f"{name}_parts", "pieces"))
     start = _start(place, name, loop, uses)
-    if not list_name or start is None:
+    if not list_name or start is None or not isinstance(call, ast.Call):
         return None
-    assert isinstance(call, ast.Call)
+    if not uses.begins_inside and place.around.parent(grown) is not loop:
+        own = next(one for one in ast.walk(call) if isinstance(one, ast.Name) and one.id == name)
+        if not is_tensor(own, place.around):
+            return None  # where nothing is added, it may be None, which `cat` refuses
     given = f", {uses.dim}" if uses.dim else ""
     joined = f"{ast.unparse(call.func)}({list_name}{given})"
     before, otherwise = start
