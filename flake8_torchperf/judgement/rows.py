@@ -145,7 +145,7 @@ ROWS = (
         Cause.NEVER_MADE,
         FREQUENCY,
         COLD,
-        "of a class that is never made",
+        "class never made",
         "In a program that trains, a class that no live code names is never made: neither its "
         "methods run nor a branch on `isinstance` of it.",
     ),

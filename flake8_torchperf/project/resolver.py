@@ -233,6 +233,7 @@ class Project:
 
     @cached_property
     def _said(self) -> SaidNames:
+        """The names that the linted text says."""
         return names_said("".join(self.linted.lines))
 
     @cached_property

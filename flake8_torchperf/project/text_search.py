@@ -117,6 +117,7 @@ class TextSearch:
 
     @cached_property
     def _classes(self) -> MadeClasses:
+        """The classes that the texts make objects of."""
         return MadeClasses(self._data, self.that_say)
 
     def is_made(self, name: str, module: str) -> bool:

@@ -48,6 +48,10 @@ class Trainer:
             if score > 0.5:
                 kept.append(int(score))
         return kept
+
+
+def trainer() -> Trainer:
+    return Trainer()
 """
 # A finding more, and the function that it is put in.
 NEW = {

@@ -41,7 +41,9 @@ def gaining(
     # The operands of what is rewritten are computed as before.
     rewritten -= {id(part) for one, _ in offered for part in _below(one.site.node)}
     left = [one for one in found if not one.edits and id(one.site.node) not in rewritten]
-    offered = [one for one in offered if not _is_waited_for(one[0], text, left)]
+    waiting = {one.line for one in left if one.site.kind in _WAITS}
+    near = _lines_near(ast.parse(text)) if waiting else {}
+    offered = [one for one in offered if not _is_waited_for(one[0], waiting, near)]
     if not offered:
         return []
     before, waits = _burden(found), _waits(found)
@@ -86,15 +88,12 @@ def _joins(finding: Finding, edit: Edit) -> bool:
     return sum(id(node) in inside for node in (finding.site.node, *finding.behind)) > 1
 
 
-def _is_waited_for(finding: Finding, text: str, left: Sequence[Finding]) -> bool:
-    """True if Python waits in the statement of a finding, or in the next one, after its fix too."""
-    if finding.site.kind not in _WAITS:
-        return False
-    others = [other.line for other in left if other.site.kind in _WAITS]
-    if not others:
-        return False
-    near = _lines_near(ast.parse(text), finding.line)
-    return any(line in near for line in others)
+def _is_waited_for(finding: Finding, waiting: set[int], near: dict[int, set[int]]) -> bool:
+    """True if Python waits in the statement of a finding, or in the next one, after its fix too.
+
+    ``waiting`` are the lines of the waits that are left, ``near`` those that follow on each line.
+    """
+    return finding.site.kind in _WAITS and not waiting.isdisjoint(near.get(finding.line, ()))
 
 
 def _below(node: ast.AST) -> Iterator[ast.AST]:
@@ -102,15 +101,16 @@ def _below(node: ast.AST) -> Iterator[ast.AST]:
     return (part for part in ast.walk(node) if part is not node)
 
 
-def _lines_near(tree: ast.AST, line: int) -> frozenset[int]:
-    """Return the lines of the statement at a line, and of the one that follows it in its block."""
-    near: list[int] = []
+def _lines_near(tree: ast.AST) -> dict[int, set[int]]:
+    """Return, for each line, those of its statement and of the one that follows it in its block."""
+    near: dict[int, set[int]] = {}
     for block in _blocks(tree):
         for at, statement in enumerate(block):
-            if line in _header(statement):
-                near = [*_header(statement)]
-                near += [*_header(block[at + 1])] if at + 1 < len(block) else []
-    return frozenset(near)
+            lines = {*_header(statement)}
+            if at + 1 < len(block):
+                lines.update(_header(block[at + 1]))
+            near.update(dict.fromkeys(_header(statement), lines))
+    return near
 
 
 def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:

@@ -9,19 +9,21 @@ import ast
 import builtins
 import itertools
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from flake8_torchperf.syntax.statements import ByLine
 from flake8_torchperf.syntax.traversal import DEFINITIONS, FUNCTIONS, Nodes, children
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.judgement.site import JudgedSite
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.values.site import SiteKind
+
+T = TypeVar("T")
 
 _BUILTIN = frozenset(dir(builtins))
 _LAZY = (*FUNCTIONS, ast.Lambda)
@@ -51,6 +53,13 @@ class Surroundings:
         self._below: dict[int, ByLine] = {}
         self._all_known = False
         self._bound: dict[int, dict[str, str]] = {}
+        self._known: dict[object, object] = {}
+
+    def known(self, make: Callable[[Surroundings], T]) -> T:
+        """Return what a function finds out about the module; it is called once."""
+        if make not in self._known:
+            self._known[make] = make(self)
+        return cast("T", self._known[make])
 
     def _learn(self, node: ast.AST) -> None:
         """Record the parents of the nodes on the way from the module to a node."""

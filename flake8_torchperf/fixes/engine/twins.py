@@ -26,8 +26,9 @@ def together(
 ) -> list[tuple[Edit, ...]]:
     """Return the edits of each finding, without those that leave an item beside theirs as it is."""
     rewritten = {at for offered in edits for edit in offered for at in _rewritten(edit, around)}
+    rows = _Rows(around, rewritten)
     return [
-        tuple(edit for edit in offered if _fills_its_rows(edit, one, rewritten, around))
+        tuple(edit for edit in offered if _fills_its_rows(edit, one, rows, around))
         for one, offered in zip(found, edits, strict=True)
     ]
 
@@ -37,16 +38,30 @@ def _rewritten(edit: Edit, around: Surroundings) -> set[int]:
     return {id(here) for node in edit.nodes for here in _outwards(node, around)}
 
 
-def _fills_its_rows(
-    edit: Edit, finding: Finding, rewritten: set[int], around: Surroundings
-) -> bool:
+def _fills_its_rows(edit: Edit, finding: Finding, rows: _Rows, around: Surroundings) -> bool:
     own = _rewritten(edit, around)
     return all(
-        id(twin) in rewritten
-        for here in _outwards(finding.site.node, around)
-        if id(here) in own
-        for twin in _row(here, around)
+        rows.are_rewritten(here) for here in _outwards(finding.site.node, around) if id(here) in own
     )
+
+
+class _Rows:
+    """The rows of a module, each looked at once: rewritten whole, or with an item that stays."""
+
+    def __init__(self, around: Surroundings, rewritten: set[int]) -> None:
+        self._around = around
+        self._rewritten = rewritten
+        self._whole: dict[int, bool] = {}
+
+    def are_rewritten(self, node: ast.AST) -> bool:
+        """True if edits rewrite all that stands in parallel with a node."""
+        parent = None if isinstance(node, _WITH_BLOCKS) else self._around.parent(node)
+        row = None if parent is None else _rows_below(parent).get(id(node))
+        if row is None:
+            return True
+        if id(row) not in self._whole:
+            self._whole[id(row)] = all(id(one) in self._rewritten for one in row)
+        return self._whole[id(row)]
 
 
 def _outwards(node: ast.AST, around: Surroundings) -> Iterator[ast.AST]:
@@ -59,29 +74,28 @@ def _outwards(node: ast.AST, around: Surroundings) -> Iterator[ast.AST]:
         here = around.parent(here)
 
 
-def _row(node: ast.AST, around: Surroundings) -> list[ast.AST]:
-    """Return the nodes next to one in its block or list that have the same shape, and so on."""
-    if isinstance(node, _WITH_BLOCKS):
-        return []
-    parent = around.parent(node)
-    fields = _BLOCKS if isinstance(node, ast.stmt) else _ITEMS
-    for name in fields:
+@once
+def _rows_below(parent: ast.AST) -> dict[int, list[ast.AST]]:
+    """Return the row of each statement or item right below a node, by its identity.
+
+    A row holds neighbours of the same shape.
+    """
+    rows: dict[int, list[ast.AST]] = {}
+    for name in (*_BLOCKS, *_ITEMS):
         items = getattr(parent, name, None)
-        if not isinstance(items, list):
-            continue
-        at = next((i for i, one in enumerate(items) if one is node), -1)
-        if at >= 0:
-            return [*_alike(node, items[at + 1 :]), *_alike(node, items[:at][::-1])]
-    return []
+        row: list[ast.AST] = []
+        for one in items if isinstance(items, list) else []:
+            if row and not _are_alike(row[-1], one):
+                row = []
+            row.append(one)
+            rows[id(one)] = row
+    return rows
 
 
-def _alike(node: ast.AST, items: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    for one in items:
-        if type(one) is not type(node):
-            return
-        if _shape(one) != _shape(node) and not (_filled(one) and _filled(one) == _filled(node)):
-            return
-        yield one
+def _are_alike(one: ast.AST, other: ast.AST) -> bool:
+    if type(one) is not type(other):
+        return False
+    return _shape(one) == _shape(other) or (bool(_filled(one)) and _filled(one) == _filled(other))
 
 
 def _filled(node: ast.AST) -> str:

@@ -12,7 +12,8 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, named_after, names_in
 from flake8_torchperf.fixes.shared.effects import acting_before, is_pure, place_of_end, stored_by
 from flake8_torchperf.fixes.shared.evaluation import is_lazy
-from flake8_torchperf.fixes.shared.siblings import block_of
+from flake8_torchperf.fixes.shared.siblings import block_of, index_of
+from flake8_torchperf.syntax.traversal import once
 from flake8_torchperf.values.site import SiteKind
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ def plan(place: Place) -> Edit | None:
         return None
     if any(isinstance(one, ast.Attribute) and not _is_called(one, place) for one in ast.walk(read)):
         return None  # a property may do anything
+    if _is_read_before(place, read, first):
+        return None
     lines, reads = _read_again(place, read, first)
     if len(reads) < 2 or reads[0] is not read or not _comes_first(read, first):
         return None
@@ -68,25 +71,51 @@ def _source(read: ast.Call) -> ast.expr:
     return read.args[0] if read.args else read
 
 
+def _is_read_before(place: Place, read: ast.Call, first: ast.stmt) -> bool:
+    """True if the statement before, or an earlier part of this one, begins the equal reads."""
+    if _equal(read, first)[:1] != [read]:
+        return True
+    block, at = block_of(place, first), index_of(first, place.around)
+    above = block[at - 1] if at > 0 else None
+    if not isinstance(above, _SIMPLE) or not _equal(read, above):
+        return False
+    stored = stored_by([above], place.around)
+    acting = acting_before([above, first], place_of_end(read), place.around)
+    return stored is not None and not acting and not stored & names_in([read])
+
+
+def _equal(read: ast.Call, statement: ast.stmt) -> list[ast.Call]:
+    """Return the reads of a statement that are written as one is, in their order."""
+    return _calls_by_text(statement).get(ast.dump(read), [])
+
+
+@once
+def _calls_by_text(statement: ast.AST) -> dict[str, list[ast.Call]]:
+    """Return the calls of a statement without blocks by their dump, as they are evaluated."""
+    found: dict[str, list[ast.Call]] = {}
+    calls = [one for one in ast.walk(statement) if isinstance(one, ast.Call)]
+    for one in sorted(calls, key=place_of_end):
+        if not one.keywords:  # no read has any
+            found.setdefault(ast.dump(one), []).append(one)
+    return found
+
+
 def _read_again(
     place: Place, read: ast.Call, first: ast.stmt
 ) -> tuple[list[ast.stmt], list[ast.Call]]:
     """Return the statements from the first on that read the same, and their reads in order."""
-    text = ast.dump(read)
-    block = block_of(place, first)
-    start = next((at for at, one in enumerate(block) if one is first), len(block))
+    block, start = block_of(place, first), index_of(first, place.around)
     lines: list[ast.stmt] = []
     reads: list[ast.Call] = []
-    for line in block[start:]:
-        calls = [one for one in ast.walk(line) if isinstance(one, ast.Call)]
-        same = [one for one in calls if ast.dump(one) == text]
-        if not same or not isinstance(line, _SIMPLE):
+    for line in block[max(start, 0) :]:
+        same = _equal(read, line) if isinstance(line, _SIMPLE) else []
+        if not same:
             break
         if any(is_lazy(place, one, line) for one in same):
             break
         lines.append(line)
-        reads += sorted(same, key=place_of_end)
-        if bound_by([line]) & names_in([read]):
+        reads += same
+        if bound_by([line]) & names_in([read]) or not is_pure(line, place.around):
             break
     return lines, reads
 

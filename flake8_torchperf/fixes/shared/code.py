@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.liveness import read_after
 from flake8_torchperf.syntax.source_text import between
-from flake8_torchperf.syntax.traversal import FUNCTIONS, below
+from flake8_torchperf.syntax.traversal import FUNCTIONS, below, once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -94,12 +94,18 @@ _SAME_VALUE = ("detach", "cpu", "clone", "squeeze", "float", "double", "contiguo
 
 def fresh_name(place: Place, node: ast.AST, wanted: Sequence[str]) -> str:
     """Return the first of several names that the code around a node does not use; "" if none."""
-    whole = place.around.function(node) or place.around.tree
-    taken = {*names_in([whole]), *(a.arg for a in below(whole) if isinstance(a, ast.arg))}
+    taken = _names_taken(place.around.function(node) or place.around.tree)
     for name in wanted:
         if name not in taken and name not in place.around.module.imports:
             return name
     return ""
+
+
+@once
+def _names_taken(whole: ast.AST) -> frozenset[str]:
+    """Return the names and parameters in a function or module."""
+    arguments = (one.arg for one in below(whole) if isinstance(one, ast.arg))
+    return names_in([whole]) | frozenset(arguments)
 
 
 def used_outside(place: Place, name: str, loop: ast.For) -> bool:

@@ -63,9 +63,13 @@ def may_be_number(node: ast.expr, around: Surroundings, depth: int = 4) -> bool:
 
 def has_float64(around: Surroundings) -> bool:
     """False if a module of the project names MPS, which has no float64."""
+    return not around.known(_names_mps)
+
+
+def _names_mps(around: Surroundings) -> bool:
     if any(_MPS.search(line) for line in around.module.lines):
-        return False
-    return around.project is None or around.project.modules_that_say("mps") == ()
+        return True
+    return around.project is not None and around.project.modules_that_say("mps") != ()
 
 
 def have_one_kind(nodes: Sequence[ast.expr], around: Surroundings) -> bool:

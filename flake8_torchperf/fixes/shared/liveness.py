@@ -34,7 +34,7 @@ def read_after(name: str, loop: ast.stmt, body: Sequence[ast.stmt]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """Whether the name is read after a block's end, after ``break`` and after ``continue``."""
+    """True each where the name is read after a block's end, ``break`` and ``continue``."""
 
     end: bool
     on_break: bool

@@ -14,8 +14,9 @@ from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
+    from flake8_torchperf.fixes.engine.surroundings import Surroundings
     from flake8_torchperf.judgement.site import JudgedSite
 
 READS = (SiteKind.HOST_READ, SiteKind.NUMBER_USE)
@@ -41,13 +42,35 @@ def elements_read(site: JudgedSite) -> Iterator[ElementRead]:
             yield from _inside(site.node)
 
 
-def gives_element(site: JudgedSite, elements: Sequence[ast.AST]) -> bool:
-    """True if a site shows that one of the elements, or items, is that of a tensor."""
-    operand = site.operand
-    if not isinstance(operand, Tensor) or operand.role not in ("element", "iterated"):
-        return False
-    read = list(elements_read(site))
-    return len(read) == 1 and any(one is read[0].element for one in elements)
+@dataclass(frozen=True, slots=True)
+class NumberReads:
+    """The elements that the reported sites of a module read, in the order of the sites.
+
+    ``by_element`` has the read of each element, by its identity, and ``by_owner`` the reads of the
+    items of each expression, by its dump. ``of_tensors`` are the elements known to be a tensor's.
+    """
+
+    by_element: dict[int, ast.expr]
+    by_owner: dict[str, list[ElementRead]]
+    of_tensors: frozenset[int]
+
+
+def number_reads(around: Surroundings) -> NumberReads:
+    """Return the elements that are read as numbers in a module."""
+    by_element: dict[int, ast.expr] = {}
+    by_owner: dict[str, list[ElementRead]] = {}
+    of_tensors: set[int] = set()
+    for site in around.reported(*READS):
+        reads = list(elements_read(site))
+        for one in reads:
+            by_element[id(one.element)] = one.node
+            if isinstance(one.element, ast.Subscript):
+                by_owner.setdefault(ast.dump(one.element.value), []).append(one)
+        operand = site.operand
+        items = isinstance(operand, Tensor) and operand.role in ("element", "iterated")
+        if items and len(reads) == 1:
+            of_tensors.add(id(reads[0].element))
+    return NumberReads(by_element, by_owner, frozenset(of_tensors))
 
 
 def _inside(node: ast.expr) -> Iterator[ElementRead]:

@@ -1,4 +1,4 @@
-"""Whether a loop leaves a tensor as it is, and whether each round evaluates an expression.
+"""The changes that a loop makes, and the expressions that each of its rounds evaluates.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -6,28 +6,73 @@ Imported while linting, so it must import neither libcst nor torch.
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.code import bound_by, names_in, writes_into
+from flake8_torchperf.fixes.shared.code import bound_by, names_in
+from flake8_torchperf.fixes.shared.effects import is_pure
 
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 
-def is_unchanged(names: frozenset[str], loop: ast.For, around: Surroundings) -> bool:
-    """True if no statement of a loop binds the names or writes into their tensors.
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The names that a loop binds, whose tensors it writes into, and that it gives to calls.
 
-    Collectives write into the tensors that they are given.
+    ``given`` holds the arguments of calls that may do more than compute a value.
     """
-    if names & bound_by([loop.target, *loop.body]):
-        return False
-    if any(writes_into(one, names) for one in loop.body):
-        return False
-    calls = (one for part in loop.body for one in ast.walk(part) if isinstance(one, ast.Call))
-    return not any(
-        around.qualified(call.func).startswith("torch.distributed.") and names & names_in(call.args)
-        for call in calls
-    )
+
+    bound: frozenset[str]
+    written: frozenset[str]
+    given: frozenset[str]
+
+
+def changes_of(loop: ast.For, around: Surroundings) -> Changes:
+    """Return what a loop changes; each loop is looked at once."""
+    known = around.known(_looked_at)
+    if id(loop) not in known:
+        nodes = [node for one in loop.body for node in ast.walk(one)]
+        known[id(loop)] = Changes(
+            bound_by([loop.target, *loop.body]),
+            frozenset(name for node in nodes for name in _written(node, around)),
+            frozenset(name for node in nodes for name in _given(node, around)),
+        )
+    return known[id(loop)]
+
+
+def _looked_at(_around: Surroundings) -> dict[int, Changes]:
+    return {}
+
+
+def is_unchanged(names: frozenset[str], loop: ast.For, around: Surroundings) -> bool:
+    """True if no statement of a loop binds the names or writes into their tensors."""
+    changes = changes_of(loop, around)
+    return names.isdisjoint(changes.bound) and names.isdisjoint(changes.written)
+
+
+def _written(node: ast.AST, around: Surroundings) -> frozenset[str]:
+    """Return the names whose tensors a node writes into, as collectives do with their arguments."""
+    match node:
+        case (
+            ast.Subscript(value=owner, ctx=ast.Store())
+            | ast.Attribute(value=owner, ctx=ast.Store())
+        ):
+            return names_in([owner])
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr.endswith("_"):
+            return frozenset((name,))
+        case ast.Call(func=func, args=args):
+            exchanged = around.qualified(func).startswith("torch.distributed.")
+            return names_in(args) if exchanged else frozenset()
+    return frozenset()
+
+
+def _given(node: ast.AST, around: Surroundings) -> frozenset[str]:
+    """Return the names that a call receives which may change them."""
+    if not isinstance(node, ast.Call) or is_pure(ast.Call(node.func, [], node.keywords), around):
+        return frozenset()
+    given = (*node.args, *(one.value for one in node.keywords))
+    return frozenset(one.id for one in given if isinstance(one, ast.Name))
 
 
 def runs_always(place: Place, node: ast.AST, loop: ast.For) -> bool:

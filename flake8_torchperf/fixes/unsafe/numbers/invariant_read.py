@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import fresh_name, named_after, names_in
 from flake8_torchperf.fixes.shared.effects import is_pure
-from flake8_torchperf.fixes.shared.loops.unchanged import is_unchanged, runs_always
+from flake8_torchperf.fixes.shared.loops.unchanged import changes_of, is_unchanged, runs_always
+from flake8_torchperf.syntax.traversal import below
 from flake8_torchperf.values.site import SiteKind
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 
 def plan(place: Place) -> Edit | None:
@@ -32,12 +33,9 @@ def plan(place: Place) -> Edit | None:
     loop = _outermost(place, read)
     if loop is None:
         return None
-    text = ast.dump(read)
-    reads = [
-        site.node
-        for site in around.reported(SiteKind.HOST_READ)
-        if ast.dump(site.node) == text and any(site.node is one for one in ast.walk(loop))
-    ]
+    inside = {id(one) for one in below(loop)}
+    equal = around.known(_reads_by_text).get(ast.dump(read), [])
+    reads = [one for one in equal if id(one) in inside]
     base = named_after(read.func.value if isinstance(read.func, ast.Attribute) else read.args[0],
                        around)  # fmt: skip
     name = fresh_name(place, loop, (f"{base}_value", f"{base}_number", f"{base}_read"))
@@ -46,13 +44,21 @@ def plan(place: Place) -> Edit | None:
     return Edit((loop, *reads), {"name": name, "read": ast.unparse(read)})
 
 
+def _reads_by_text(around: Surroundings) -> dict[str, list[ast.AST]]:
+    """Return the reads of a module's reported sites, by their dump."""
+    found: dict[str, list[ast.AST]] = {}
+    for site in around.reported(SiteKind.HOST_READ):
+        found.setdefault(ast.dump(site.node), []).append(site.node)
+    return found
+
+
 def _outermost(place: Place, read: ast.Call) -> ast.For | None:
     """Return the outermost loop whose rounds all read, and that changes nothing of what is read."""
     names = names_in([read])
     chosen: ast.For | None = None
     inner: ast.AST = read
     while (loop := _loop(place, inner)) is not None and runs_always(place, inner, loop):
-        given = {one.id for part in loop.body for one in _given(part, place)}
+        given = changes_of(loop, place.around).given
         if names & given or not is_unchanged(names, loop, place.around):
             break
         chosen = inner = loop
@@ -70,18 +76,6 @@ def _loop(place: Place, node: ast.AST) -> ast.For | None:
             return None
         inner, here = here, place.around.parent(here)
     return None
-
-
-def _given(node: ast.AST, place: Place) -> list[ast.Name]:
-    """Return the names that calls receive which may change them."""
-    calls = (one for one in ast.walk(node) if isinstance(one, ast.Call))
-    return [
-        name
-        for call in calls
-        if not is_pure(ast.Call(call.func, [], call.keywords), place.around)
-        for name in (*call.args, *(one.value for one in call.keywords))
-        if isinstance(name, ast.Name)
-    ]
 
 
 def _has_property(read: ast.Call) -> bool:

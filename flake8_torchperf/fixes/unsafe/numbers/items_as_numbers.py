@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import names_in, used_outside
-from flake8_torchperf.fixes.shared.loops.element_reads import READS, elements_read, gives_element
+from flake8_torchperf.fixes.shared.loops.element_reads import elements_read, number_reads
 from flake8_torchperf.fixes.shared.tensors import is_tensor
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 
@@ -48,8 +48,8 @@ def _planned(place: Place, name: ast.Name) -> Edit | None:
     loop, given, scope = found
     if not isinstance(given.tensor, _PATHS) or set(given.names) & names_in([given.tensor]):
         return None
-    sites = place.around.reported(*READS)
-    reads = {id(one.element): one.node for site in sites for one in elements_read(site)}
+    numbers = place.around.known(number_reads)
+    reads = numbers.by_element
     uses = [
         one
         for part in scope
@@ -60,8 +60,8 @@ def _planned(place: Place, name: ast.Name) -> Edit | None:
         return None
     if isinstance(loop, ast.For) and any(used_outside(place, one, loop) for one in given.names):
         return None
-    items = (site for site in sites if gives_element(site, uses))
-    if next(items, None) is None and not is_tensor(given.tensor, place.around):
+    shown = any(id(one) in numbers.of_tensors for one in uses)
+    if not shown and not is_tensor(given.tensor, place.around):
         return None
     calls = [(reads[id(one)], one.id) for one in uses if reads[id(one)] is not one]
     facts = {"names": tuple(text for _, text in calls)}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in
-from flake8_torchperf.fixes.shared.loops.element_reads import READS, elements_read, gives_element
+from flake8_torchperf.fixes.shared.loops.element_reads import elements_read, number_reads
 from flake8_torchperf.fixes.shared.loops.unchanged import is_unchanged, runs_always
 from flake8_torchperf.fixes.shared.tensors import bindings, is_tensor
 from flake8_torchperf.syntax.traversal import FUNCTIONS, below
@@ -33,11 +33,10 @@ def plan(place: Place) -> Edit | None:
         if owner is None or loop is None or not is_unchanged(names_in([owner]), loop, place.around):
             continue
         name = _name(place, owner, loop)
-        sites = place.around.reported(*READS)
-        found = [one for site in sites for one in _of_elements(site)]
+        numbers = place.around.known(number_reads)
+        found = numbers.by_owner.get(ast.dump(owner), [])
         reads = [one for one in found if _reads_at(one, owner, loop, place)]
-        elements = [one.element for one in reads]
-        known = any(gives_element(site, elements) for site in sites)
+        known = any(id(one.element) in numbers.of_tensors for one in reads)
         if not name or not (known or is_tensor(owner, place.around)):
             continue
         if not _is_there(place, owner, loop, reads):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
     from flake8_torchperf.project.module_index import FunctionNode
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Try, ast.With)
@@ -113,8 +113,12 @@ def _is_number(use: ast.expr, place: Place) -> bool:
             return (is_whole(other, place.around) or repeatable(other)) and is_condition(
                 place, above
             )
-    numbers = place.around.reported(SiteKind.NUMBER_USE)
-    return any(site.node is use for site in numbers)
+    return id(use) in place.around.known(_number_uses)
+
+
+def _number_uses(around: Surroundings) -> dict[int, str]:
+    """Return the operation of each reported use as a number, by the identity of its node."""
+    return {id(site.node): site.operation for site in around.reported(SiteKind.NUMBER_USE)}
 
 
 def _is_bound(use: ast.expr, place: Place) -> bool:
@@ -126,8 +130,7 @@ def _is_bound(use: ast.expr, place: Place) -> bool:
         if not is_whole(other, place.around):
             return False
         here, above = above, place.around.parent(above)
-    numbers = place.around.reported(SiteKind.NUMBER_USE)
-    return any(one.node is here and one.operation in _BOUNDS for one in numbers)
+    return place.around.known(_number_uses).get(id(here)) in _BOUNDS
 
 
 def _is_read_in_any_case(line: ast.stmt, name: str, place: Place) -> bool:

@@ -141,8 +141,13 @@ def _read(site: JudgedSite, line: ast.stmt, around: Surroundings) -> _Read | Non
 
 def _waits(tensor: ast.expr, around: Surroundings) -> bool:
     """True if Python waits for the size of what a tensor is made of."""
-    sized = {id(site.node) for site in around.reported(*SIZED_KINDS)}
+    sized = around.known(_sized)
     return bool(sized) and any(id(part) in sized for part in ast.walk(tensor))
+
+
+def _sized(around: Surroundings) -> frozenset[int]:
+    """Return the identities of the expressions whose size only the device knows."""
+    return frozenset(id(site.node) for site in around.reported(*SIZED_KINDS))
 
 
 def _is_reduced(tensor: ast.expr) -> bool:

@@ -6,6 +6,7 @@ inputs made like any other; where that fails they are made without `__init__`.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import math
 from collections.abc import Callable, Iterator
@@ -267,10 +268,10 @@ def find_class(name: str, names: dict[str, Any]) -> type:
     named = [part for part in name.split(":") if not part.isdigit()]
     if len(named) == 2:
         module, shown = named
-        try:
-            return find_class(shown, names)
-        except SpecError:
-            return find_class(f"{module}.{shown}", names)
+        for one in (shown, f"{module}.{shown}"):
+            with contextlib.suppress(SpecError):
+                return find_class(one, names)
+        raise SpecError(f"the class {shown} cannot be found in {module}: pass --inputs")
     parts = named[-1].split(".")
     for start in range(len(parts)):
         found: Any = names.get(parts[start])
@@ -287,9 +288,7 @@ def find_class(name: str, names: dict[str, Any]) -> type:
             found = getattr(found, part, None)
         if isinstance(found, type):
             return found
-    *where, shown = named
-    place = f" in {where[0]}" if where else ""
-    raise SpecError(f"the class {shown} cannot be found{place}: pass --inputs")
+    raise SpecError(f"the class {named[-1]} cannot be found: pass --inputs")
 
 
 _MAKERS: dict[str, Callable[[Builder, InputSpec], Any]] = {

@@ -117,7 +117,7 @@ class Subject:
 
     @property
     def _callers(self) -> list[dict[str, InputSpec]]:
-        """What callers in the project pass, by the names of dimensions."""
+        """The arguments that callers in the project pass, by the names of dimensions."""
         return list(self.job.get("callers", ()))
 
     def _start(self, passed: dict[str, InputSpec]) -> Assignment:
