@@ -12,7 +12,8 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, named_after, names_in
 from flake8_torchperf.fixes.shared.effects import acting_before, is_pure, place_of_end, stored_by
 from flake8_torchperf.fixes.shared.evaluation import is_lazy
-from flake8_torchperf.fixes.shared.siblings import block_of, index_of
+from flake8_torchperf.fixes.shared.siblings import around_in_block, block_of, index_of
+from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import once
 from flake8_torchperf.values.site import SiteKind
 
@@ -38,7 +39,7 @@ def plan(place: Place) -> Edit | None:
         return None
     if any(isinstance(one, ast.Attribute) and not _is_called(one, place) for one in ast.walk(read)):
         return None  # a property may do anything
-    if _is_read_before(place, read, first):
+    if not _is_read_twice(place, read, first) or _is_read_before(place, read, first):
         return None
     lines, reads = _read_again(place, read, first)
     if len(reads) < 2 or reads[0] is not read or not _comes_first(read, first):
@@ -71,6 +72,13 @@ def _source(read: ast.Call) -> ast.expr:
     return read.args[0] if read.args else read
 
 
+def _is_read_twice(place: Place, read: ast.Call, first: ast.stmt) -> bool:
+    """True if the statement, or the next one, holds an equal read."""
+    _, behind = around_in_block(place, first)
+    again = _equal(read, behind) if isinstance(behind, _SIMPLE) else []
+    return len(_equal(read, first)) > 1 or bool(again)
+
+
 def _is_read_before(place: Place, read: ast.Call, first: ast.stmt) -> bool:
     """True if the statement before, or an earlier part of this one, begins the equal reads."""
     if _equal(read, first)[:1] != [read]:
@@ -91,13 +99,22 @@ def _equal(read: ast.Call, statement: ast.stmt) -> list[ast.Call]:
 
 @once
 def _calls_by_text(statement: ast.AST) -> dict[str, list[ast.Call]]:
-    """Return the calls of a statement without blocks by their dump, as they are evaluated."""
+    """Return the calls of a statement that may read, by their dump, as they are evaluated."""
     found: dict[str, list[ast.Call]] = {}
     calls = [one for one in ast.walk(statement) if isinstance(one, ast.Call)]
     for one in sorted(calls, key=place_of_end):
-        if not one.keywords:  # no read has any
+        if _may_read(one):
             found.setdefault(ast.dump(one), []).append(one)
     return found
+
+
+def _may_read(call: ast.Call) -> bool:
+    match call.func:
+        case ast.Name():
+            return not call.keywords
+        case ast.Attribute(attr=name):
+            return name in methods_of("reads") and not call.keywords
+    return False
 
 
 def _read_again(
