@@ -218,7 +218,7 @@ def test_evidence_that_stays_withdraws_the_fix(sandbox: Sandbox, tmp_path: Path)
 
 ALLOWED = {
     "tensor-for-number": ("return x.sum().item()", "return x.sum()"),
-    "tensor-for-list": ("return x.tolist() if x.dim() == 1 else []", "return x.detach()"),
+    "tensor-for-list": ("return x.reshape(-1).tolist()", "return x.reshape(-1).detach()"),
     "dtype": ("y = x.sum().item()\n    return x.double() * 1", "return x * 1"),
     "other-random-numbers": (
         "y = x.sum().item()\n    return torch.rand(3)",
@@ -361,7 +361,7 @@ NOT_RUN = {
         "",
     ),
     "import failed": (
-        "import no_such_module\n\n\nclass A(no_such_module.B):\n"
+        "class A(no_such_name):\n"
         "    def forward(self, x: Tensor):\n        return torch.zeros(3).to(x.device)\n",
         "import failed",
     ),
