@@ -157,4 +157,4 @@ def _plain_number(value: Any) -> Any:
         return value
     if isinstance(value, int):
         return int(value) if abs(value) < 2**62 else str(int(value))
-    return float(value)  # noqa: TPF101 - a number, or a copy on the host
+    return float(value)  # noqa: TPF101 - a number
