@@ -57,18 +57,20 @@ def bound_by(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 def writes_into(line: ast.AST, names: frozenset[str]) -> bool:
     """True if a statement writes to a part of a named value, or calls its method in place."""
-    for node in ast.walk(line):
-        match node:
-            case (
-                ast.Subscript(value=owner, ctx=ast.Store())
-                | ast.Attribute(value=owner, ctx=ast.Store())
-            ):
-                if names & names_in([owner]):
-                    return True
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)):
-                if name in names and attr.endswith("_"):
-                    return True
-    return False
+    return any(names & written_by(node) for node in ast.walk(line))
+
+
+def written_by(node: ast.AST) -> frozenset[str]:
+    """Return the names that a node itself writes into: ``x[i] = v``, ``x.a = v``, ``x.add_(v)``."""
+    match node:
+        case (
+            ast.Subscript(value=owner, ctx=ast.Store())
+            | ast.Attribute(value=owner, ctx=ast.Store())
+        ):
+            return names_in([owner])
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr.endswith("_"):
+            return frozenset((name,))
+    return frozenset()
 
 
 def named_after(node: ast.expr, around: Surroundings) -> str:

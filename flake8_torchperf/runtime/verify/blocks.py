@@ -95,8 +95,8 @@ def _lines(trial: Trial, function: ast.stmt) -> set[int]:
     last = function.end_lineno or function.lineno
     lines = changed_lines(trial.before, trial.after)
     lines |= {min(line, last) for line in lines_before_new(trial.before, trial.after)}
-    texts = trial.before.splitlines()
-    code = {line for line in lines if texts[line - 1].strip() and texts[line - 1].strip()[0] != "#"}
+    texts = [text.strip() for text in trial.before.splitlines()]
+    code = {line for line in lines if texts[line - 1] and not texts[line - 1].startswith("#")}
     return {*code, trial.finding.line}
 
 
@@ -147,8 +147,8 @@ def _block(function: ast.AST, lines: set[int]) -> tuple[_Block, list[_Step]]:
         here = getattr(here, found[0])[found[1]]
     for field, block in _blocks(here):
         inside = [at for at, one in enumerate(block) if any(line in _span(one) for line in lines)]
-        covered = [one for at in inside for one in [block[at]]]
-        if inside and all(any(line in _span(one) for one in covered) for line in lines):
+        spans = [_span(block[at]) for at in inside]
+        if inside and all(any(line in span for span in spans) for line in lines):
             path.append((field, inside[0]))
             statements = block[inside[0] : inside[-1] + 1]
             return _Block(statements, _wanted(function, statements)), path

@@ -9,7 +9,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.code import bound_by, names_in
+from flake8_torchperf.fixes.shared.code import bound_by, names_in, written_by
 from flake8_torchperf.fixes.shared.effects import is_pure
 
 if TYPE_CHECKING:
@@ -53,18 +53,10 @@ def is_unchanged(names: frozenset[str], loop: ast.For, around: Surroundings) -> 
 
 def _written(node: ast.AST, around: Surroundings) -> frozenset[str]:
     """Return the names whose tensors a node writes into, as collectives do with their arguments."""
-    match node:
-        case (
-            ast.Subscript(value=owner, ctx=ast.Store())
-            | ast.Attribute(value=owner, ctx=ast.Store())
-        ):
-            return names_in([owner])
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr.endswith("_"):
-            return frozenset((name,))
-        case ast.Call(func=func, args=args):
-            exchanged = around.qualified(func).startswith("torch.distributed.")
-            return names_in(args) if exchanged else frozenset()
-    return frozenset()
+    written = written_by(node)
+    if isinstance(node, ast.Call) and around.qualified(node.func).startswith("torch.distributed."):
+        written |= names_in(node.args)
+    return written
 
 
 def _given(node: ast.AST, around: Surroundings) -> frozenset[str]:
