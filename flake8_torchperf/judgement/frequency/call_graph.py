@@ -304,6 +304,59 @@ def _bases(info: ClassInfo, module: ModuleMap) -> list[ClassInfo]:
     return found
 
 
+def site_at(module: ModuleMap, line: int, column: int) -> CallSite:
+    """Return a place of a module as the site of a call that gives an unknown number of arguments.
+
+    ``line`` and ``column`` are those at which an expression or statement begins.
+    """
+    known = {id(info.node): info for info in module.defined}
+    classes = _Classes(module)
+    place = _Place()
+    node: ast.AST | None = module.tree
+    while node is not None:
+        inner = _holding(node, (line, column))
+        if inner is not None:
+            place = _inside(node, inner, place, classes)
+        if isinstance(inner, FUNCTIONS):
+            info = known.get(id(inner))
+            nested = (inner,) if info is None and goes_backward(inner) else ()
+            place = _Place(place.info if info is None else info, nested)
+        node = inner
+    return CallSite(place.info, line, place.loops, place.seldom, place.tests)
+
+
+def _inside(node: ast.AST, inner: ast.AST, place: _Place, classes: _Classes) -> _Place:
+    """Return the place of a child of a node, which may be repeated or run seldom."""
+    repeated, seldom = _parts(node)
+    if isinstance(node, ast.If):
+        if not seldom and _on_first_call(node, place, classes):
+            seldom = set(map(id, node.body))
+        if not seldom and inner is not node.test:
+            return place.under(node.test, holds=inner in node.body)
+    loop = node if id(inner) in repeated else None
+    if loop is None and id(inner) not in seldom:
+        return place
+    return place.inside(loop, seldom=id(inner) in seldom)
+
+
+def _holding(node: ast.AST, position: tuple[int, int]) -> ast.AST | None:
+    """Return the child of a node that holds a position; the nodes without one count as their own.
+
+    Decorators stand before the lines of their definition.
+    """
+    waiting = list(ast.iter_child_nodes(node))
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, (ast.stmt, ast.expr, ast.excepthandler, ast.keyword)):
+            waiting += ast.iter_child_nodes(one)
+            continue
+        waiting += getattr(one, "decorator_list", ())
+        end = (one.end_lineno or one.lineno, one.end_col_offset or one.col_offset)
+        if (one.lineno, one.col_offset) <= position < end:
+            return one
+    return None
+
+
 def _record(
     node: ast.Call,
     place: _Place,

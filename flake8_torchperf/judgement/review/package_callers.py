@@ -20,7 +20,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     find_method,
     lineage,
 )
-from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, calls_in
+from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, calls_in, site_at
 from flake8_torchperf.judgement.review.call_forms import (
     CONTAINER_METHODS,
     calls_of_name,
@@ -143,6 +143,12 @@ class PackageCallers:
         if not found and info.owner is not None and self._has_foreign_base(info.owner):
             return None
         return found
+
+    def site_at(self, path: str, line: int, column: int) -> CallSite:
+        """Return a place in a file of the project, or in the linted text, as the site of a call."""
+        here = self._linted_path()
+        module = self._analysis.project.linted if path == here else self._read(path)[0]
+        return site_at(module, line, column)
 
     def _named(self, name: str, module: ModuleMap) -> list[FunctionInfo]:
         """Return the functions and methods of a name that a module defines."""

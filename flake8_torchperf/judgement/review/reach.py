@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.evaluations import samples
 from flake8_torchperf.idioms.loop_kinds import STATEMENTS
+from flake8_torchperf.idioms.module_roles import is_test_name
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.program.running import Program
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
+    from flake8_torchperf.program.linking import Unit
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # The most functions on the way to a function that are looked at; a step may lead to it if there
@@ -31,6 +35,7 @@ class Reach:
         self._analysis = analysis
         self._heats = heats
         self._callers = callers
+        self._program = Program(analysis.project)
         self._known: dict[str, bool] = {}
 
     def unreached(self, info: FunctionInfo, heat: Heat) -> bool:
@@ -56,23 +61,33 @@ class Reach:
         return heat.cause in (Cause.GIVEN_TENSORS, Cause.NOTHING)
 
     def _reached(self, start: FunctionInfo) -> bool:
-        seen = {start.key}
-        waiting = [start]
+        """True if a step may lead to a function, through whatever runs it."""
+        unit = self._program.unit(start)
+        if unit is None:
+            return True
+        seen = {unit}
+        waiting: list[tuple[Unit, FunctionInfo]] = [(unit, start)]
         while waiting:
-            info = waiting.pop()
-            sites = self._callers.possible(info)
-            if sites is None or len(seen) > MAX_CALLERS:
-                return True
-            if not sites:
-                return True  # nobody calls it yet, or code elsewhere does: that is no evidence
-            for site in sites:
-                answer = self._in_step(info, site)
+            one, info = waiting.pop()
+            found = self._program.runs(one)
+            places = [run for run in found.places if not is_test_name(Path(run.path).stem)]
+            if found.open or len(seen) > MAX_CALLERS or not places:
+                return True  # where nobody runs it yet, or code elsewhere does, that is no evidence
+            for run in places:
+                site = self._callers.site_at(run.path, run.line, run.column)
+                nested = self._program.nested_in(run)
+                answer = self._in_step(info, site) if nested is None else site.steps or None
                 if answer:
                     return True
                 caller = site.caller
-                if answer is None and caller is not None and caller.key not in seen:
-                    seen.add(caller.key)
-                    waiting.append(caller)
+                if answer is not None or caller is None:
+                    continue
+                above = nested or self._program.unit(caller)
+                if above is None:
+                    return True
+                if above not in seen:
+                    seen.add(above)
+                    waiting.append((above, caller))
         return False
 
     def _in_step(self, info: FunctionInfo, site: CallSite) -> bool | None:

@@ -1,0 +1,570 @@
+"""Where a body is run: its function or its objects, followed from where they are made.
+
+A value is followed through names, attributes, containers, parameters, results and decorators, to
+the calls, loops and ``with`` statements that run it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_torchperf.program.given import (
+    ENTRANCES,
+    FILLING,
+    ITEMS_OF,
+    KEEPING,
+    PASSING,
+    PLAIN_DECORATORS,
+    RUNNING,
+)
+from flake8_torchperf.program.linking import Linker, Unit
+from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from flake8_torchperf.program.outline import Outline
+
+    # The modules whose text holds a word; None if that is too many.
+    Search = Callable[[str, str], "tuple[str, ...] | None"]
+
+# The most places that are looked at for one body; it may be run elsewhere if there are more.
+MAX_PLACES = 3000
+# The most containers in containers that hold what is followed.
+MAX_DEPTH = 3
+
+
+class Run(NamedTuple):
+    """A place that runs a body: the module, the body around the place, its line and column.
+
+    ``is_sure`` is False where only the name of a method leads there. ``node`` is the number of the
+    call, loop or name in the outline.
+    """
+
+    path: str
+    body: int
+    line: int
+    column: int
+    node: int
+    is_sure: bool = True
+
+
+class Runs(NamedTuple):
+    """The places that run a body, and why there may be others; "" if these are all."""
+
+    places: tuple[Run, ...]
+    open: str
+
+
+class _Held(NamedTuple):
+    """How a value is held: what runs it, and in how many containers it lies.
+
+    ``how`` is "called", "iterated", "indexed" or "named" for the name of a method.
+    """
+
+    how: str
+    depth: int = 0
+    is_sure: bool = True
+
+
+class Flow:
+    """Follows bodies through a project."""
+
+    def __init__(self, linker: Linker, search: Search) -> None:
+        self._linker = linker
+        self._search = search
+        self._known: dict[Unit, Runs] = {}
+        self._running: set[Unit] = set()
+
+    def runs(self, body: Unit) -> Runs:
+        """Return the places that run a body."""
+        known = self._known.get(body)
+        if known is None:
+            if body in self._running:
+                return Runs((), "")  # a function that hands itself on
+            self._running.add(body)
+            try:
+                known = self._known[body] = _Walk(self._linker, self._search, self.runs).of(body)
+            finally:
+                self._running.discard(body)
+        return known
+
+
+class _Walk:
+    """One walk from a body to the places that run it."""
+
+    def __init__(self, linker: Linker, search: Search, runs: Callable[[Unit], Runs]) -> None:
+        self._linker = linker
+        self._search = search
+        self._runs = runs
+        self._places: dict[tuple[str, int, int, int], Run] = {}
+        self._open: dict[str, None] = {}
+        self._seen: set[object] = set()
+        self._left = MAX_PLACES
+        self._body = Unit("", 0)
+
+    def of(self, unit: Unit) -> Runs:
+        self._body = unit
+        outline = self._linker.outline(unit.path)
+        body = outline.bodies[unit.number]
+        if unit.number == 0:
+            return Runs((), "")  # a module level runs once, where it is imported
+        owner = Unit(unit.path, body.owner, is_class=True) if body.owner >= 0 else None
+        self._decorated(unit, outline)
+        if owner is None:
+            if body.name == "<lambda>":
+                for number in outline.lambdas.get(str(unit.number), ()):
+                    self._go(unit.path, number, _Held("called"))
+            else:
+                self._name(unit.path, body.outer, body.name, _Held("called"))
+        elif body.name in ENTRANCES:
+            for how in ENTRANCES[body.name]:
+                self._objects(owner, body.name, _Held(how))
+            if body.name in ("forward", "__call__"):
+                self._method(owner, body.name, _Held("called"))
+        elif body.name.startswith("__") and body.name.endswith("__"):
+            self._open["Python runs it without its name"] = None
+        else:
+            self._method(owner, body.name, _Held("called" if body.runs != "read" else "read"))
+        return Runs(tuple(self._places.values()), next(iter(self._open), ""))
+
+    # Where a value is held
+
+    def _decorated(self, unit: Unit, outline: Outline) -> None:
+        """Follow a function into its decorators."""
+        for root in outline.roots(Kind.DECORATED, f"b{unit.number}"):
+            value = outline.child(root, VALUE)
+            if value is None:
+                continue
+            called = value
+            if outline.nodes[value].kind == Kind.CALL:
+                function = outline.child(value, FUNCTION)
+                called = value if function is None else function
+            found = self._linker.dotted(unit.path, called)
+            last = outline.nodes[called].word
+            if isinstance(found, Unit) and not found.is_class:
+                inner = [found] if called == value else self._given_back(found)
+                for one in inner:
+                    self._parameter(one, "0", _Held("called"), bound=False)
+            elif last not in PLAIN_DECORATORS and not str(found).startswith("torch."):
+                self._open[f"`{last}` decorates it"] = None
+
+    def _given_back(self, function: Unit) -> Iterable[Unit]:
+        """Return the functions in a function that it returns."""
+        outline = self._linker.outline(function.path)
+        for root in outline.results.get(function.number, ()):
+            value = outline.child(root, VALUE)
+            found = None if value is None else self._linker.dotted(function.path, value)
+            if isinstance(found, Unit) and not found.is_class:
+                yield found
+
+    def _modules(self, word: str, path: str) -> tuple[str, ...]:
+        found = self._search(word, path)
+        if found is None:
+            self._open[f"too many modules hold `{word}`"] = None
+            return (path,)
+        return found if path in found else (path, *found)
+
+    def _name(self, path: str, body: int, name: str, held: _Held) -> None:
+        """Follow the uses of a name that is bound in a body."""
+        if not self._is_new(("name", path, body, name, held)):
+            return
+        self._used(path, name, (path, body, name), held)
+        if body:
+            return
+        for other in self._modules(name, path):
+            if other != path:
+                outline = self._linker.outline(other)
+                words = {w for w, (_, _, what) in outline.imports.items() if what == name} | {name}
+                for word in sorted(words):
+                    self._used(other, word, (path, body, name), held)
+
+    def _used(self, path: str, word: str, target: tuple[str, int, str], held: _Held) -> None:
+        """Follow the uses in one module of a word that stands for a name of another, or its own."""
+        outline = self._linker.outline(path)
+        for number in outline.by_word.get(word, ()):
+            if self._stands_for(path, number, target):
+                self._go(path, number, held)
+
+    def _stands_for(self, path: str, number: int, target: tuple[str, int, str]) -> bool:
+        """True if a name or a dotted name stands for what a body binds under a name."""
+        there, body, name = target
+        node = self._linker.outline(path).nodes[number]
+        if node.kind == Kind.NAME:
+            found = self._linker.named(path, node.body, node.word)
+            if isinstance(found, tuple) and not isinstance(found, Unit):
+                return path == there and found == (body, name)
+        else:
+            found = self._linker.dotted(path, number)
+        if isinstance(found, Unit):
+            outline = self._linker.outline(found.path)
+            if found.is_class or found.path != there:
+                return False
+            one = outline.bodies[found.number]
+            return one.name == name and one.outer == body and one.owner < 0
+        if isinstance(found, str) and found and path != there:
+            home = self._linker.module(there).name
+            return found == f"{home}.{name}"
+        return False
+
+    def _method(self, owner: Unit, name: str, held: _Held) -> None:
+        """Follow the uses of a method: on objects of its class, of those below and above it."""
+        if not self._is_new(("method", owner, name, held)):
+            return
+        klass = self._linker.outline(owner.path).classes[owner.number].name
+        for path in self._near(name, klass, owner.path):
+            outline = self._linker.outline(path)
+            for number in outline.by_word.get(name, ()):
+                if outline.nodes[number].kind == Kind.ATTRIBUTE:
+                    sure = self._is_of(path, number, owner)
+                    if sure is not None:
+                        self._go(path, number, held._replace(is_sure=sure and held.is_sure))
+            for number in outline.texts.get(name, ()):
+                self._go(path, number, _Held("named", held.depth, is_sure=False))
+        for base in self._linker.foreign_bases(owner):
+            last = base.rpartition(".")[2]
+            if last not in PLAIN_BASES:
+                self._open[f"`{last}`, a class above it, may call it"] = None
+
+    def _near(self, name: str, klass: str, path: str) -> tuple[str, ...]:
+        """Return the modules that may use a method: those that hold its name.
+
+        If too many do, those that hold the name of its class.
+        """
+        found = self._search(name, path)
+        if found is None:
+            return self._modules(klass, path)
+        return found if path in found else (path, *found)
+
+    def _is_of(self, path: str, number: int, owner: Unit) -> bool | None:
+        """True if an attribute is read of an object of a class, of one above or below it.
+
+        None if it is not; False if nothing shows what is read.
+        """
+        outline = self._linker.outline(path)
+        holder = outline.child(number, OWNER)
+        if holder is None:
+            return False
+        word = outline.nodes[number].word
+        named = self._linker.dotted(path, holder)
+        if isinstance(named, Unit):
+            found: set[Unit | str] = {named}
+        else:
+            found = self._linker.classes(path, holder)
+        if not found:
+            return False
+        units = [one for one in found if isinstance(one, Unit)]
+        if not units:
+            return None if all(map(self._is_foreign, found)) else False
+        for one in units:
+            method = self._linker.method(one, word)
+            if owner in self._linker.lineage(one):
+                if method == self._body or method is None or self._body.number == 0:
+                    return True
+            elif one in self._linker.lineage(owner):
+                return True  # an object of a class below may be meant
+            elif method is None and self._linker.foreign_bases(one):
+                return False
+        return None
+
+    def _is_foreign(self, name: Unit | str) -> bool:
+        """True for a dotted name of another project."""
+        return isinstance(name, str) and not self._linker.is_own(name)
+
+    def _objects(self, klass: Unit, method: str, held: _Held) -> None:
+        """Follow the objects of a class, and of those below it that inherit a method."""
+        if not self._is_new(("objects", klass, held)):
+            return
+        made = _Held(f"made {held.how}")
+        outline = self._linker.outline(klass.path)
+        one = outline.classes[klass.number]
+        for path in self._modules(one.name, klass.path):
+            there = self._linker.outline(path)
+            for number in there.by_word.get(one.name, ()):
+                if self._linker.dotted(path, number) != klass:
+                    continue
+                root = there.statement(number)
+                if there.nodes[root].kind == Kind.BASE:
+                    below = Unit(path, int(there.nodes[root].word), is_class=True)
+                    if below != klass and self._linker.method(below, method) == self._body:
+                        self._objects(below, method, held)
+                else:
+                    self._go(path, number, made)
+
+    def _attribute(self, name: str, owner: Unit | None, path: str, held: _Held) -> None:
+        """Follow the uses of an attribute that holds the value."""
+        if not self._is_new(("attribute", name, owner, held)):
+            return
+        for other in self._modules(name, path):
+            outline = self._linker.outline(other)
+            for number in outline.by_word.get(name, ()):
+                if outline.nodes[number].kind != Kind.ATTRIBUTE:
+                    continue
+                if owner is None or self._may_hold(other, number, owner):
+                    self._go(other, number, held)
+
+    def _may_hold(self, path: str, number: int, owner: Unit) -> bool:
+        """True if the owner of an attribute may be an object of a class, or of one around it."""
+        holder = self._linker.outline(path).child(number, OWNER)
+        found = set() if holder is None else self._linker.classes(path, holder)
+        units = [one for one in found if isinstance(one, Unit)]
+        if not units:
+            return not found or not all(map(self._is_foreign, found))
+        return any(
+            owner in self._linker.lineage(one) or one in self._linker.lineage(owner)
+            for one in units
+        )
+
+    def _is_new(self, asked: object) -> bool:
+        if asked in self._seen:
+            return False
+        self._seen.add(asked)
+        return True
+
+    # What becomes of a value at one place
+
+    def _go(self, path: str, number: int, held: _Held) -> None:
+        """Follow a value from the expression that holds it to what that stands in."""
+        if not self._is_new((path, number, held)):
+            return
+        self._left -= 1
+        if self._left < 0 or held.depth > MAX_DEPTH:
+            self._open["it is handed on too often"] = None
+            return
+        outline = self._linker.outline(path)
+        node = outline.nodes[number]
+        if held.how == "read":
+            self._run(path, number, held)
+            return
+        parent = outline.nodes[node.parent]
+        match parent.kind:
+            case Kind.CALL if node.slot == FUNCTION:
+                self._called(path, node.parent, held)
+            case Kind.CALL:
+                self._argument(path, node.parent, node.slot, held)
+            case Kind.ATTRIBUTE:
+                self._member(path, node.parent, held)
+            case Kind.ITEM if node.slot == OWNER:
+                if held.depth:
+                    self._go(path, node.parent, held._replace(depth=held.depth - 1))
+                elif held.how == "indexed":
+                    self._run(path, node.parent, held)
+            case Kind.GROUP | Kind.ROUNDS:
+                self._go(path, node.parent, held._replace(depth=held.depth + 1))
+            case Kind.EITHER | Kind.PASSED:
+                if parent.word:
+                    self._name(path, parent.body, parent.word, held)
+                self._go(path, node.parent, held)
+            case _:
+                self._kept(path, node.parent, node.slot, held)
+
+    def _kept(self, path: str, root: int, slot: str, held: _Held) -> None:
+        """Follow a value from the statement or clause that it stands in."""
+        outline = self._linker.outline(path)
+        node = outline.nodes[root]
+        less = held._replace(depth=max(held.depth - 1, 0))
+        match node.kind:
+            case Kind.BOUND:
+                self._name(path, node.body, node.word, held)
+            case Kind.UNPACKED if held.depth:
+                for name in node.word.split(","):
+                    self._name(path, node.body, name, less)
+            case Kind.ITERATED if held.depth:
+                for name in node.word.split(","):
+                    self._name(path, node.body, name, less)
+            case Kind.ITERATED | Kind.ENTERED if held.how == "iterated":
+                self._run(path, root, held)
+            case Kind.ITERATED if held.how == "indexed":
+                self._run(path, root, held)
+            case Kind.ENTERED:
+                if node.word:
+                    self._name(path, node.body, node.word, held)
+            case Kind.KEPT if slot == VALUE:
+                owner = self._linker.owner(path, node.body)
+                if node.slot:
+                    owner = Unit(path, int(node.slot[1:]), is_class=True)
+                self._attribute(node.word, owner, path, held)
+            case Kind.PUT if slot == VALUE:
+                self._put(path, outline.child(root, OWNER), held)
+            case Kind.RETURNED:
+                self._results(Unit(path, node.body), held)
+            case Kind.YIELDED_FROM if held.how == "iterated" and not held.depth:
+                self._run(path, root, held)
+            case Kind.DEFAULT:
+                self._name(path, int(node.slot), node.word, held)
+
+    def _put(self, path: str, holder: int | None, held: _Held) -> None:
+        """Follow a value into the container that an expression names."""
+        if holder is None:
+            return
+        outline = self._linker.outline(path)
+        node = outline.nodes[holder]
+        more = held._replace(depth=held.depth + 1)
+        if node.kind == Kind.NAME:
+            found = self._linker.named(path, node.body, node.word)
+            if isinstance(found, tuple) and not isinstance(found, Unit):
+                self._name(path, *found, more)
+            elif isinstance(found, str):
+                self._open[f"`{node.word}` of another module holds it"] = None
+        elif node.kind == Kind.ATTRIBUTE:
+            self._attribute(node.word, self._linker.owner(path, node.body), path, more)
+        elif node.kind == Kind.ITEM:
+            self._put(path, outline.child(holder, OWNER), more)
+
+    def _results(self, body: Unit, held: _Held) -> None:
+        """Follow a value from where the body that returns it is run."""
+        runs = self._runs(body)
+        for run in runs.places:
+            self._go(run.path, run.node, held)
+        if runs.open:
+            self._open[f"a function that returns it: {runs.open}"] = None
+
+    def _called(self, path: str, call: int, held: _Held) -> None:
+        """Follow the result of a call of the value, or note that the call runs it."""
+        if held.how.startswith("made "):
+            how = held.how.removeprefix("made ")
+            if how == "constructed":
+                self._run(path, call, held)
+            else:
+                self._go(path, call, _Held(how, 0, held.is_sure))
+            return
+        if held.how != "called" or held.depth:
+            return
+        body = self._linker.outline(self._body.path).bodies[self._body.number]
+        if body.runs == "iterated":
+            self._go(path, call, _Held("iterated", 0, held.is_sure))
+        else:
+            self._run(path, call, held)
+
+    def _run(self, path: str, number: int, held: _Held) -> None:
+        node = self._linker.outline(path).nodes[number]
+        key = (path, node.body, node.line, node.column)
+        known = self._places.get(key)
+        if known is None or (held.is_sure and not known.is_sure):
+            self._places[key] = Run(
+                path, node.body, node.line, node.column, number, is_sure=held.is_sure
+            )
+
+    def _member(self, path: str, number: int, held: _Held) -> None:
+        """Follow a value whose attribute is read: ``handlers.values()``, ``model.to(device)``."""
+        outline = self._linker.outline(path)
+        node = outline.nodes[number]
+        called = node.parent if node.slot == FUNCTION else None
+        if called is None:
+            return
+        if held.depth and node.word in ITEMS_OF:
+            self._go(path, called, held._replace(depth=held.depth - ITEMS_OF[node.word]))
+        elif not held.depth and node.word in KEEPING and held.how != "named":
+            self._go(path, called, held)
+
+    def _argument(self, path: str, call: int, slot: str, held: _Held) -> None:
+        """Follow a value that is given to a call."""
+        outline = self._linker.outline(path)
+        called = outline.child(call, FUNCTION)
+        if called is None:
+            return
+        found = self._linker.dotted(path, called)
+        word = outline.nodes[called].word
+        if isinstance(found, Unit):
+            if found.is_class:
+                self._constructed(found, slot, held)
+            else:
+                self._parameter(found, slot, held, bound=self._is_bound(path, called, found))
+            return
+        if word == "getattr":
+            if held.how == "named" and slot == "1":
+                self._go(path, call, _Held("called", 0, is_sure=False))
+            return
+        if outline.nodes[called].kind == Kind.ATTRIBUTE:
+            holder = outline.child(called, OWNER)
+            if word in FILLING and slot != STARRED:
+                self._put(path, holder, held)
+                return
+            methods = self._methods(path, called)
+            for method in methods:
+                self._parameter(method, slot, held, bound=True)
+            if methods:
+                return
+        self._given_away(path, call, word, held)
+
+    def _given_away(self, path: str, call: int, word: str, held: _Held) -> None:
+        """Follow a value that is given to code which is not read."""
+        if held.how == "named":
+            return
+        if word in PASSING:
+            self._go(path, call, held)
+        elif held.how == "iterated":
+            self._run(path, call, held)
+            self._go(path, call, held)
+        elif word in RUNNING and held.how == "called":
+            body = self._linker.outline(self._body.path).bodies[self._body.number]
+            if body.runs == "iterated":
+                self._go(path, call, _Held("iterated"))
+            self._run(path, call, held)
+        elif word not in ASKING:
+            self._open[f"`{word or 'a call'}` is given it"] = None
+
+    def _methods(self, path: str, called: int) -> list[Unit]:
+        """Return the methods of the project that a call of an attribute may run."""
+        outline = self._linker.outline(path)
+        holder = outline.child(called, OWNER)
+        word = outline.nodes[called].word
+        found = set() if holder is None else self._linker.classes(path, holder)
+        methods = [self._linker.method(one, word) for one in found if isinstance(one, Unit)]
+        known = [one for one in methods if one is not None]
+        if known or (found and all(map(self._is_foreign, found))):
+            return known
+        paths = self._search(f"def {word}", path) or ()
+        return [
+            Unit(other, klass.methods[word])
+            for other in paths
+            for klass in self._linker.outline(other).classes
+            if word in klass.methods
+        ]
+
+    def _is_bound(self, path: str, called: int, function: Unit) -> bool:
+        """True if a call of a method gives its first parameter no argument of its own."""
+        body = self._linker.outline(function.path).bodies[function.number]
+        if body.owner < 0 or body.is_static:
+            return False
+        holder = self._linker.outline(path).child(called, OWNER)
+        owner = None if holder is None else self._linker.dotted(path, holder)
+        return not isinstance(owner, Unit)
+
+    def _parameter(self, function: Unit, slot: str, held: _Held, *, bound: bool) -> None:
+        """Follow a value into the parameter that an argument fills."""
+        body = self._linker.outline(function.path).bodies[function.number]
+        first, keywords = body.rest
+        if slot == STARRED:
+            return
+        if slot.isdigit():
+            position = int(slot) + (bound and not body.is_static)
+            if position < len(body.positional):
+                self._name(function.path, function.number, body.positional[position], held)
+            elif first:
+                more = held._replace(depth=held.depth + 1)
+                self._name(function.path, function.number, first, more)
+        elif slot in body.positional or slot in body.named:
+            self._name(function.path, function.number, slot, held)
+        elif keywords:
+            more = held._replace(depth=held.depth + 1)
+            self._name(function.path, function.number, keywords, more)
+
+    def _constructed(self, klass: Unit, slot: str, held: _Held) -> None:
+        """Follow a value that is given to a class: to its constructor, or to a field of it."""
+        made = self._linker.method(klass, "__init__")
+        if made is not None:
+            self._parameter(made, slot, held, bound=True)
+        elif not slot.isdigit() and slot != STARRED:
+            self._attribute(slot, klass, klass.path, held)
+        else:
+            self._open["a field of a class holds it"] = None
+
+
+# Bases that call none of the methods that a class adds, or that `of` knows.
+PLAIN_BASES = frozenset(("object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "Enum"))
+# Functions that only ask what they are given.
+ASKING = frozenset((
+    "isinstance", "issubclass", "callable", "hasattr", "id", "type", "repr", "str", "print", "hash",
+    "signature", "getsource", "iscoroutinefunction", "isgeneratorfunction", "len", "bool",
+))  # fmt: skip

@@ -1,0 +1,57 @@
+"""What code that is not read does with the functions and objects that it is given.
+
+Each table is a list of names with one meaning; the sources are the documents of Python and torch.
+"""
+
+from __future__ import annotations
+
+# Methods that Python runs without their name, by what is done with the object.
+ENTRANCES = {
+    "__call__": ("called",),
+    "forward": ("called",),
+    "__iter__": ("iterated",),
+    "__next__": ("iterated",),
+    "__aiter__": ("iterated",),
+    "__anext__": ("iterated",),
+    "__enter__": ("iterated",),
+    "__exit__": ("iterated",),
+    "__aenter__": ("iterated",),
+    "__aexit__": ("iterated",),
+    "__getitem__": ("indexed",),
+    "__init__": ("constructed",),
+    "__post_init__": ("constructed",),
+    "__new__": ("constructed",),
+}
+# Calls whose result is what they are given, or runs it where it is run itself.
+PASSING = frozenset((
+    "partial", "partialmethod", "compile", "script", "wraps", "lru_cache", "cache", "staticmethod",
+    "classmethod", "property", "iter", "aiter", "enumerate", "zip", "reversed", "islice", "chain",
+    "tqdm", "trange", "cycle", "contextmanager", "asynccontextmanager", "DataParallel",
+    "DistributedDataParallel", "FullyShardedDataParallel", "prepare", "deepcopy", "cast",
+    "inference_mode", "no_grad", "singledispatch", "update_wrapper", "closing", "tee",
+))  # fmt: skip
+# Calls that run the functions they are given while they run, or once after each call.
+RUNNING = frozenset((
+    "map", "starmap", "filter", "sorted", "sort", "min", "max", "reduce", "apply", "tree_map",
+    "vmap", "grad", "value_and_grad", "checkpoint", "submit", "Thread", "Process", "Timer", "run",
+    "spawn", "start_processes", "run_in_executor", "to_thread", "gather", "create_task", "wait_for",
+    "run_until_complete", "imap", "imap_unordered", "apply_async", "map_async", "call_soon",
+    "accumulate", "groupby", "defaultdict", "next", "anext", "step", "apply_along_axis", "timeit",
+))  # fmt: skip
+# Methods that put what they are given into the container they are called on.
+FILLING = frozenset(("append", "add", "insert", "setdefault", "appendleft", "put", "put_nowait"))
+# Methods whose result is the container itself (0) or one of its items (1).
+ITEMS_OF = {"values": 0, "items": 0, "copy": 0, "get": 1, "pop": 1, "popleft": 1, "setdefault": 1}
+# Methods that return the object they are called on.
+KEEPING = frozenset((
+    "to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "requires_grad_", "apply",
+    "double", "to_empty", "share_memory",
+))  # fmt: skip
+# Decorators that leave it to the callers when the function runs.
+PLAIN_DECORATORS = frozenset((
+    "property", "staticmethod", "classmethod", "abstractmethod", "cached_property", "lru_cache",
+    "cache", "wraps", "overload", "override", "final", "contextmanager", "asynccontextmanager",
+    "dataclass", "no_grad", "inference_mode", "singledispatch", "deprecated", "profile", "jit",
+    "typechecked", "jaxtyped", "beartype", "cuda_timer", "timeit", "rank_zero_only", "record",
+    "setter", "getter", "deleter", "compile", "main",
+))  # fmt: skip

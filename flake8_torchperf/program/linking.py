@@ -1,0 +1,376 @@
+"""Names across the outlines of a project: the functions and classes that they stand for."""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_torchperf.program.outline import FUNCTION, OWNER, VALUE, Kind, Outline
+from flake8_torchperf.program.outlining import outline_of
+from flake8_torchperf.project.answers import record
+from flake8_torchperf.project.files import read_bytes, stamp
+from flake8_torchperf.project.module_index import module_name
+from flake8_torchperf.project.resolver import NO_PYTHON, decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_torchperf.project.resolver import Project
+
+# The most imports that are followed for one name, from module to module.
+MAX_IMPORTS = 8
+# How many names, attributes, parameters and results may lead to the class of an object.
+MAX_STEPS = 6
+# The most outlines that stay in memory.
+KEPT_OUTLINES = 512
+
+
+class Unit(NamedTuple):
+    """A body or a class, by its module's path and its number there."""
+
+    path: str
+    number: int
+    is_class: bool = False
+
+
+class Module(NamedTuple):
+    """An outlined module: the dotted names of itself and of its package, and its outline."""
+
+    name: str
+    package: str
+    checked: dict[str, str]
+    outline: Outline
+
+
+@lru_cache(maxsize=KEPT_OUTLINES)
+def _outlined(path: str, modified: int, size: int) -> Module:
+    """Return the module in a file; an empty one if it is not Python."""
+    data = read_bytes(path)
+    try:
+        text = decoded(data if isinstance(data, bytes) else b"")
+        outline = outline_of(ast.parse(text))
+    except NO_PYTHON:
+        text, outline = "", Outline()  # flake8 reports the error when it lints that file
+    return Module(*module_name(Path(path), text), outline)
+
+
+class Linker:
+    """Resolves names from the modules of the project of a linted module."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        linted = project.linted
+        self.linted_path = "" if linted.path is None else str(linted.path.resolve())
+        self._modules: dict[str, Module] = {}
+        self._lineages: dict[Unit, list[Unit]] = {}
+        self._foreign: dict[Unit, list[str]] = {}
+
+    def module(self, path: str) -> Module:
+        """Return an outlined module; the linted text may differ from its file."""
+        known = self._modules.get(path)
+        if known is None:
+            linted = self._project.linted
+            if path == self.linted_path:
+                outline = outline_of(linted.tree)
+                known = Module(linted.name, linted.package, {}, outline)
+            else:
+                self._project.note_whole(path)
+                known = _outlined(path, *stamp(path))
+                record(known.checked)
+            self._modules[path] = known
+        return known
+
+    def outline(self, path: str) -> Outline:
+        """Return the outline of a module."""
+        return self.module(path).outline
+
+    def is_own(self, dotted: str) -> bool:
+        """True if a dotted name starts in the project."""
+        return self._project.find(dotted) is not None
+
+    def named(self, path: str, body: int, name: str) -> Unit | tuple[int, str] | str | None:
+        """Return what a name in a body stands for.
+
+        A function or class of the project; the body in which a variable is bound, with its name;
+        the dotted name of something else that is imported; None if nothing binds the name.
+        """
+        outline = self.outline(path)
+        scope = body
+        while scope >= 0:
+            found = self._in_scope(path, outline, scope, name)
+            if found is not None:
+                return found
+            scope = outline.bodies[scope].outer
+        if name in outline.imports:
+            return self._imported(path, outline.imports[name])
+        for level, source in outline.stars:
+            found_there = self._dotted(f"{self._absolute(path, level, source)}.{name}", MAX_IMPORTS)
+            if isinstance(found_there, Unit):
+                return found_there
+        return None
+
+    def _in_scope(
+        self, path: str, outline: Outline, scope: int, name: str
+    ) -> Unit | tuple[int, str] | None:
+        functions = outline.defined.get((scope, name))
+        if functions:
+            return Unit(path, functions[-1])
+        number = outline.class_named.get((scope, name))
+        if number is not None:
+            return Unit(path, number, is_class=True)
+        body = outline.bodies[scope]
+        if (scope, name) in outline.bound or name in (*body.positional, *body.named, *body.rest):
+            return scope, name
+        return None
+
+    def _imported(self, path: str, source: tuple[int, str, str]) -> Unit | str:
+        level, module, name = source
+        dotted = ".".join(filter(None, (self._absolute(path, level, module), name)))
+        return self._dotted(dotted, MAX_IMPORTS)
+
+    def _absolute(self, path: str, level: int, module: str) -> str:
+        """Return the dotted module that an import names, relative dots resolved."""
+        if not level:
+            return module
+        package = self.module(path).package.split(".")
+        base = package[: len(package) - (level - 1)]
+        return ".".join(filter(None, (*base, module)))
+
+    def _dotted(self, dotted: str, left: int) -> Unit | str:
+        """Return the function or class of a dotted name; the name itself if it is another thing."""
+        found = self._project.find(dotted) if left > 0 else None
+        if found is None or not found[1] or found[0].path is None:
+            return dotted
+        path, (first, *rest) = str(found[0].path.resolve()), found[1]
+        outline = self.outline(path)
+        here = self._in_scope(path, outline, 0, first)
+        if isinstance(here, Unit):
+            return self._below(here, rest) or dotted
+        if first in outline.imports:
+            level, module, name = outline.imports[first]
+            source = ".".join(filter(None, (self._absolute(path, level, module), name, *rest)))
+            return dotted if source == dotted else self._dotted(source, left - 1)
+        for level, module in outline.stars:
+            source = ".".join((self._absolute(path, level, module), first, *rest))
+            there = self._dotted(source, left - 1)
+            if isinstance(there, Unit):
+                return there
+        return dotted
+
+    def _below(self, unit: Unit, names: list[str]) -> Unit | None:
+        """Return the unit itself, or the method that one further name of a class stands for."""
+        if not names:
+            return unit
+        return self.method(unit, names[0]) if unit.is_class and len(names) == 1 else None
+
+    def dotted(self, path: str, number: int) -> Unit | str:
+        """Return the function or class that an expression names, or its dotted name, or ""."""
+        outline = self.outline(path)
+        node = outline.nodes[number]
+        if node.kind == Kind.NAME:
+            found = self.named(path, node.body, node.word)
+            if isinstance(found, tuple) and not isinstance(found, Unit):
+                return ""
+            return node.word if found is None else found
+        if node.kind != Kind.ATTRIBUTE:
+            return ""
+        owner = outline.child(number, OWNER)
+        above = "" if owner is None else self.dotted(path, owner)
+        if isinstance(above, Unit):
+            found = self._below(above, [node.word])
+            return "" if found is None else found
+        return self._dotted(f"{above}.{node.word}", MAX_IMPORTS) if above else ""
+
+    def method(self, klass: Unit, name: str) -> Unit | None:
+        """Return the method that an object of a class runs by a name, bases included."""
+        for one in self.lineage(klass):
+            methods = self.outline(one.path).classes[one.number].methods
+            if name in methods:
+                return Unit(one.path, methods[name])
+        return None
+
+    def lineage(self, klass: Unit) -> list[Unit]:
+        """Return a class and its bases in the project, nearest first."""
+        known = self._lineages.get(klass)
+        if known is None:
+            known = self._lineages[klass] = []
+            waiting, foreign = [klass], []
+            while waiting:
+                one = waiting.pop(0)
+                if one in known:
+                    continue
+                known.append(one)
+                for base in self._bases(one):
+                    if isinstance(base, str):
+                        foreign.append(base)
+                    elif base.is_class:
+                        waiting.append(base)
+            self._foreign[klass] = foreign
+        return known
+
+    def foreign_bases(self, klass: Unit) -> list[str]:
+        """Return the dotted names of the bases of a class that are not classes of the project."""
+        self.lineage(klass)
+        return self._foreign[klass]
+
+    def _bases(self, klass: Unit) -> Iterator[Unit | str]:
+        outline = self.outline(klass.path)
+        for root in outline.roots(Kind.BASE, str(klass.number)):
+            base = outline.child(root, VALUE)
+            if base is not None and outline.nodes[base].kind == Kind.ITEM:
+                base = outline.child(base, OWNER)  # Generic[T]
+            if base is not None:
+                yield self.dotted(klass.path, base) or "?"
+
+    def classes(self, path: str, number: int, steps: int = MAX_STEPS) -> set[Unit | str]:
+        """Return the classes that the value of an expression may have, as far as they are known.
+
+        Classes outside the project come as their dotted names. Empty if nothing shows them.
+        """
+        if steps <= 0:
+            return set()
+        outline = self.outline(path)
+        node = outline.nodes[number]
+        match node.kind:
+            case Kind.NAME:
+                return self._of_name(path, node.body, node.word, steps)
+            case Kind.ATTRIBUTE:
+                owner = outline.child(number, OWNER)
+                holders = set() if owner is None else self.classes(path, owner, steps - 1)
+                return self._of_attribute(holders, node.word, steps)
+            case Kind.CALL:
+                called = outline.child(number, FUNCTION)
+                return set() if called is None else self._made(path, called, steps)
+            case Kind.EITHER | Kind.PASSED:
+                inner = outline.children.get(number, ())
+                return {one for n in inner for one in self.classes(path, n, steps - 1)}
+        return set()
+
+    def _made(self, path: str, called: int, steps: int) -> set[Unit | str]:
+        """Return the classes of what a call of an expression returns."""
+        outline = self.outline(path)
+        node = outline.nodes[called]
+        if node.kind == Kind.NAME and node.word == "super":
+            owner = self.owner(path, node.body)
+            return set() if owner is None else set(self.lineage(owner)[1:])
+        found = self.dotted(path, called)
+        if isinstance(found, Unit):
+            if found.is_class:
+                return {found}
+            return self._returned(found, steps)
+        if found:
+            return {found} if _is_class_name(found) else set()
+        if node.kind == Kind.ATTRIBUTE:
+            owner_node = outline.child(called, OWNER)
+            holders = set() if owner_node is None else self.classes(path, owner_node, steps - 1)
+            methods = [self.method(one, node.word) for one in holders if isinstance(one, Unit)]
+            return {
+                one for method in methods if method for one in self._returned(method, steps - 1)
+            }
+        return set()
+
+    def _returned(self, function: Unit, steps: int) -> set[Unit | str]:
+        outline = self.outline(function.path)
+        stated = outline.roots(Kind.RESULT, str(function.number))
+        if stated:
+            return {one for root in stated for one in self._stated(function.path, root)}
+        found: set[Unit | str] = set()
+        for root in outline.results.get(function.number, ()):
+            value = outline.child(root, VALUE)
+            if value is not None:
+                found |= self.classes(function.path, value, steps - 1)
+        return found
+
+    def _of_name(self, path: str, body: int, name: str, steps: int) -> set[Unit | str]:
+        place = self.named(path, body, name)
+        if isinstance(place, Unit) or place is None:
+            return set()
+        if isinstance(place, str):
+            return {place}  # a module or an object that is imported: its attributes are its own
+        scope, name = place
+        outline = self.outline(path)
+        holder = outline.bodies[scope]
+        if holder.owner >= 0 and not holder.is_static and holder.positional[:1] == (name,):
+            return {Unit(path, holder.owner, is_class=True)}
+        found: set[Unit | str] = set()
+        for root in outline.annotations.get(name, ()):
+            if outline.nodes[root].slot == str(scope) or (
+                outline.nodes[root].body == scope and not outline.nodes[root].slot
+            ):
+                found |= self._stated(path, root)
+        for root in outline.bound.get((scope, name), ()):
+            value = outline.child(root, VALUE)
+            kind = outline.nodes[root].kind
+            if value is not None and kind in (Kind.BOUND, Kind.ENTERED):
+                found |= self.classes(path, value, steps - 1)
+        return found
+
+    def _of_attribute(self, holders: set[Unit | str], name: str, steps: int) -> set[Unit | str]:
+        found: set[Unit | str] = set()
+        for holder in holders:
+            if isinstance(holder, str):
+                found.add(f"{holder}.{name}")
+                continue
+            for klass in self.lineage(holder):
+                outline = self.outline(klass.path)
+                for root in outline.annotations.get(name, ()):
+                    if outline.nodes[root].slot == f"c{klass.number}":
+                        found |= self._stated(klass.path, root)
+                for root in outline.kept.get(name, ()):
+                    body = outline.bodies[outline.nodes[root].body]
+                    value = outline.child(root, VALUE)
+                    own = body.owner == klass.number or (
+                        outline.nodes[root].slot == f"c{klass.number}"
+                    )
+                    if own and value is not None:
+                        found |= self.classes(klass.path, value, steps - 1)
+        return found
+
+    def _stated(self, path: str, root: int) -> set[Unit | str]:
+        """Return the classes that an annotation names, those of optional ones included."""
+        outline = self.outline(path)
+        found: set[Unit | str] = set()
+        waiting = list(outline.children.get(root, ()))
+        while waiting:
+            number = waiting.pop()
+            node = outline.nodes[number]
+            if node.kind == Kind.EITHER:
+                waiting += outline.children.get(number, ())
+            elif node.kind == Kind.ITEM:
+                owner = outline.child(number, OWNER)
+                last = "" if owner is None else outline.nodes[owner].word
+                if last in OPTIONAL:
+                    waiting += [n for n in outline.children.get(number, ()) if n != owner]
+                elif owner is not None:
+                    waiting.append(owner)
+            elif node.kind == Kind.GROUP:
+                waiting += outline.children.get(number, ())
+            elif node.kind == Kind.TEXT and node.word.isidentifier():
+                named = self.named(path, node.body, node.word)
+                if isinstance(named, (Unit, str)):
+                    found.add(named)
+            else:
+                dotted = self.dotted(path, number)
+                if isinstance(dotted, Unit) or _is_class_name(dotted):
+                    found.add(dotted)
+        return {one for one in found if isinstance(one, str) or one.is_class}
+
+    def owner(self, path: str, body: int) -> Unit | None:
+        """Return the class whose method a body is, or stands in."""
+        outline = self.outline(path)
+        while body >= 0:
+            if outline.bodies[body].owner >= 0:
+                return Unit(path, outline.bodies[body].owner, is_class=True)
+            body = outline.bodies[body].outer
+        return None
+
+
+# Annotations of one object, whose arguments are its classes.
+OPTIONAL = ("Optional", "Final", "ClassVar", "Annotated", "Union")
+
+
+def _is_class_name(dotted: str) -> bool:
+    """True for a dotted name that may be a class: ``torch.nn.Linear``."""
+    return dotted.rpartition(".")[2].lstrip("_")[:1].isupper()

@@ -1,0 +1,252 @@
+"""The outline of one module: its bodies, its classes, and where its values go.
+
+An outline is a pure function of a text. It holds no node of the ast, so it can be kept on disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# The parent of a node that is a root, and the body around a module level.
+NONE = -1
+
+
+class Kind(IntEnum):
+    """The kind of a node: first expressions, then the statements and clauses they stand in."""
+
+    NAME = 0  # ``word`` is the name
+    ATTRIBUTE = 1  # ``word`` is the attribute, the child is its owner
+    CALL = 2  # the child in slot FUNCTION is called; other slots are positions and keywords
+    ITEM = 3  # ``word`` is a literal key, the child is the container
+    GROUP = 4  # a list, tuple, set or dict; slots are positions and literal keys
+    EITHER = 5  # one of its children: ``a if t else b``, ``a or b``
+    LAMBDA = 6  # ``slot`` says where it stands, ``word`` is the number of its body
+    TEXT = 7  # ``word`` is a literal string
+    PASSED = 8  # the value of its child: ``await x``, ``*x``, ``x := y``
+    ROUNDS = 9  # a comprehension; the child is what each round gives
+    BOUND = 20  # an assignment to a name
+    KEPT = 21  # an assignment to an attribute; slots VALUE and OWNER
+    PUT = 22  # an assignment to an item; slots VALUE and OWNER, ``word`` is a literal key
+    UNPACKED = 23  # an assignment to several names, which ``word`` lists
+    ITERATED = 24  # the iterable of a loop, whose names ``word`` lists; the place is in the loop
+    ENTERED = 25  # the context of a ``with``; ``word`` is the name it binds
+    RETURNED = 26
+    YIELDED = 27
+    YIELDED_FROM = 28
+    DECORATED = 29  # a decorator; ``word`` is the number of the body or of the class
+    DEFAULT = 30  # the default of the parameter ``word``; ``slot`` is the number of the body
+    ANNOTATED = 31  # the annotation of the name ``word``; of a parameter, ``slot`` is the body
+    BASE = 32  # a base of a class, whose number ``word`` is
+    RESULT = 33  # the annotation of what the body ``word`` returns
+    USED = 34  # any other use
+
+
+EXPRESSIONS = Kind.ROUNDS
+# Slots of the children of nodes.
+FUNCTION, VALUE, OWNER, STARRED = "()", "=", ".", "*"
+
+
+class Node(NamedTuple):
+    """One node: its kind and word, the number of its parent, its slot there, its body, its place.
+
+    ``line`` and ``column`` are as the ast counts them.
+    """
+
+    kind: int
+    word: str
+    parent: int
+    slot: str
+    body: int
+    line: int
+    column: int
+
+
+class Body(NamedTuple):
+    """What runs as one: a module level, a function or a lambda.
+
+    ``outer`` is the number of the body around it, ``owner`` that of the class whose method it is.
+    ``runs`` says when: "called", "iterated" for a generator, "read" for a property. ``positional``
+    names the parameters that a position may fill, ``named`` those that only a keyword fills.
+    """
+
+    name: str
+    qualname: str
+    line: int
+    outer: int
+    owner: int
+    runs: str
+    positional: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    rest: tuple[str, str] = ("", "")
+    is_static: bool = False
+
+
+class Class(NamedTuple):
+    """A class: its name, its place, the body it stands in, and the bodies of its methods."""
+
+    name: str
+    qualname: str
+    line: int
+    body: int
+    methods: dict[str, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Outline:
+    """The bodies, classes, imports and nodes of a module.
+
+    ``imports`` maps the names that imports bind anywhere in the module to the level, the module and
+    the name that they import ("" for a whole module). ``stars`` lists the modules of star imports
+    with their level.
+    """
+
+    bodies: tuple[Body, ...] = ()
+    classes: tuple[Class, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    imports: dict[str, tuple[int, str, str]] = field(default_factory=dict)
+    stars: tuple[tuple[int, str], ...] = ()
+
+    @cached_property
+    def children(self) -> dict[int, list[int]]:
+        """The children of each node that has some, in the order of the text."""
+        found: dict[int, list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            if node.parent >= 0:
+                found.setdefault(node.parent, []).append(number)
+        return found
+
+    @cached_property
+    def by_word(self) -> dict[str, list[int]]:
+        """The names and attributes that are read, by their words."""
+        found: dict[str, list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            if node.kind <= Kind.ATTRIBUTE:
+                found.setdefault(node.word, []).append(number)
+        return found
+
+    @cached_property
+    def texts(self) -> dict[str, list[int]]:
+        """The literal strings by their text."""
+        return self._of(Kind.TEXT)
+
+    @cached_property
+    def lambdas(self) -> dict[str, list[int]]:
+        """The expressions that make a lambda, by the number of its body."""
+        return self._of(Kind.LAMBDA)
+
+    @cached_property
+    def bound(self) -> dict[tuple[int, str], list[int]]:
+        """The statements that bind a name in a body, by the body and the name."""
+        found: dict[tuple[int, str], list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            if node.kind in BINDING:
+                for name in node.word.split(","):
+                    if name:
+                        found.setdefault((node.body, name), []).append(number)
+        return found
+
+    @cached_property
+    def kept(self) -> dict[str, list[int]]:
+        """The assignments to each attribute."""
+        return self._of(Kind.KEPT)
+
+    @cached_property
+    def annotations(self) -> dict[str, list[int]]:
+        """The annotations of each name, parameters and attributes included."""
+        return self._of(Kind.ANNOTATED)
+
+    @cached_property
+    def results(self) -> dict[int, list[int]]:
+        """What each body returns, as numbers of nodes of the kind RETURNED."""
+        found: dict[int, list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            if node.kind == Kind.RETURNED:
+                found.setdefault(node.body, []).append(number)
+        return found
+
+    @cached_property
+    def defined(self) -> dict[tuple[int, str], list[int]]:
+        """The functions and lambdas defined in a body, by that body and their name."""
+        found: dict[tuple[int, str], list[int]] = {}
+        for number, body in enumerate(self.bodies):
+            if body.owner < 0 and body.outer >= 0:
+                found.setdefault((body.outer, body.name), []).append(number)
+        return found
+
+    @cached_property
+    def class_named(self) -> dict[tuple[int, str], int]:
+        """The classes by the body they stand in and by their name."""
+        return {(one.body, one.name): number for number, one in enumerate(self.classes)}
+
+    def roots(self, kind: Kind, word: str) -> list[int]:
+        """Return the statements of a kind with a word."""
+        return self._by_kind.get((kind, word), [])
+
+    @cached_property
+    def _by_kind(self) -> dict[tuple[int, str], list[int]]:
+        found: dict[tuple[int, str], list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            if node.kind > EXPRESSIONS:
+                found.setdefault((node.kind, node.word), []).append(number)
+        return found
+
+    def _of(self, kind: Kind) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            if node.kind == kind:
+                found.setdefault(node.word, []).append(number)
+        return found
+
+    def child(self, number: int, slot: str) -> int | None:
+        """Return the child of a node in a slot, if it has one."""
+        for one in self.children.get(number, ()):
+            if self.nodes[one].slot == slot:
+                return one
+        return None
+
+    def statement(self, number: int) -> int:
+        """Return the statement or clause that an expression stands in."""
+        while self.nodes[number].parent >= 0:
+            number = self.nodes[number].parent
+        return number
+
+
+BINDING = frozenset((Kind.BOUND, Kind.UNPACKED, Kind.ITERATED, Kind.ENTERED))
+
+
+def as_data(outline: Outline) -> list[Any]:
+    """Return an outline as JSON can hold it."""
+    return [
+        [list(one) for one in outline.bodies],
+        [list(one) for one in outline.classes],
+        [list(one) for one in outline.nodes],
+        {name: list(one) for name, one in outline.imports.items()},
+        [list(one) for one in outline.stars],
+    ]
+
+
+def from_data(data: Sequence[Any]) -> Outline:
+    """Return the outline that `as_data` turned into JSON. Raises TypeError or ValueError."""
+    bodies, classes, nodes, imports, stars = data
+    return Outline(
+        tuple(_body(one) for one in bodies),
+        tuple(Class(*one) for one in classes),
+        tuple(Node(*one) for one in nodes),
+        {name: (level, module, what) for name, (level, module, what) in imports.items()},
+        tuple((level, module) for level, module in stars),
+    )
+
+
+def _body(data: Sequence[Any]) -> Body:
+    name, qualname, line, outer, owner, runs, positional, named, rest, is_static = data
+    first, second = rest
+    return Body(
+        name, qualname, line, outer, owner, runs,
+        tuple(positional), tuple(named), (first, second), bool(is_static),
+    )  # fmt: skip

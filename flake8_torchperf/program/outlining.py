@@ -1,0 +1,369 @@
+"""From the tree of a module to its outline."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, TypeAlias
+
+from flake8_torchperf.program.outline import (
+    FUNCTION,
+    NONE,
+    OWNER,
+    STARRED,
+    VALUE,
+    Body,
+    Class,
+    Kind,
+    Node,
+    Outline,
+)
+from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.traversal import children, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
+# Expressions nested deeper than this are left out: nobody wrote them by hand.
+MAX_DEPTH = 60
+# Decorators of a method that runs when its name is read.
+READ_DECORATORS = frozenset(("property", "cached_property", "abstractproperty"))
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
+
+def outline_of(tree: ast.Module) -> Outline:
+    """Return the outline of a module."""
+    return _Outliner().outline(tree)
+
+
+class _Outliner:
+    """Builds one outline, statement by statement."""
+
+    def __init__(self) -> None:
+        self._bodies: list[Body] = [Body("", "", 0, NONE, NONE, "called")]
+        self._classes: list[Class] = []
+        self._nodes: list[Node] = []
+        self._imports: dict[str, tuple[int, str, str]] = {}
+        self._stars: dict[tuple[int, str], None] = {}
+
+    def outline(self, tree: ast.Module) -> Outline:
+        # Statements wait with the number of their body and of the class whose body they stand in.
+        waiting: list[tuple[ast.AST, int, int]] = [(one, 0, NONE) for one in reversed(tree.body)]
+        while waiting:
+            node, body, owner = waiting.pop()
+            inner = self._statement(node, body, owner)
+            waiting += [(one, *place) for one, *place in reversed(inner)]  # type: ignore[misc]
+        return Outline(
+            tuple(self._bodies),
+            tuple(self._classes),
+            tuple(self._nodes),
+            self._imports,
+            tuple(self._stars),
+        )
+
+    def _statement(self, node: ast.AST, body: int, owner: int) -> list[tuple[ast.AST, int, int]]:
+        """Add a statement; returns those inside it, each with its body and its class."""
+        match node:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                number = self._function(node, body, owner)
+                return [(one, number, NONE) for one in node.body]
+            case ast.ClassDef():
+                number = self._class(node, body, owner)
+                return [(one, body, number) for one in node.body]
+            case ast.Import():
+                for alias in node.names:
+                    head = alias.name if alias.asname else alias.name.partition(".")[0]
+                    self._imports.setdefault(alias.asname or head, (0, head, ""))
+            case ast.ImportFrom():
+                for alias in node.names:
+                    if alias.name == "*":
+                        self._stars[node.level, node.module or ""] = None
+                    else:
+                        found = (node.level, node.module or "", alias.name)
+                        self._imports.setdefault(alias.asname or alias.name, found)
+            case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
+                self._assignment(node, body, owner)
+            case ast.For() | ast.AsyncFor():
+                self._rounds(node.target, node.iter, node.body[0], body)
+            case ast.With() | ast.AsyncWith():
+                for item in node.items:
+                    self._entered(item, body)
+            case ast.Return(value=value) if value is not None:
+                self._root(Kind.RETURNED, "", value, body)
+            case _:
+                for one in children(node):
+                    if isinstance(one, ast.expr):
+                        self._root(Kind.USED, "", one, body)
+        blocks = (one for name in _BLOCKS for one in getattr(node, name, ()))
+        return [(one, body, owner) for one in blocks]
+
+    def _function(self, node: _Function, body: int, owner: int) -> int:
+        decorators = {dotted_name(one).rpartition(".")[2] for one in node.decorator_list}
+        runs = "iterated" if _yields(node) else "called"
+        if not READ_DECORATORS.isdisjoint(decorators):
+            runs = "read"
+        static = "staticmethod" in decorators
+        number = self._body(node.name, node.lineno, body, owner, runs, node.args, static=static)
+        for one in node.decorator_list:
+            self._root(Kind.DECORATED, f"b{number}", one, body)
+        if node.returns is not None:
+            self._root(Kind.RESULT, str(number), node.returns, body)
+        self._parameters(node.args, number, body)
+        return number
+
+    def _body(
+        self,
+        name: str,
+        line: int,
+        outer: int,
+        owner: int,
+        runs: str,
+        args: ast.arguments,
+        *,
+        static: bool = False,
+    ) -> int:
+        number = len(self._bodies)
+        around = self._bodies[outer].qualname
+        if owner >= 0:
+            qualname = f"{self._classes[owner].qualname}.{name}"
+            self._classes[owner].methods[name] = number
+        else:
+            qualname = f"{around}.<locals>.{name}" if around else name
+        positional = tuple(one.arg for one in (*args.posonlyargs, *args.args))
+        named = tuple(one.arg for one in args.kwonlyargs)
+        rest = (
+            args.vararg.arg if args.vararg is not None else "",
+            args.kwarg.arg if args.kwarg is not None else "",
+        )
+        self._bodies.append(
+            Body(name, qualname, line, outer, owner, runs, positional, named, rest, static)
+        )
+        return number
+
+    def _parameters(self, args: ast.arguments, number: int, outer: int) -> None:
+        """Add the defaults and annotations of a function's parameters."""
+        every = [*args.posonlyargs, *args.args]
+        given = every[len(every) - len(args.defaults) :]
+        defaults = [*zip(given, args.defaults, strict=True)]
+        defaults += [
+            (one, value)
+            for one, value in zip(args.kwonlyargs, args.kw_defaults, strict=True)
+            if value is not None
+        ]
+        for one, value in defaults:
+            self._root(Kind.DEFAULT, one.arg, value, outer, str(number))
+        for one in (*every, *args.kwonlyargs):
+            if one.annotation is not None:
+                self._root(Kind.ANNOTATED, one.arg, one.annotation, outer, str(number))
+
+    def _class(self, node: ast.ClassDef, body: int, owner: int) -> int:
+        number = len(self._classes)
+        around = self._classes[owner].qualname if owner >= 0 else self._bodies[body].qualname
+        middle = "." if owner >= 0 else ".<locals>."
+        qualname = f"{around}{middle}{node.name}" if around else node.name
+        self._classes.append(Class(node.name, qualname, node.lineno, body, {}))
+        for base in node.bases:
+            self._root(Kind.BASE, str(number), base, body)
+        for keyword in node.keywords:
+            self._root(Kind.USED, "", keyword.value, body)
+        for one in node.decorator_list:
+            self._root(Kind.DECORATED, f"c{number}", one, body)
+        return number
+
+    def _assignment(
+        self, node: ast.Assign | ast.AnnAssign | ast.AugAssign, body: int, owner: int
+    ) -> None:
+        value = node.value
+        if isinstance(node, ast.AnnAssign):
+            match node.target:
+                case ast.Name(id=name) | ast.Attribute(attr=name):
+                    slot = f"c{owner}" if owner >= 0 else ""
+                    self._root(Kind.ANNOTATED, name, node.annotation, body, slot)
+        if value is None:
+            return
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            self._target(target, value, body, owner)
+
+    def _target(self, target: ast.expr, value: ast.expr, body: int, owner: int) -> None:
+        match target:
+            case ast.Name(id=name) if owner >= 0:
+                self._root(Kind.KEPT, name, value, body, f"c{owner}", VALUE)
+            case ast.Name(id=name):
+                self._root(Kind.BOUND, name, value, body)
+            case ast.Attribute(value=holder, attr=name):
+                root = self._root(Kind.KEPT, name, value, body, "", VALUE)
+                self._expression(holder, root, OWNER, body, 0)
+            case ast.Subscript(value=holder, slice=key):
+                root = self._root(Kind.PUT, _literal(key), value, body, "", VALUE)
+                self._expression(holder, root, OWNER, body, 0)
+            case ast.Tuple(elts=targets) | ast.List(elts=targets):
+                match value:
+                    case ast.Tuple(elts=values) | ast.List(elts=values) if len(values) == len(
+                        targets
+                    ):
+                        for one, part in zip(targets, values, strict=True):
+                            self._target(one, part, body, owner)
+                    case _:
+                        self._root(Kind.UNPACKED, ",".join(_names(target)), value, body)
+            case _:
+                self._root(Kind.USED, "", value, body)
+
+    def _rounds(self, target: ast.expr, source: ast.expr, inside: ast.AST, body: int) -> None:
+        """Add the loop over an iterable; its place is that of the first thing in the loop."""
+        self._root(Kind.ITERATED, ",".join(_names(target)), source, body, at=inside)
+
+    def _entered(self, item: ast.withitem, body: int) -> None:
+        bound = item.optional_vars
+        word = bound.id if isinstance(bound, ast.Name) else ""
+        self._root(Kind.ENTERED, word, item.context_expr, body)
+
+    def _root(
+        self,
+        kind: Kind,
+        word: str,
+        value: ast.expr,
+        body: int,
+        slot: str = "",
+        inside: str = VALUE,
+        at: ast.AST | None = None,
+    ) -> int:
+        number = self._add(kind, word, NONE, slot, body, value if at is None else at)
+        self._expression(value, number, inside, body, 0)
+        return number
+
+    def _add(self, kind: Kind, word: str, parent: int, slot: str, body: int, node: ast.AST) -> int:
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        self._nodes.append(Node(kind, word, parent, slot, body, line, column))
+        return len(self._nodes) - 1
+
+    def _expression(self, node: ast.expr, parent: int, slot: str, body: int, depth: int) -> None:
+        """Add an expression below a parent."""
+        if depth > MAX_DEPTH:
+            return
+        depth += 1
+        match node:
+            case ast.Name(id=name):
+                self._add(Kind.NAME, name, parent, slot, body, node)
+            case ast.Attribute(value=holder, attr=name):
+                number = self._add(Kind.ATTRIBUTE, name, parent, slot, body, node)
+                self._expression(holder, number, OWNER, body, depth)
+            case ast.Call():
+                self._call(node, parent, slot, body, depth)
+            case ast.Subscript(value=holder, slice=key):
+                number = self._add(Kind.ITEM, _literal(key), parent, slot, body, node)
+                self._expression(holder, number, OWNER, body, depth)
+                if not isinstance(key, ast.Constant):
+                    self._expression(key, number, "", body, depth)
+            case ast.Constant(value=str(text)):
+                if text.isprintable() and len(text) < MAX_TEXT:
+                    self._add(Kind.TEXT, text, parent, slot, body, node)
+            case ast.Lambda(args=args, body=result):
+                inner = self._body("<lambda>", node.lineno, body, NONE, "called", args)
+                self._add(Kind.LAMBDA, str(inner), parent, slot, body, node)
+                self._parameters(args, inner, body)
+                self._root(Kind.RETURNED, "", result, inner)
+            case _:
+                self._other(node, parent, slot, body, depth)
+
+    def _call(self, node: ast.Call, parent: int, slot: str, body: int, depth: int) -> None:
+        number = self._add(Kind.CALL, "", parent, slot, body, node)
+        self._expression(node.func, number, FUNCTION, body, depth)
+        for position, one in enumerate(node.args):
+            where = STARRED if isinstance(one, ast.Starred) else str(position)
+            self._expression(one, number, where, body, depth)
+        for keyword in node.keywords:
+            self._expression(keyword.value, number, keyword.arg or STARRED, body, depth)
+
+    def _other(self, node: ast.expr, parent: int, slot: str, body: int, depth: int) -> None:
+        match node:
+            case ast.List(elts=values) | ast.Tuple(elts=values) | ast.Set(elts=values):
+                number = self._add(Kind.GROUP, "", parent, slot, body, node)
+                for position, one in enumerate(values):
+                    self._expression(one, number, str(position), body, depth)
+            case ast.Dict(keys=keys, values=values):
+                number = self._add(Kind.GROUP, "", parent, slot, body, node)
+                for key, one in zip(keys, values, strict=True):
+                    where = STARRED if key is None else _literal(key)
+                    self._expression(one, number, where, body, depth)
+            case ast.IfExp(test=test, body=first, orelse=second):
+                self._root(Kind.USED, "", test, body)
+                number = self._add(Kind.EITHER, "", parent, slot, body, node)
+                self._expression(first, number, "0", body, depth)
+                self._expression(second, number, "1", body, depth)
+            case ast.BoolOp(values=values):
+                number = self._add(Kind.EITHER, "", parent, slot, body, node)
+                for position, one in enumerate(values):
+                    self._expression(one, number, str(position), body, depth)
+            case ast.BinOp(left=left, op=ast.BitOr(), right=right):  # also ``A | None``
+                number = self._add(Kind.EITHER, "", parent, slot, body, node)
+                self._expression(left, number, "0", body, depth)
+                self._expression(right, number, "1", body, depth)
+            case ast.Await(value=value) | ast.Starred(value=value):
+                number = self._add(Kind.PASSED, "", parent, slot, body, node)
+                self._expression(value, number, VALUE, body, depth)
+            case ast.NamedExpr(target=ast.Name(id=name), value=value):
+                number = self._add(Kind.PASSED, name, parent, slot, body, node)
+                self._expression(value, number, VALUE, body, depth)
+            case ast.Yield(value=value):
+                if value is not None:
+                    self._root(Kind.YIELDED, "", value, body)
+            case ast.YieldFrom(value=value):
+                self._root(Kind.YIELDED_FROM, "", value, body)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                self._comprehension(node, parent, slot, body, depth)
+            case _:
+                for inner in children(node):
+                    if isinstance(inner, ast.expr):
+                        self._root_at(inner, body, depth)
+
+    def _root_at(self, node: ast.expr, body: int, depth: int) -> None:
+        """Add an expression whose value goes into one that nothing is known of."""
+        if isinstance(node, ast.Constant):
+            return
+        number = self._add(Kind.USED, "", NONE, "", body, node)
+        self._expression(node, number, VALUE, body, depth)
+
+    def _comprehension(
+        self,
+        node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp,
+        parent: int,
+        slot: str,
+        body: int,
+        depth: int,
+    ) -> None:
+        element = node.value if isinstance(node, ast.DictComp) else node.elt
+        number = self._add(Kind.ROUNDS, "", parent, slot, body, node)
+        for one in node.generators:
+            self._rounds(one.target, one.iter, element, body)
+            for test in one.ifs:
+                self._root_at(test, body, depth)
+        if isinstance(node, ast.DictComp):
+            self._root_at(node.key, body, depth)
+        self._expression(element, number, VALUE, body, depth)
+
+
+# Longer texts name nothing.
+MAX_TEXT = 120
+
+
+def _yields(function: _Function) -> bool:
+    """True if a function is a generator."""
+    waiting: list[ast.AST] = list(function.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, (ast.Yield, ast.YieldFrom)):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
+            waiting += children(node)
+    return False
+
+
+def _literal(key: ast.expr) -> str:
+    """Return a literal key as text; "" for one that is made at run time."""
+    return str(key.value) if isinstance(key, ast.Constant) else ""
+
+
+def _names(target: ast.expr) -> Sequence[str]:
+    """Return the names that a target binds."""
+    return [one.id for one in walk([target]) if isinstance(one, ast.Name)]

@@ -1,0 +1,65 @@
+"""The places of a project that run the functions of a linted module, and those that run these."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.program.flow import Flow, Run, Runs
+from flake8_torchperf.program.linking import Linker, Unit
+
+if TYPE_CHECKING:
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+    from flake8_torchperf.project.resolver import Project
+
+
+class Program:
+    """Says where bodies are run, for the functions of one project."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._linker = Linker(project)
+        self._flow = Flow(self._linker, self._search)
+        self._units: dict[str, dict[tuple[str, int], int]] = {}
+
+    def unit(self, info: FunctionInfo) -> Unit | None:
+        """Return a function as a body of its module; None if the outline does not list it."""
+        path = self._path(info.module)
+        known = self._units.get(path)
+        if known is None:
+            bodies = self._linker.outline(path).bodies
+            known = self._units[path] = {
+                (one.qualname, one.line): number for number, one in enumerate(bodies)
+            }
+        number = known.get((info.qualname, info.node.lineno))
+        return None if number is None else Unit(path, number)
+
+    def runs(self, unit: Unit) -> Runs:
+        """Return the places that run a body, and why there may be others."""
+        if not self._project.is_searched_whole:
+            return Runs((), "the project is too large to be searched")
+        return self._flow.runs(unit)
+
+    def nested_in(self, run: Run) -> Unit | None:
+        """Return the function or lambda inside another function that holds a place, if any does."""
+        bodies = self._linker.outline(run.path).bodies
+        body = bodies[run.body]
+        return Unit(run.path, run.body) if body.outer > 0 else None
+
+    def _path(self, module: ModuleMap) -> str:
+        if module is self._project.linted or module.path is None:
+            return self._linker.linted_path
+        return str(module.path.resolve())
+
+    def _search(self, word: str, path: str) -> tuple[str, ...] | None:
+        """Return the modules that hold a word and may use what a module defines."""
+        module = self._project.linted
+        if path != self._linker.linted_path:
+            name = self._linker.module(path).name
+            module = self._project.module(name) or module
+        found = self._project.modules_that_say(word, module)
+        if found is None:
+            return None
+        here = self._linker.linted_path
+        kept = [one for one in found if Path(one).suffix == ".py" and one != here]
+        return (here, *kept)
