@@ -18,6 +18,7 @@ from flake8_torchperf.program.given import (
     RUNNING,
 )
 from flake8_torchperf.program.linking import Linker, Unit
+from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
 
 if TYPE_CHECKING:
@@ -50,10 +51,14 @@ class Run(NamedTuple):
 
 
 class Runs(NamedTuple):
-    """The places that run a body, and why there may be others; "" if these are all."""
+    """The places that run a body, and why there may be others; "" if these are all.
+
+    ``handed`` holds the bodies in which it is given to another function, as path and number.
+    """
 
     places: tuple[Run, ...]
     open: str
+    handed: tuple[Unit, ...] = ()
 
 
 class _Held(NamedTuple):
@@ -72,6 +77,7 @@ class Flow:
 
     def __init__(self, linker: Linker, search: Search) -> None:
         self._linker = linker
+        self._objects = Objects(linker)
         self._search = search
         self._known: dict[Unit, Runs] = {}
         self._running: set[Unit] = set()
@@ -84,7 +90,8 @@ class Flow:
                 return Runs((), "")  # a function that hands itself on
             self._running.add(body)
             try:
-                known = self._known[body] = _Walk(self._linker, self._search, self.runs).of(body)
+                walk = _Walk(self._linker, self._objects, self._search, self.runs)
+                known = self._known[body] = walk.of(body)
             finally:
                 self._running.discard(body)
         return known
@@ -93,12 +100,16 @@ class Flow:
 class _Walk:
     """One walk from a body to the places that run it."""
 
-    def __init__(self, linker: Linker, search: Search, runs: Callable[[Unit], Runs]) -> None:
+    def __init__(
+        self, linker: Linker, objects: Objects, search: Search, runs: Callable[[Unit], Runs]
+    ) -> None:
         self._linker = linker
+        self._objects_of = objects
         self._search = search
         self._runs = runs
         self._places: dict[tuple[str, int, int, int], Run] = {}
         self._open: dict[str, None] = {}
+        self._handed: dict[Unit, None] = {}
         self._seen: set[object] = set()
         self._left = MAX_PLACES
         self._body = Unit("", 0)
@@ -126,7 +137,8 @@ class _Walk:
             self._open["Python runs it without its name"] = None
         else:
             self._method(owner, body.name, _Held("called" if body.runs != "read" else "read"))
-        return Runs(tuple(self._places.values()), next(iter(self._open), ""))
+        why = next(iter(self._open), "")
+        return Runs(tuple(self._places.values()), why, tuple(self._handed))
 
     # Where a value is held
 
@@ -169,22 +181,33 @@ class _Walk:
         """Follow the uses of a name that is bound in a body."""
         if not self._is_new(("name", path, body, name, held)):
             return
-        self._used(path, name, (path, body, name), held)
         if body:
+            self._used(path, name, (path, body, name), held)
             return
+        used = self._used(path, name, (path, body, name), held)
         for other in self._modules(name, path):
             if other != path:
                 outline = self._linker.outline(other)
                 words = {w for w, (_, _, what) in outline.imports.items() if what == name} | {name}
                 for word in sorted(words):
-                    self._used(other, word, (path, body, name), held)
+                    used |= self._used(other, word, (path, body, name), held)
+        if not used and not self._is_own_name(path, name):
+            self._open[f"`{name}` holds it, which nothing reads here"] = None
 
-    def _used(self, path: str, word: str, target: tuple[str, int, str], held: _Held) -> None:
-        """Follow the uses in one module of a word that stands for a name of another, or its own."""
+    def _is_own_name(self, path: str, name: str) -> bool:
+        """True if a name at module level is that of the body itself, or a private one."""
+        body = self._linker.outline(self._body.path).bodies[self._body.number]
+        return name.startswith("_") or (path == self._body.path and name == body.name)
+
+    def _used(self, path: str, word: str, target: tuple[str, int, str], held: _Held) -> bool:
+        """Follow the uses in one module of a word that stands for a name; False without any."""
         outline = self._linker.outline(path)
+        found = False
         for number in outline.by_word.get(word, ()):
             if self._stands_for(path, number, target):
+                found = True
                 self._go(path, number, held)
+        return found
 
     def _stands_for(self, path: str, number: int, target: tuple[str, int, str]) -> bool:
         """True if a name or a dotted name stands for what a body binds under a name."""
@@ -212,13 +235,16 @@ class _Walk:
         if not self._is_new(("method", owner, name, held)):
             return
         klass = self._linker.outline(owner.path).classes[owner.number].name
+        defining = self._search(f"def {name}", owner.path) or ()
+        is_only = len(defining) == 1
         for path in self._near(name, klass, owner.path):
             outline = self._linker.outline(path)
-            for number in outline.by_word.get(name, ()):
-                if outline.nodes[number].kind == Kind.ATTRIBUTE:
-                    sure = self._is_of(path, number, owner)
-                    if sure is not None:
-                        self._go(path, number, held._replace(is_sure=sure and held.is_sure))
+            for number in self._objects_of.reads(path, name, owner):
+                sure = self._is_of(path, number, owner)
+                if sure is False:
+                    sure = self._may_mean(path, number, is_only)
+                if sure is not None:
+                    self._go(path, number, held._replace(is_sure=sure and held.is_sure))
             for number in outline.texts.get(name, ()):
                 self._go(path, number, _Held("named", held.depth, is_sure=False))
         for base in self._linker.foreign_bases(owner):
@@ -250,7 +276,7 @@ class _Walk:
         if isinstance(named, Unit):
             found: set[Unit | str] = {named}
         else:
-            found = self._linker.classes(path, holder)
+            found = self._objects_of.classes(path, holder)
         if not found:
             return False
         units = [one for one in found if isinstance(one, Unit)]
@@ -266,6 +292,32 @@ class _Walk:
             elif method is None and self._linker.foreign_bases(one):
                 return False
         return None
+
+    def _may_mean(self, path: str, number: int, is_only: bool) -> bool | None:
+        """True if a method that is read of an unknown object is the only one of its name.
+
+        None if the call gives other arguments than it takes, or those of a list, a dict or a set.
+        """
+        outline = self._linker.outline(path)
+        node = outline.nodes[number]
+        if node.slot != FUNCTION:
+            return is_only
+        given = [outline.nodes[one].slot for one in outline.children.get(node.parent, ())]
+        given.remove(FUNCTION)
+        if STARRED in given:
+            return is_only
+        most = 2 if node.word == "insert" else 1
+        if node.word in CONTAINER_METHODS and len(given) <= most:
+            return None
+        return is_only if self._fits(given) else None
+
+    def _fits(self, given: list[str]) -> bool:
+        """True if a call of the method on an object may give arguments in these slots."""
+        outline = self._linker.outline(self._body.path)
+        body = outline.bodies[self._body.number]
+        takes = [*body.positional[0 if body.is_static else 1 :], *body.named]
+        needed = len(takes) - len(outline.defaults.get(self._body.number, ()))
+        return needed <= len(given) and (any(body.rest) or len(given) <= len(takes))
 
     def _is_foreign(self, name: Unit | str) -> bool:
         """True for a dotted name of another project."""
@@ -306,7 +358,7 @@ class _Walk:
     def _may_hold(self, path: str, number: int, owner: Unit) -> bool:
         """True if the owner of an attribute may be an object of a class, or of one around it."""
         holder = self._linker.outline(path).child(number, OWNER)
-        found = set() if holder is None else self._linker.classes(path, holder)
+        found = set() if holder is None else self._objects_of.classes(path, holder)
         units = [one for one in found if isinstance(one, Unit)]
         if not units:
             return not found or not all(map(self._is_foreign, found))
@@ -463,6 +515,7 @@ class _Walk:
         called = outline.child(call, FUNCTION)
         if called is None:
             return
+        self._handed[Unit(path, outline.nodes[call].body)] = None
         found = self._linker.dotted(path, called)
         word = outline.nodes[called].word
         if isinstance(found, Unit):
@@ -509,7 +562,7 @@ class _Walk:
         outline = self._linker.outline(path)
         holder = outline.child(called, OWNER)
         word = outline.nodes[called].word
-        found = set() if holder is None else self._linker.classes(path, holder)
+        found = set() if holder is None else self._objects_of.classes(path, holder)
         methods = [self._linker.method(one, word) for one in found if isinstance(one, Unit)]
         known = [one for one in methods if one is not None]
         if known or (found and all(map(self._is_foreign, found))):
@@ -561,6 +614,9 @@ class _Walk:
             self._open["a field of a class holds it"] = None
 
 
+CONTAINER_METHODS = frozenset(
+    name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
+)
 # Bases that call none of the methods that a class adds, or that `of` knows.
 PLAIN_BASES = frozenset(("object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "Enum"))
 # Functions that only ask what they are given.

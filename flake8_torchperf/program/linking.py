@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.program.outline import FUNCTION, OWNER, VALUE, Kind, Outline
+from flake8_torchperf.program.outline import OWNER, VALUE, Kind, Outline
 from flake8_torchperf.program.outlining import outline_of
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 # The most imports that are followed for one name, from module to module.
 MAX_IMPORTS = 8
-# How many names, attributes, parameters and results may lead to the class of an object.
-MAX_STEPS = 6
 # The most outlines that stay in memory.
 KEPT_OUTLINES = 512
 
@@ -128,7 +126,18 @@ class Linker:
     def _imported(self, path: str, source: tuple[int, str, str]) -> Unit | str:
         level, module, name = source
         dotted = ".".join(filter(None, (self._absolute(path, level, module), name)))
+        root = "" if level else self._root(path)
+        if root and not self._project.imports_alike(root, dotted):
+            return f"{root}:{dotted}"  # a name of another folder, whatever it is called
         return self._dotted(dotted, MAX_IMPORTS)
+
+    def _root(self, path: str) -> str:
+        """Return the folder that the absolute imports of a module start from; "" without a file."""
+        if not path:
+            return ""
+        package = self.module(path).package
+        depth = len(package.split(".")) if package else 0
+        return str(Path(path).parents[depth])
 
     def _absolute(self, path: str, level: int, module: str) -> str:
         """Return the dotted module that an import names, relative dots resolved."""
@@ -224,139 +233,6 @@ class Linker:
             if base is not None:
                 yield self.dotted(klass.path, base) or "?"
 
-    def classes(self, path: str, number: int, steps: int = MAX_STEPS) -> set[Unit | str]:
-        """Return the classes that the value of an expression may have, as far as they are known.
-
-        Classes outside the project come as their dotted names. Empty if nothing shows them.
-        """
-        if steps <= 0:
-            return set()
-        outline = self.outline(path)
-        node = outline.nodes[number]
-        match node.kind:
-            case Kind.NAME:
-                return self._of_name(path, node.body, node.word, steps)
-            case Kind.ATTRIBUTE:
-                owner = outline.child(number, OWNER)
-                holders = set() if owner is None else self.classes(path, owner, steps - 1)
-                return self._of_attribute(holders, node.word, steps)
-            case Kind.CALL:
-                called = outline.child(number, FUNCTION)
-                return set() if called is None else self._made(path, called, steps)
-            case Kind.EITHER | Kind.PASSED:
-                inner = outline.children.get(number, ())
-                return {one for n in inner for one in self.classes(path, n, steps - 1)}
-        return set()
-
-    def _made(self, path: str, called: int, steps: int) -> set[Unit | str]:
-        """Return the classes of what a call of an expression returns."""
-        outline = self.outline(path)
-        node = outline.nodes[called]
-        if node.kind == Kind.NAME and node.word == "super":
-            owner = self.owner(path, node.body)
-            return set() if owner is None else set(self.lineage(owner)[1:])
-        found = self.dotted(path, called)
-        if isinstance(found, Unit):
-            if found.is_class:
-                return {found}
-            return self._returned(found, steps)
-        if found:
-            return {found} if _is_class_name(found) else set()
-        if node.kind == Kind.ATTRIBUTE:
-            owner_node = outline.child(called, OWNER)
-            holders = set() if owner_node is None else self.classes(path, owner_node, steps - 1)
-            methods = [self.method(one, node.word) for one in holders if isinstance(one, Unit)]
-            return {
-                one for method in methods if method for one in self._returned(method, steps - 1)
-            }
-        return set()
-
-    def _returned(self, function: Unit, steps: int) -> set[Unit | str]:
-        outline = self.outline(function.path)
-        stated = outline.roots(Kind.RESULT, str(function.number))
-        if stated:
-            return {one for root in stated for one in self._stated(function.path, root)}
-        found: set[Unit | str] = set()
-        for root in outline.results.get(function.number, ()):
-            value = outline.child(root, VALUE)
-            if value is not None:
-                found |= self.classes(function.path, value, steps - 1)
-        return found
-
-    def _of_name(self, path: str, body: int, name: str, steps: int) -> set[Unit | str]:
-        place = self.named(path, body, name)
-        if isinstance(place, Unit) or place is None:
-            return set()
-        if isinstance(place, str):
-            return {place}  # a module or an object that is imported: its attributes are its own
-        scope, name = place
-        outline = self.outline(path)
-        holder = outline.bodies[scope]
-        if holder.owner >= 0 and not holder.is_static and holder.positional[:1] == (name,):
-            return {Unit(path, holder.owner, is_class=True)}
-        found: set[Unit | str] = set()
-        for root in outline.annotations.get(name, ()):
-            if outline.nodes[root].slot == str(scope) or (
-                outline.nodes[root].body == scope and not outline.nodes[root].slot
-            ):
-                found |= self._stated(path, root)
-        for root in outline.bound.get((scope, name), ()):
-            value = outline.child(root, VALUE)
-            kind = outline.nodes[root].kind
-            if value is not None and kind in (Kind.BOUND, Kind.ENTERED):
-                found |= self.classes(path, value, steps - 1)
-        return found
-
-    def _of_attribute(self, holders: set[Unit | str], name: str, steps: int) -> set[Unit | str]:
-        found: set[Unit | str] = set()
-        for holder in holders:
-            if isinstance(holder, str):
-                found.add(f"{holder}.{name}")
-                continue
-            for klass in self.lineage(holder):
-                outline = self.outline(klass.path)
-                for root in outline.annotations.get(name, ()):
-                    if outline.nodes[root].slot == f"c{klass.number}":
-                        found |= self._stated(klass.path, root)
-                for root in outline.kept.get(name, ()):
-                    body = outline.bodies[outline.nodes[root].body]
-                    value = outline.child(root, VALUE)
-                    own = body.owner == klass.number or (
-                        outline.nodes[root].slot == f"c{klass.number}"
-                    )
-                    if own and value is not None:
-                        found |= self.classes(klass.path, value, steps - 1)
-        return found
-
-    def _stated(self, path: str, root: int) -> set[Unit | str]:
-        """Return the classes that an annotation names, those of optional ones included."""
-        outline = self.outline(path)
-        found: set[Unit | str] = set()
-        waiting = list(outline.children.get(root, ()))
-        while waiting:
-            number = waiting.pop()
-            node = outline.nodes[number]
-            if node.kind == Kind.EITHER:
-                waiting += outline.children.get(number, ())
-            elif node.kind == Kind.ITEM:
-                owner = outline.child(number, OWNER)
-                last = "" if owner is None else outline.nodes[owner].word
-                if last in OPTIONAL:
-                    waiting += [n for n in outline.children.get(number, ()) if n != owner]
-                elif owner is not None:
-                    waiting.append(owner)
-            elif node.kind == Kind.GROUP:
-                waiting += outline.children.get(number, ())
-            elif node.kind == Kind.TEXT and node.word.isidentifier():
-                named = self.named(path, node.body, node.word)
-                if isinstance(named, (Unit, str)):
-                    found.add(named)
-            else:
-                dotted = self.dotted(path, number)
-                if isinstance(dotted, Unit) or _is_class_name(dotted):
-                    found.add(dotted)
-        return {one for one in found if isinstance(one, str) or one.is_class}
-
     def owner(self, path: str, body: int) -> Unit | None:
         """Return the class whose method a body is, or stands in."""
         outline = self.outline(path)
@@ -365,12 +241,3 @@ class Linker:
                 return Unit(path, outline.bodies[body].owner, is_class=True)
             body = outline.bodies[body].outer
         return None
-
-
-# Annotations of one object, whose arguments are its classes.
-OPTIONAL = ("Optional", "Final", "ClassVar", "Annotated", "Union")
-
-
-def _is_class_name(dotted: str) -> bool:
-    """True for a dotted name that may be a class: ``torch.nn.Linear``."""
-    return dotted.rpartition(".")[2].lstrip("_")[:1].isupper()

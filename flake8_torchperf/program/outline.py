@@ -50,6 +50,8 @@ class Kind(IntEnum):
 EXPRESSIONS = Kind.ROUNDS
 # Slots of the children of nodes.
 FUNCTION, VALUE, OWNER, STARRED = "()", "=", ".", "*"
+# The slot of the annotation of an attribute of an object.
+ATTRIBUTE = "a"
 
 
 class Node(NamedTuple):
@@ -157,6 +159,17 @@ class Outline:
         return self._of(Kind.KEPT)
 
     @cached_property
+    def put(self) -> dict[str, list[int]]:
+        """The assignments to items, by the name or attribute whose items they are."""
+        found: dict[str, list[int]] = {}
+        for number, node in enumerate(self.nodes):
+            if node.kind == Kind.PUT:
+                owner = self.child(number, OWNER)
+                if owner is not None:
+                    found.setdefault(self.nodes[owner].word, []).append(number)
+        return found
+
+    @cached_property
     def annotations(self) -> dict[str, list[int]]:
         """The annotations of each name, parameters and attributes included."""
         return self._of(Kind.ANNOTATED)
@@ -168,6 +181,15 @@ class Outline:
         for number, node in enumerate(self.nodes):
             if node.kind == Kind.RETURNED:
                 found.setdefault(node.body, []).append(number)
+        return found
+
+    @cached_property
+    def defaults(self) -> dict[int, list[str]]:
+        """The parameters of each body that have a default."""
+        found: dict[int, list[str]] = {}
+        for node in self.nodes:
+            if node.kind == Kind.DEFAULT:
+                found.setdefault(int(node.slot), []).append(node.word)
         return found
 
     @cached_property

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.program.outline import (
+    ATTRIBUTE,
     FUNCTION,
     NONE,
     OWNER,
@@ -177,7 +178,8 @@ class _Outliner:
         if isinstance(node, ast.AnnAssign):
             match node.target:
                 case ast.Name(id=name) | ast.Attribute(attr=name):
-                    slot = f"c{owner}" if owner >= 0 else ""
+                    slot = "" if isinstance(node.target, ast.Name) else ATTRIBUTE
+                    slot = f"c{owner}" if owner >= 0 else slot
                     self._root(Kind.ANNOTATED, name, node.annotation, body, slot)
         if value is None:
             return

@@ -9,6 +9,7 @@ from flake8_torchperf.program.flow import Flow, Run, Runs
 from flake8_torchperf.program.linking import Linker, Unit
 
 if TYPE_CHECKING:
+    from flake8_torchperf.program.outline import Body
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.project.resolver import Project
 
@@ -34,11 +35,27 @@ class Program:
         number = known.get((info.qualname, info.node.lineno))
         return None if number is None else Unit(path, number)
 
+    def runs_of(self, info: FunctionInfo) -> Runs:
+        """Return the places that run a function, and why there may be others."""
+        unit = self.unit(info)
+        return Runs((), "its module does not list it") if unit is None else self.runs(unit)
+
+    def outermost(self, unit: Unit) -> Body:
+        """Return the body itself, or the one around it that stands in no other function."""
+        bodies = self._linker.outline(unit.path).bodies
+        body = bodies[unit.number]
+        while body.outer > 0:
+            body = bodies[body.outer]
+        return body
+
     def runs(self, unit: Unit) -> Runs:
         """Return the places that run a body, and why there may be others."""
-        if not self._project.is_searched_whole:
-            return Runs((), "the project is too large to be searched")
-        return self._flow.runs(unit)
+        found = self._flow.runs(unit)
+        body = self._linker.outline(unit.path).bodies[unit.number]
+        private = body.owner < 0 and body.name.startswith("_")
+        if found.open or private or self._project.is_searched_whole:
+            return found
+        return found._replace(open="the project is too large to be searched")
 
     def nested_in(self, run: Run) -> Unit | None:
         """Return the function or lambda inside another function that holds a place, if any does."""

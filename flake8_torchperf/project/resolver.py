@@ -105,11 +105,13 @@ class Project:
             self._modules[module.name] = module
             self._adopted.setdefault(module.name.partition(".")[0], import_root(module) or "")
 
-    def imports_alike(self, module: ModuleMap, name: str) -> bool:
-        """True if the dotted name starts where it does in the linted module for another one too."""
+    def imports_alike(self, root: str, name: str) -> bool:
+        """True if a dotted name that is imported from a root starts where the linted module's does.
+
+        The root is the folder that the absolute imports of a module start from.
+        """
         head = name.partition(".")[0]
-        root = import_root(module)
-        if root is None or root == self._root:
+        if root == self._root:
             return True
         here = self._start(head) or self._adopted.get(head, "")
         return self._start_from(root, head) == here

@@ -7,6 +7,7 @@ instead, every function of that name counts as one whose callers are not all kno
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -45,8 +46,7 @@ class CallSite:
 
     ``loops`` holds the loops of the caller around the call, outermost first. ``seldom`` is True if
     the call runs only once in several rounds or on the way to an error. ``tests`` holds the tests
-    of the branches around the call, each with the outcome that leads to it. ``arguments`` counts
-    the arguments that the call gives; None if it unpacks some.
+    of the branches around the call, each with the outcome that leads to it.
     """
 
     caller: FunctionInfo | None
@@ -54,7 +54,6 @@ class CallSite:
     loops: tuple[ast.AST, ...] = ()
     seldom: bool = False
     tests: tuple[tuple[ast.expr, bool], ...] = ()
-    arguments: int | None = None
 
     @property
     def steps(self) -> bool:
@@ -304,25 +303,48 @@ def _bases(info: ClassInfo, module: ModuleMap) -> list[ClassInfo]:
     return found
 
 
-def site_at(module: ModuleMap, line: int, column: int) -> CallSite:
-    """Return a place of a module as the site of a call that gives an unknown number of arguments.
+class Places:
+    """Places of a module as the sites of calls."""
 
-    ``line`` and ``column`` are those at which an expression or statement begins.
-    """
-    known = {id(info.node): info for info in module.defined}
-    classes = _Classes(module)
-    place = _Place()
-    node: ast.AST | None = module.tree
-    while node is not None:
-        inner = _holding(node, (line, column))
-        if inner is not None:
-            place = _inside(node, inner, place, classes)
-        if isinstance(inner, FUNCTIONS):
-            info = known.get(id(inner))
-            nested = (inner,) if info is None and goes_backward(inner) else ()
-            place = _Place(place.info if info is None else info, nested)
-        node = inner
-    return CallSite(place.info, line, place.loops, place.seldom, place.tests)
+    def __init__(self, module: ModuleMap) -> None:
+        self._known = {id(info.node): info for info in module.defined}
+        self._classes = _Classes(module)
+        self._top = sorted(module.tree.body, key=_first_line)
+        self._lines = [_first_line(one) for one in self._top]
+        # The statements of a class by its node, with their first lines, as those of the module.
+        self._bodies: dict[ast.AST, tuple[list[ast.stmt], list[int]]] = {}
+
+    def site(self, line: int, column: int) -> CallSite:
+        """Return the place where an expression or a statement begins."""
+        place = _Place()
+        at = bisect_right(self._lines, line) - 1
+        node: ast.AST | None = self._top[at] if at >= 0 else None
+        while node is not None:
+            if isinstance(node, FUNCTIONS) and node.lineno <= line:
+                info = self._known.get(id(node))
+                nested = (node,) if info is None and goes_backward(node) else ()
+                place = _Place(place.info if info is None else info, nested)
+            inner = self._below(node, line, column)
+            if inner is not None:
+                place = _inside(node, inner, place, self._classes)
+            node = inner
+        return CallSite(place.info, line, place.loops, place.seldom, place.tests)
+
+    def _below(self, node: ast.AST, line: int, column: int) -> ast.AST | None:
+        """Return the child of a node that holds a place."""
+        if not isinstance(node, ast.ClassDef) or line < node.lineno:
+            return _holding(node, (line, column))
+        if node not in self._bodies:
+            self._bodies[node] = node.body, [_first_line(one) for one in node.body]
+        body, lines = self._bodies[node]
+        at = bisect_right(lines, line) - 1
+        return body[at] if at >= 0 else _holding(node, (line, column))
+
+
+def _first_line(node: ast.stmt) -> int:
+    """Return the first line of a statement, decorators included."""
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(one.lineno for one in decorators)])
 
 
 def _inside(node: ast.AST, inner: ast.AST, place: _Place, classes: _Classes) -> _Place:
@@ -364,11 +386,7 @@ def _record(
     classes: _Classes,
     calls: Calls,
 ) -> None:
-    unpacked = any(isinstance(one, ast.Starred) for one in node.args) or any(
-        keyword.arg is None for keyword in node.keywords
-    )
-    given = None if unpacked else len(node.args) + len(node.keywords)
-    site = CallSite(place.info, node.lineno, place.loops, place.seldom, place.tests, given)
+    site = CallSite(place.info, node.lineno, place.loops, place.seldom, place.tests)
     func = node.func
     if isinstance(func, NAME):
         name = func.id

@@ -11,7 +11,6 @@ from flake8_torchperf.idioms.module_roles import is_test_name
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.program.running import Program
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class Reach:
         self._analysis = analysis
         self._heats = heats
         self._callers = callers
-        self._program = Program(analysis.project)
+        self._program = callers.program
         self._known: dict[str, bool] = {}
 
     def unreached(self, info: FunctionInfo, heat: Heat) -> bool:
@@ -63,7 +62,7 @@ class Reach:
     def _reached(self, start: FunctionInfo) -> bool:
         """True if a step may lead to a function, through whatever runs it."""
         unit = self._program.unit(start)
-        if unit is None:
+        if unit is None or not self._analysis.project.is_searched_whole:
             return True
         seen = {unit}
         waiting: list[tuple[Unit, FunctionInfo]] = [(unit, start)]
@@ -74,7 +73,7 @@ class Reach:
             if found.open or len(seen) > MAX_CALLERS or not places:
                 return True  # where nobody runs it yet, or code elsewhere does, that is no evidence
             for run in places:
-                site = self._callers.site_at(run.path, run.line, run.column)
+                site = self._callers.site_at(run)
                 nested = self._program.nested_in(run)
                 answer = self._in_step(info, site) if nested is None else site.steps or None
                 if answer:
