@@ -98,11 +98,32 @@ def takes_step(loop: ast.AST) -> bool:
     """True if each round of this loop itself is a step of training, of an optimizer or of a solver.
 
     False for a loop around the loop over an epoch's steps, even if a schedule steps in it. A round
-    that steps environments in a loop of its own, as reinforcement learning does, is a step.
+    that steps environments in a loop of its own, as reinforcement learning does, is a step, and so
+    is one that serves a request.
     """
-    if goes_backward(loop) or rolls_out(loop):
+    if goes_backward(loop) or rolls_out(loop) or serves(loop):
         return True
     return not STEPPING.isdisjoint(_calls_of(loop)) and not _completes_steps(loop, alone=True)
+
+
+@once
+def serves(loop: ast.AST) -> bool:
+    """True for an endless loop whose rounds each take something from a queue or a socket."""
+    if not isinstance(loop, ast.While) or not isinstance(loop.test, ast.Constant):
+        return False
+    return any(
+        isinstance(node, CALL)
+        and isinstance(node.func, ATTRIBUTE)
+        and node.func.attr in TAKING
+        and not (node.func.attr == "get" and node.args)  # a dict's takes a key
+        for node in _direct(loop)
+    )
+
+
+# Methods that wait for the next request: of queues, pipes and sockets.
+TAKING = frozenset(
+    ("get", "recv", "recv_multipart", "recv_pyobj", "recv_json", "accept", "receive")
+)
 
 
 @once

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.program.given import (
     ENTRANCES,
     FILLING,
+    HOOKS,
     ITEMS_OF,
     KEEPING,
     PASSING,
@@ -442,8 +443,23 @@ class _Walk:
                 self._results(Unit(path, node.body), held)
             case Kind.YIELDED_FROM if held.how == "iterated" and not held.depth:
                 self._run(path, root, held)
+            case Kind.DECORATED if held.how == "called" and not held.depth:
+                self._run(path, root, held)
             case Kind.DEFAULT:
                 self._name(path, int(node.slot), node.word, held)
+
+    def _rebound(self, path: str, root: int, held: _Held) -> None:
+        """Follow what a decorator returns, which the name of the decorated function then holds."""
+        outline = self._linker.outline(path)
+        word = outline.nodes[root].word
+        if word.startswith("b"):
+            body = outline.bodies[int(word[1:])]
+            if body.owner >= 0:
+                self._method(Unit(path, body.owner, is_class=True), body.name, held)
+            else:
+                self._name(path, body.outer, body.name, held)
+        else:
+            self._open["a decorator of a class returns it"] = None
 
     def _put(self, path: str, holder: int | None, held: _Held) -> None:
         """Follow a value into the container that an expression names."""
@@ -467,7 +483,10 @@ class _Walk:
         """Follow a value from where the body that returns it is run."""
         runs = self._runs(body)
         for run in runs.places:
-            self._go(run.path, run.node, held)
+            if self._linker.outline(run.path).nodes[run.node].kind == Kind.DECORATED:
+                self._rebound(run.path, run.node, held)
+            else:
+                self._go(run.path, run.node, held)
         if runs.open:
             self._open[f"a function that returns it: {runs.open}"] = None
 
@@ -533,12 +552,34 @@ class _Walk:
             if word in FILLING and slot != STARRED:
                 self._put(path, holder, held)
                 return
+            if word in HOOKS and held.how == "called":
+                self._hooked(path, call, holder, held)
+                return
             methods = self._methods(path, called)
             for method in methods:
                 self._parameter(method, slot, held, bound=True)
             if methods:
                 return
         self._given_away(path, call, word, held)
+
+    def _hooked(self, path: str, call: int, holder: int | None, held: _Held) -> None:
+        """Note that a hook runs where its object is called later, or a method of the object."""
+        outline = self._linker.outline(path)
+        function = outline.child(call, FUNCTION)
+        method = "" if function is None else HOOKS[outline.nodes[function].word]
+        word = "" if holder is None else outline.nodes[holder].word
+        at = outline.nodes[call]
+        found = False
+        for number in outline.by_word.get(method or word, ()):
+            used = outline.nodes[number]
+            later = used.body == at.body and used.line > at.line and used.slot == FUNCTION
+            owner = outline.child(number, OWNER)
+            same = owner is not None and outline.nodes[owner].word == word
+            if later and (not method or same or method == "backward"):
+                found = True
+                self._run(path, used.parent, held)
+        if not found:
+            self._open["it is a hook"] = None
 
     def _given_away(self, path: str, call: int, word: str, held: _Held) -> None:
         """Follow a value that is given to code which is not read."""

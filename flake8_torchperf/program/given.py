@@ -38,6 +38,17 @@ RUNNING = frozenset((
     "run_until_complete", "imap", "imap_unordered", "apply_async", "map_async", "call_soon",
     "accumulate", "groupby", "defaultdict", "next", "anext", "step", "apply_along_axis", "timeit",
 ))  # fmt: skip
+# Methods that register a hook, with the method of the same object that runs it ("" for a call).
+HOOKS = {
+    "register_step_post_hook": "step",
+    "register_step_pre_hook": "step",
+    "register_forward_hook": "",
+    "register_forward_pre_hook": "",
+    "register_full_backward_hook": "backward",
+    "register_full_backward_pre_hook": "backward",
+    "register_post_accumulate_grad_hook": "backward",
+    "register_hook": "backward",
+}
 # Methods that put what they are given into the container they are called on.
 FILLING = frozenset(("append", "add", "insert", "setdefault", "appendleft", "put", "put_nowait"))
 # Methods whose result is the container itself (0) or one of its items (1).

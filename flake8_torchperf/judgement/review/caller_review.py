@@ -222,8 +222,10 @@ class CallerReview:
             return not repeated
         if caller.name == CONSTRUCTOR and self._made_by_others(caller):
             return None
-        if called.cause is Cause.CONVENTION and called.loops is False:
-            return None  # the name of a caller is no evidence for its callees
+        if called.cause is Cause.CONVENTION:
+            if not called.loops:
+                return None  # the name of a caller is no evidence for its callees
+            return not repeated
         if called.cause in SET_UP or called.cause is Cause.NAMED_COLD:
             return True
         return False if repeated else None

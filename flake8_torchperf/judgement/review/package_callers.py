@@ -72,7 +72,7 @@ class PackageCallers:
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
         """Return calls that lead to a function for certain; there may be others."""
-        if info.name.startswith("__") or self._heats.called(info).cause is Cause.SET_UP_ROOT:
+        if self._heats.called(info).cause is Cause.SET_UP_ROOT:
             return []  # a framework calls it once, even if a base class calls it in each step
         places = self._places(self._runs(info))
         return list(self._as_sites(run for run in places if run.is_sure))
