@@ -9,26 +9,27 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.given import (
+    ASKING,
     ENTRANCES,
     FILLING,
     HOOKS,
     ITEMS_OF,
     KEEPING,
     PASSING,
+    PLAIN_BASES,
     PLAIN_DECORATORS,
     RUNNING,
 )
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
+from flake8_torchperf.program.uses import Uses
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from flake8_torchperf.program.outline import Outline
-
-    # The modules whose text holds a word; None if that is too many.
-    Search = Callable[[str, str], "tuple[str, ...] | None"]
+    from flake8_torchperf.program.uses import Search
 
 # The most places that are looked at for one body; it may be run elsewhere if there are more.
 MAX_PLACES = 3000
@@ -91,8 +92,8 @@ class Flow:
                 return Runs((), "")  # a function that hands itself on
             self._running.add(body)
             try:
-                walk = _Walk(self._linker, self._objects, self._search, self.runs)
-                known = self._known[body] = walk.of(body)
+                walk = _Walk(self._linker, self._objects, self._search, body, self.runs)
+                known = self._known[body] = walk.walked()
             finally:
                 self._running.discard(body)
         return known
@@ -102,21 +103,26 @@ class _Walk:
     """One walk from a body to the places that run it."""
 
     def __init__(
-        self, linker: Linker, objects: Objects, search: Search, runs: Callable[[Unit], Runs]
+        self,
+        linker: Linker,
+        objects: Objects,
+        search: Search,
+        body: Unit,
+        runs: Callable[[Unit], Runs],
     ) -> None:
         self._linker = linker
-        self._objects_of = objects
-        self._search = search
         self._runs = runs
         self._places: dict[tuple[str, int, int, int], Run] = {}
         self._open: dict[str, None] = {}
         self._handed: dict[Unit, None] = {}
         self._seen: set[object] = set()
         self._left = MAX_PLACES
-        self._body = Unit("", 0)
+        self._body = body
+        self._uses = Uses(linker, objects, search, body, self._open)
 
-    def of(self, unit: Unit) -> Runs:
-        self._body = unit
+    def walked(self) -> Runs:
+        """Return the places that run the body, and why there may be others."""
+        unit = self._body
         outline = self._linker.outline(unit.path)
         body = outline.bodies[unit.number]
         if unit.number == 0:
@@ -171,27 +177,16 @@ class _Walk:
             if isinstance(found, Unit) and not found.is_class:
                 yield found
 
-    def _modules(self, word: str, path: str) -> tuple[str, ...]:
-        found = self._search(word, path)
-        if found is None:
-            self._open[f"too many modules hold `{word}`"] = None
-            return (path,)
-        return found if path in found else (path, *found)
-
     def _name(self, path: str, body: int, name: str, held: _Held) -> None:
         """Follow the uses of a name that is bound in a body."""
         if not self._is_new(("name", path, body, name, held)):
             return
+        used = False
+        for other, number in self._uses.of_name(path, body, name):
+            used = True
+            self._go(other, number, held)
         if body:
-            self._used(path, name, (path, body, name), held)
             return
-        used = self._used(path, name, (path, body, name), held)
-        for other in self._modules(name, path):
-            if other != path:
-                outline = self._linker.outline(other)
-                words = {w for w, (_, _, what) in outline.imports.items() if what == name} | {name}
-                for word in sorted(words):
-                    used |= self._used(other, word, (path, body, name), held)
         if not used and not self._is_own_name(path, name):
             self._open[f"`{name}` holds it, which nothing reads here"] = None
 
@@ -200,129 +195,20 @@ class _Walk:
         body = self._linker.outline(self._body.path).bodies[self._body.number]
         return name.startswith("_") or (path == self._body.path and name == body.name)
 
-    def _used(self, path: str, word: str, target: tuple[str, int, str], held: _Held) -> bool:
-        """Follow the uses in one module of a word that stands for a name; False without any."""
-        outline = self._linker.outline(path)
-        found = False
-        for number in outline.by_word.get(word, ()):
-            if self._stands_for(path, number, target):
-                found = True
-                self._go(path, number, held)
-        return found
-
-    def _stands_for(self, path: str, number: int, target: tuple[str, int, str]) -> bool:
-        """True if a name or a dotted name stands for what a body binds under a name."""
-        there, body, name = target
-        node = self._linker.outline(path).nodes[number]
-        if node.kind == Kind.NAME:
-            found = self._linker.named(path, node.body, node.word)
-            if isinstance(found, tuple) and not isinstance(found, Unit):
-                return path == there and found == (body, name)
-        else:
-            found = self._linker.dotted(path, number)
-        if isinstance(found, Unit):
-            outline = self._linker.outline(found.path)
-            if found.is_class or found.path != there:
-                return False
-            one = outline.bodies[found.number]
-            return one.name == name and one.outer == body and one.owner < 0
-        if isinstance(found, str) and found and path != there:
-            home = self._linker.module(there).name
-            return found == f"{home}.{name}"
-        return False
-
     def _method(self, owner: Unit, name: str, held: _Held) -> None:
         """Follow the uses of a method: on objects of its class, of those below and above it."""
         if not self._is_new(("method", owner, name, held)):
             return
-        klass = self._linker.outline(owner.path).classes[owner.number].name
-        defining = self._search(f"def {name}", owner.path) or ()
-        is_only = len(defining) == 1
-        for path in self._near(name, klass, owner.path):
+        for path, number, sure in self._uses.of_method(owner, name):
+            self._go(path, number, held._replace(is_sure=sure and held.is_sure))
+        for path in self._uses.near(owner, name):
             outline = self._linker.outline(path)
-            for number in self._objects_of.reads(path, name, owner):
-                sure = self._is_of(path, number, owner)
-                if sure is False:
-                    sure = self._may_mean(path, number, is_only)
-                if sure is not None:
-                    self._go(path, number, held._replace(is_sure=sure and held.is_sure))
             for number in outline.texts.get(name, ()):
                 self._go(path, number, _Held("named", held.depth, is_sure=False))
         for base in self._linker.foreign_bases(owner):
             last = base.rpartition(".")[2]
             if last not in PLAIN_BASES:
                 self._open[f"`{last}`, a class above it, may call it"] = None
-
-    def _near(self, name: str, klass: str, path: str) -> tuple[str, ...]:
-        """Return the modules that may use a method: those that hold its name.
-
-        If too many do, those that hold the name of its class.
-        """
-        found = self._search(name, path)
-        if found is None:
-            return self._modules(klass, path)
-        return found if path in found else (path, *found)
-
-    def _is_of(self, path: str, number: int, owner: Unit) -> bool | None:
-        """True if an attribute is read of an object of a class, of one above or below it.
-
-        None if it is not; False if nothing shows what is read.
-        """
-        outline = self._linker.outline(path)
-        holder = outline.child(number, OWNER)
-        if holder is None:
-            return False
-        word = outline.nodes[number].word
-        named = self._linker.dotted(path, holder)
-        if isinstance(named, Unit):
-            found: set[Unit | str] = {named}
-        else:
-            found = self._objects_of.classes(path, holder)
-        if not found:
-            return False
-        units = [one for one in found if isinstance(one, Unit)]
-        if not units:
-            return None if all(map(self._is_foreign, found)) else False
-        for one in units:
-            method = self._linker.method(one, word)
-            if owner in self._linker.lineage(one):
-                if method == self._body or method is None or self._body.number == 0:
-                    return True
-            elif one in self._linker.lineage(owner):
-                return True  # an object of a class below may be meant
-            elif method is None and self._linker.foreign_bases(one):
-                return False
-        return None
-
-    def _may_mean(self, path: str, number: int, is_only: bool) -> bool | None:
-        """True if a method that is read of an unknown object is the only one of its name.
-
-        None if the call gives other arguments than it takes, or those of a list, a dict or a set.
-        """
-        outline = self._linker.outline(path)
-        node = outline.nodes[number]
-        if node.slot != FUNCTION:
-            return is_only
-        given = [outline.nodes[one].slot for one in outline.children.get(node.parent, ())]
-        given.remove(FUNCTION)
-        if STARRED in given:
-            return is_only
-        most = 2 if node.word == "insert" else 1
-        if node.word in CONTAINER_METHODS and len(given) <= most:
-            return None
-        return is_only if self._fits(given) else None
-
-    def _fits(self, given: list[str]) -> bool:
-        """True if a call of the method on an object may give arguments in these slots."""
-        outline = self._linker.outline(self._body.path)
-        body = outline.bodies[self._body.number]
-        takes = [*body.positional[0 if body.is_static else 1 :], *body.named]
-        needed = len(takes) - len(outline.defaults.get(self._body.number, ()))
-        return needed <= len(given) and (any(body.rest) or len(given) <= len(takes))
-
-    def _is_foreign(self, name: Unit | str) -> bool:
-        """True for a dotted name of another project."""
-        return isinstance(name, str) and not self._linker.is_own(name)
 
     def _objects(self, klass: Unit, method: str, held: _Held) -> None:
         """Follow the objects of a class, and of those below it that inherit a method."""
@@ -331,7 +217,7 @@ class _Walk:
         made = _Held(f"made {held.how}")
         outline = self._linker.outline(klass.path)
         one = outline.classes[klass.number]
-        for path in self._modules(one.name, klass.path):
+        for path in self._uses.modules(one.name, klass.path):
             there = self._linker.outline(path)
             for number in there.by_word.get(one.name, ()):
                 if self._linker.dotted(path, number) != klass:
@@ -348,25 +234,13 @@ class _Walk:
         """Follow the uses of an attribute that holds the value."""
         if not self._is_new(("attribute", name, owner, held)):
             return
-        for other in self._modules(name, path):
+        for other in self._uses.modules(name, path):
             outline = self._linker.outline(other)
             for number in outline.by_word.get(name, ()):
                 if outline.nodes[number].kind != Kind.ATTRIBUTE:
                     continue
-                if owner is None or self._may_hold(other, number, owner):
+                if owner is None or self._uses.may_hold(other, number, owner):
                     self._go(other, number, held)
-
-    def _may_hold(self, path: str, number: int, owner: Unit) -> bool:
-        """True if the owner of an attribute may be an object of a class, or of one around it."""
-        holder = self._linker.outline(path).child(number, OWNER)
-        found = set() if holder is None else self._objects_of.classes(path, holder)
-        units = [one for one in found if isinstance(one, Unit)]
-        if not units:
-            return not found or not all(map(self._is_foreign, found))
-        return any(
-            owner in self._linker.lineage(one) or one in self._linker.lineage(owner)
-            for one in units
-        )
 
     def _is_new(self, asked: object) -> bool:
         if asked in self._seen:
@@ -541,7 +415,7 @@ class _Walk:
             if found.is_class:
                 self._constructed(found, slot, held)
             else:
-                self._parameter(found, slot, held, bound=self._is_bound(path, called, found))
+                self._parameter(found, slot, held, bound=self._uses.is_bound(path, called, found))
             return
         if word == "getattr":
             if held.how == "named" and slot == "1":
@@ -555,7 +429,7 @@ class _Walk:
             if word in HOOKS and held.how == "called":
                 self._hooked(path, call, holder, held)
                 return
-            methods = self._methods(path, called)
+            methods = self._uses.methods(path, called)
             for method in methods:
                 self._parameter(method, slot, held, bound=True)
             if methods:
@@ -598,33 +472,6 @@ class _Walk:
         elif word not in ASKING:
             self._open[f"`{word or 'a call'}` is given it"] = None
 
-    def _methods(self, path: str, called: int) -> list[Unit]:
-        """Return the methods of the project that a call of an attribute may run."""
-        outline = self._linker.outline(path)
-        holder = outline.child(called, OWNER)
-        word = outline.nodes[called].word
-        found = set() if holder is None else self._objects_of.classes(path, holder)
-        methods = [self._linker.method(one, word) for one in found if isinstance(one, Unit)]
-        known = [one for one in methods if one is not None]
-        if known or (found and all(map(self._is_foreign, found))):
-            return known
-        paths = self._search(f"def {word}", path) or ()
-        return [
-            Unit(other, klass.methods[word])
-            for other in paths
-            for klass in self._linker.outline(other).classes
-            if word in klass.methods
-        ]
-
-    def _is_bound(self, path: str, called: int, function: Unit) -> bool:
-        """True if a call of a method gives its first parameter no argument of its own."""
-        body = self._linker.outline(function.path).bodies[function.number]
-        if body.owner < 0 or body.is_static:
-            return False
-        holder = self._linker.outline(path).child(called, OWNER)
-        owner = None if holder is None else self._linker.dotted(path, holder)
-        return not isinstance(owner, Unit)
-
     def _parameter(self, function: Unit, slot: str, held: _Held, *, bound: bool) -> None:
         """Follow a value into the parameter that an argument fills."""
         body = self._linker.outline(function.path).bodies[function.number]
@@ -653,15 +500,3 @@ class _Walk:
             self._attribute(slot, klass, klass.path, held)
         else:
             self._open["a field of a class holds it"] = None
-
-
-CONTAINER_METHODS = frozenset(
-    name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
-)
-# Bases that call none of the methods that a class adds, or that `of` knows.
-PLAIN_BASES = frozenset(("object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "Enum"))
-# Functions that only ask what they are given.
-ASKING = frozenset((
-    "isinstance", "issubclass", "callable", "hasattr", "id", "type", "repr", "str", "print", "hash",
-    "signature", "getsource", "iscoroutinefunction", "isgeneratorfunction", "len", "bool",
-))  # fmt: skip

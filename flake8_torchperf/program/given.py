@@ -66,3 +66,10 @@ PLAIN_DECORATORS = frozenset((
     "typechecked", "jaxtyped", "beartype", "cuda_timer", "timeit", "rank_zero_only", "record",
     "setter", "getter", "deleter", "compile", "main",
 ))  # fmt: skip
+# Bases that call none of the methods that a class adds, or that `of` knows.
+PLAIN_BASES = frozenset(("object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "Enum"))
+# Functions that only ask what they are given.
+ASKING = frozenset((
+    "isinstance", "issubclass", "callable", "hasattr", "id", "type", "repr", "str", "print", "hash",
+    "signature", "getsource", "iscoroutinefunction", "isgeneratorfunction", "len", "bool",
+))  # fmt: skip

@@ -1,0 +1,208 @@
+"""The uses of names, methods and attributes in a project, by what they may stand for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.program.linking import Linker, Unit
+from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from flake8_torchperf.program.objects import Objects
+
+    # The modules whose text holds a word; None if that is too many.
+    Search = Callable[[str, str], "tuple[str, ...] | None"]
+
+CONTAINER_METHODS = frozenset(
+    name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
+)
+
+
+class Uses:
+    """Finds uses for the walk from one body; ``opened`` receives why there may be others."""
+
+    def __init__(
+        self,
+        linker: Linker,
+        objects: Objects,
+        search: Search,
+        body: Unit,
+        opened: dict[str, None],
+    ) -> None:
+        self._linker = linker
+        self._objects = objects
+        self._search = search
+        self._body = body
+        self._open = opened
+
+    def modules(self, word: str, path: str) -> tuple[str, ...]:
+        """Return the modules that may use what a module binds under a name, that one included."""
+        found = self._search(word, path)
+        if found is None:
+            self._open[f"too many modules hold `{word}`"] = None
+            return (path,)
+        return found if path in found else (path, *found)
+
+    def of_name(self, path: str, body: int, name: str) -> Iterator[tuple[str, int]]:
+        """Yield the uses of what a body binds under a name, as path and number.
+
+        Other modules import the names of a module level, some under another name.
+        """
+        for other in self.modules(name, path) if body == 0 else (path,):
+            outline = self._linker.outline(other)
+            words = {name}
+            if other != path:
+                words |= {w for w, (_, _, what) in outline.imports.items() if what == name}
+            for word in sorted(words):
+                for number in outline.by_word.get(word, ()):
+                    if self.stands_for(other, number, (path, body, name)):
+                        yield other, number
+
+    def stands_for(self, path: str, number: int, target: tuple[str, int, str]) -> bool:
+        """True if a name or a dotted name stands for what a body binds under a name."""
+        there, body, name = target
+        node = self._linker.outline(path).nodes[number]
+        if node.kind == Kind.NAME:
+            found = self._linker.named(path, node.body, node.word)
+            if isinstance(found, tuple) and not isinstance(found, Unit):
+                return path == there and found == (body, name)
+        else:
+            found = self._linker.dotted(path, number)
+        if isinstance(found, Unit):
+            outline = self._linker.outline(found.path)
+            if found.is_class or found.path != there:
+                return False
+            one = outline.bodies[found.number]
+            return one.name == name and one.outer == body and one.owner < 0
+        if isinstance(found, str) and found and path != there:
+            home = self._linker.module(there).name
+            return found == f"{home}.{name}"
+        return False
+
+    def near(self, owner: Unit, name: str) -> tuple[str, ...]:
+        """Return the modules that may use a method: those that hold its name.
+
+        If too many do, those that hold the name of its class.
+        """
+        found = self._search(name, owner.path)
+        if found is None:
+            klass = self._linker.outline(owner.path).classes[owner.number].name
+            return self.modules(klass, owner.path)
+        return found if owner.path in found else (owner.path, *found)
+
+    def of_method(self, owner: Unit, name: str) -> Iterator[tuple[str, int, bool]]:
+        """Yield the reads that may be of a method of a class, as path and number.
+
+        True comes with a read that is for certain; a method that is read of an unknown object is
+        meant if it is the only one of its name.
+        """
+        defining = self._search(f"def {name}", owner.path) or ()
+        for path in self.near(owner, name):
+            for number in self._objects.reads(path, name, owner):
+                sure = self.is_of(path, number, owner)
+                if sure is False:
+                    sure = self.may_mean(path, number, is_only=len(defining) == 1)
+                if sure is not None:
+                    yield path, number, sure
+
+    def is_of(self, path: str, number: int, owner: Unit) -> bool | None:
+        """True if an attribute is read of an object of a class, of one above or below it.
+
+        None if it is not; False if nothing shows what is read.
+        """
+        outline = self._linker.outline(path)
+        holder = outline.child(number, OWNER)
+        if holder is None:
+            return False
+        word = outline.nodes[number].word
+        named = self._linker.dotted(path, holder)
+        if isinstance(named, Unit):
+            found: set[Unit | str] = {named}
+        else:
+            found = self._objects.classes(path, holder)
+        if not found:
+            return False
+        units = [one for one in found if isinstance(one, Unit)]
+        if not units:
+            return None if all(map(self._is_foreign, found)) else False
+        for one in units:
+            method = self._linker.method(one, word)
+            if owner in self._linker.lineage(one):
+                if method == self._body or method is None or self._body.number == 0:
+                    return True
+            elif one in self._linker.lineage(owner):
+                return True  # an object of a class below may be meant
+            elif method is None and self._linker.foreign_bases(one):
+                return False
+        return None
+
+    def may_mean(self, path: str, number: int, *, is_only: bool) -> bool | None:
+        """True if a method that is read of an unknown object is the only one of its name.
+
+        None if the call gives other arguments than it takes, or those of a list, a dict or a set.
+        """
+        outline = self._linker.outline(path)
+        node = outline.nodes[number]
+        if node.slot != FUNCTION:
+            return is_only
+        given = [outline.nodes[one].slot for one in outline.children.get(node.parent, ())]
+        given.remove(FUNCTION)
+        if STARRED in given:
+            return is_only
+        most = 2 if node.word == "insert" else 1
+        if node.word in CONTAINER_METHODS and len(given) <= most:
+            return None
+        return is_only if self._fits(given) else None
+
+    def _fits(self, given: list[str]) -> bool:
+        """True if a call of the method on an object may give arguments in these slots."""
+        outline = self._linker.outline(self._body.path)
+        body = outline.bodies[self._body.number]
+        takes = [*body.positional[0 if body.is_static else 1 :], *body.named]
+        needed = len(takes) - len(outline.defaults.get(self._body.number, ()))
+        return needed <= len(given) and (any(body.rest) or len(given) <= len(takes))
+
+    def _is_foreign(self, name: Unit | str) -> bool:
+        """True for a dotted name of another project."""
+        return isinstance(name, str) and not self._linker.is_own(name)
+
+    def may_hold(self, path: str, number: int, owner: Unit) -> bool:
+        """True if the owner of an attribute may be an object of a class, or of one around it."""
+        holder = self._linker.outline(path).child(number, OWNER)
+        found = set() if holder is None else self._objects.classes(path, holder)
+        units = [one for one in found if isinstance(one, Unit)]
+        if not units:
+            return not found or not all(map(self._is_foreign, found))
+        return any(
+            owner in self._linker.lineage(one) or one in self._linker.lineage(owner)
+            for one in units
+        )
+
+    def methods(self, path: str, called: int) -> list[Unit]:
+        """Return the methods of the project that a call of an attribute may run."""
+        outline = self._linker.outline(path)
+        holder = outline.child(called, OWNER)
+        word = outline.nodes[called].word
+        found = set() if holder is None else self._objects.classes(path, holder)
+        methods = [self._linker.method(one, word) for one in found if isinstance(one, Unit)]
+        known = [one for one in methods if one is not None]
+        if known or (found and all(map(self._is_foreign, found))):
+            return known
+        paths = self._search(f"def {word}", path) or ()
+        return [
+            Unit(other, klass.methods[word])
+            for other in paths
+            for klass in self._linker.outline(other).classes
+            if word in klass.methods
+        ]
+
+    def is_bound(self, path: str, called: int, function: Unit) -> bool:
+        """True if a call of a method gives its first parameter no argument of its own."""
+        body = self._linker.outline(function.path).bodies[function.number]
+        if body.owner < 0 or body.is_static:
+            return False
+        holder = self._linker.outline(path).child(called, OWNER)
+        owner = None if holder is None else self._linker.dotted(path, holder)
+        return not isinstance(owner, Unit)
