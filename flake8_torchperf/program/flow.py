@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.program.given import (
     ASKING,
     ENTRANCES,
-    FILLING,
-    HOOKS,
+    FILLING_CALLS,
+    HOOK_RUNS,
     ITEMS_OF,
     KEEPING,
-    PASSING,
-    PLAIN_BASES,
+    PASSING_ON,
+    UNCALLING_BASES,
     PLAIN_DECORATORS,
-    RUNNING,
+    RUNNING_CALLS,
 )
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.objects import Objects
@@ -207,7 +207,7 @@ class _Walk:
                 self._go(path, number, _Held("named", held.depth, is_sure=False))
         for base in self._linker.foreign_bases(owner):
             last = base.rpartition(".")[2]
-            if last not in PLAIN_BASES:
+            if last not in UNCALLING_BASES:
                 self._open[f"`{last}`, a class above it, may call it"] = None
 
     def _objects(self, klass: Unit, method: str, held: _Held) -> None:
@@ -423,10 +423,10 @@ class _Walk:
             return
         if outline.nodes[called].kind == Kind.ATTRIBUTE:
             holder = outline.child(called, OWNER)
-            if word in FILLING and slot != STARRED:
+            if word in FILLING_CALLS and slot != STARRED:
                 self._put(path, holder, held)
                 return
-            if word in HOOKS and held.how == "called":
+            if word in HOOK_RUNS and held.how == "called":
                 self._hooked(path, call, holder, held)
                 return
             methods = self._uses.methods(path, called)
@@ -440,7 +440,7 @@ class _Walk:
         """Note that a hook runs where its object is called later, or a method of the object."""
         outline = self._linker.outline(path)
         function = outline.child(call, FUNCTION)
-        method = "" if function is None else HOOKS[outline.nodes[function].word]
+        method = "" if function is None else HOOK_RUNS[outline.nodes[function].word]
         word = "" if holder is None else outline.nodes[holder].word
         at = outline.nodes[call]
         found = False
@@ -459,12 +459,12 @@ class _Walk:
         """Follow a value that is given to code which is not read."""
         if held.how == "named":
             return
-        if word in PASSING:
+        if word in PASSING_ON:
             self._go(path, call, held)
         elif held.how == "iterated":
             self._run(path, call, held)
             self._go(path, call, held)
-        elif word in RUNNING and held.how == "called":
+        elif word in RUNNING_CALLS and held.how == "called":
             body = self._linker.outline(self._body.path).bodies[self._body.number]
             if body.runs == "iterated":
                 self._go(path, call, _Held("iterated"))

@@ -23,7 +23,7 @@ ENTRANCES = {
     "__new__": ("constructed",),
 }
 # Calls whose result is what they are given, or runs it where it is run itself.
-PASSING = frozenset((
+PASSING_ON = frozenset((
     "partial", "partialmethod", "compile", "script", "wraps", "lru_cache", "cache", "staticmethod",
     "classmethod", "property", "iter", "aiter", "enumerate", "zip", "reversed", "islice", "chain",
     "tqdm", "trange", "cycle", "contextmanager", "asynccontextmanager", "DataParallel",
@@ -31,7 +31,7 @@ PASSING = frozenset((
     "inference_mode", "no_grad", "singledispatch", "update_wrapper", "closing", "tee",
 ))  # fmt: skip
 # Calls that run the functions they are given while they run, or once after each call.
-RUNNING = frozenset((
+RUNNING_CALLS = frozenset((
     "map", "starmap", "filter", "sorted", "sort", "min", "max", "reduce", "apply", "tree_map",
     "vmap", "grad", "value_and_grad", "checkpoint", "submit", "Thread", "Process", "Timer", "run",
     "spawn", "start_processes", "run_in_executor", "to_thread", "gather", "create_task", "wait_for",
@@ -39,7 +39,7 @@ RUNNING = frozenset((
     "accumulate", "groupby", "defaultdict", "next", "anext", "step", "apply_along_axis", "timeit",
 ))  # fmt: skip
 # Methods that register a hook, with the method of the same object that runs it ("" for a call).
-HOOKS = {
+HOOK_RUNS = {
     "register_step_post_hook": "step",
     "register_step_pre_hook": "step",
     "register_forward_hook": "",
@@ -50,7 +50,9 @@ HOOKS = {
     "register_hook": "backward",
 }
 # Methods that put what they are given into the container they are called on.
-FILLING = frozenset(("append", "add", "insert", "setdefault", "appendleft", "put", "put_nowait"))
+FILLING_CALLS = frozenset(
+    ("append", "add", "insert", "setdefault", "appendleft", "put", "put_nowait")
+)
 # Methods whose result is the container itself (0) or one of its items (1).
 ITEMS_OF = {"values": 0, "items": 0, "copy": 0, "get": 1, "pop": 1, "popleft": 1, "setdefault": 1}
 # Methods that return the object they are called on.
@@ -67,7 +69,9 @@ PLAIN_DECORATORS = frozenset((
     "setter", "getter", "deleter", "compile", "main",
 ))  # fmt: skip
 # Bases that call none of the methods that a class adds, or that `of` knows.
-PLAIN_BASES = frozenset(("object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "Enum"))
+UNCALLING_BASES = frozenset(
+    ("object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "Enum")
+)
 # Functions that only ask what they are given.
 ASKING = frozenset((
     "isinstance", "issubclass", "callable", "hasattr", "id", "type", "repr", "str", "print", "hash",

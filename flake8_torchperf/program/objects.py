@@ -19,9 +19,19 @@ MAX_STEPS = 6
 # The most calls of a function whose arguments are looked at.
 MAX_CALLS = 4
 # Annotations of one object, whose arguments are its classes.
-OPTIONAL = ("Optional", "Final", "ClassVar", "Annotated", "Union")
+WRAPPING = ("Optional", "Final", "ClassVar", "Annotated", "Union")
 # Calls that return a container of what is in the one they are given.
-HOLDING = ("dict", "list", "tuple", "set", "OrderedDict", "deque", "sorted", "enumerate", "zip")
+HOLDING_CALLS = (
+    "dict",
+    "list",
+    "tuple",
+    "set",
+    "OrderedDict",
+    "deque",
+    "sorted",
+    "enumerate",
+    "zip",
+)
 # Methods of containers that return one item, and those that return the items.
 ONE_ITEM, ALL_ITEMS = ("get", "pop", "setdefault", "popleft"), ("values", "items", "copy")
 
@@ -119,7 +129,7 @@ class Objects:
             return self._of(path, holder, steps - 1, items=True)
         if items and word == "defaultdict":
             return self._made(path, outline.child(number, "0"), steps)
-        if items and word in HOLDING:
+        if items and word in HOLDING_CALLS:
             return self._of(path, outline.child(number, "0"), steps - 1, items=True)
         return self._made(path, called, steps, items=items)
 
@@ -258,7 +268,7 @@ class Objects:
                 waiting += [(one, inner) for one in below]
             elif node.kind == Kind.ITEM and owner is not None:
                 arguments = [one for one in below if one != owner]
-                if outline.nodes[owner].word in OPTIONAL:
+                if outline.nodes[owner].word in WRAPPING:
                     waiting += [(one, inner) for one in arguments]
                 elif not inner:
                     waiting.append((owner, False))

@@ -47,7 +47,7 @@ class Kind(IntEnum):
     USED = 34  # any other use
 
 
-EXPRESSIONS = Kind.ROUNDS
+LAST_EXPRESSION = Kind.ROUNDS
 # Slots of the children of nodes.
 FUNCTION, VALUE, OWNER, STARRED = "()", "=", ".", "*"
 # The slot of the annotation of an attribute of an object.
@@ -147,7 +147,7 @@ class Outline:
         """The statements that bind a name in a body, by the body and the name."""
         found: dict[tuple[int, str], list[int]] = {}
         for number, node in enumerate(self.nodes):
-            if node.kind in BINDING:
+            if node.kind in BINDING_KINDS:
                 for name in node.word.split(","):
                     if name:
                         found.setdefault((node.body, name), []).append(number)
@@ -214,7 +214,7 @@ class Outline:
     def _by_kind(self) -> dict[tuple[int, str], list[int]]:
         found: dict[tuple[int, str], list[int]] = {}
         for number, node in enumerate(self.nodes):
-            if node.kind > EXPRESSIONS:
+            if node.kind > LAST_EXPRESSION:
                 found.setdefault((node.kind, node.word), []).append(number)
         return found
 
@@ -239,7 +239,7 @@ class Outline:
         return number
 
 
-BINDING = frozenset((Kind.BOUND, Kind.UNPACKED, Kind.ITERATED, Kind.ENTERED))
+BINDING_KINDS = frozenset((Kind.BOUND, Kind.UNPACKED, Kind.ITERATED, Kind.ENTERED))
 
 
 def as_data(outline: Outline) -> list[Any]:
