@@ -14,6 +14,7 @@ from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.cache.store import SWEEP_EVERY, Store
 from flake8_torchperf.digest import digest
 from flake8_torchperf.history.finding_record import FindingRecord, restored
+from flake8_torchperf.program.shelf import keep_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,7 +52,9 @@ def remembered(
 
 def memory_of(options: Options) -> Memory:
     """Return the memory of one run with these options; files are taken not to change during it."""
-    return Memory(Store(cache_folder(options.cache_folder)), conditions(options, ("findings",)))
+    store = Store(cache_folder(options.cache_folder))
+    keep_on(store)
+    return Memory(store, conditions(options, ("findings",)))
 
 
 def _findings(memory: Memory, key: str) -> list[FindingRecord] | None:

@@ -49,6 +49,7 @@ from flake8_torchperf.cli.report import summary
 from flake8_torchperf.cli.report.formats import report_for
 from flake8_torchperf.options import given_settings
 from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.program.shelf import keep_on
 from flake8_torchperf.special_files import special_kind
 
 if TYPE_CHECKING:
@@ -431,4 +432,5 @@ def _memory(options: Options, more: Sequence[str]) -> Memory | None:
     except OSError as error:
         say_forgetful(in_words(error))
         return None
+    keep_on(store)
     return Memory(store, conditions(options, more))

@@ -16,9 +16,9 @@ from flake8_torchperf.program.given import (
     ITEMS_OF,
     KEEPING,
     PASSING_ON,
-    UNCALLING_BASES,
     PLAIN_DECORATORS,
     RUNNING_CALLS,
+    UNCALLING_BASES,
 )
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.objects import Objects

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.outline import OWNER, VALUE, Kind, Outline
 from flake8_torchperf.program.outlining import outline_of
+from flake8_torchperf.program.shelf import outline_of_text
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.module_index import module_name
@@ -48,7 +48,7 @@ def _outlined(path: str, modified: int, size: int) -> Module:
     data = read_bytes(path)
     try:
         text = decoded(data if isinstance(data, bytes) else b"")
-        outline = outline_of(ast.parse(text))
+        outline = outline_of_text(text)
     except NO_PYTHON:
         text, outline = "", Outline()  # flake8 reports the error when it lints that file
     return Module(*module_name(Path(path), text), outline)

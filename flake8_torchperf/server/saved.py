@@ -18,6 +18,7 @@ from flake8_torchperf.cache.memory import Memory
 from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.cache.store import SWEEP_EVERY, Store, in_words
 from flake8_torchperf.digest import digest
+from flake8_torchperf.program.shelf import keep_on
 from flake8_torchperf.project.files import read_file
 from flake8_torchperf.server.model import Note, Offer, Problem
 
@@ -35,6 +36,7 @@ class Saved:
 
     def __init__(self, options: argparse.Namespace, ours: Options) -> None:
         self._store = Store(cache_folder(ours.cache_folder)) if ours.cache is not False else None
+        keep_on(self._store)
         self._stamped: dict[str, tuple[tuple[int, int], str]] = {}
         # flake8's own options and the baseline also decide which findings are reported.
         theirs = [f"{name}={value!r}" for name, value in sorted(vars(options).items())]

@@ -1,0 +1,130 @@
+"""Outlines: what a module says of itself, kept by the digest of its text."""
+
+from __future__ import annotations
+
+import ast
+import json
+from typing import Any
+
+import pytest
+
+from flake8_torchperf.program.outline import Kind, Outline, as_data, from_data
+from flake8_torchperf.program.outlining import outline_of
+from flake8_torchperf.program.shelf import keep_on, outline_of_text
+
+TEXT = """
+from functools import partial
+from . import helper
+from .ops import scale as again
+from .layers import *
+
+
+class Meter(Base):
+    total: float = 0.0
+
+    @property
+    def mean(self) -> float:
+        return self.total
+
+    @staticmethod
+    def of(values, *rest, start=0, **more):
+        self.kept[start] = lambda x: again(x)
+        for key, value in values.items():
+            yield value
+
+
+async def run(meter: "Meter", batches=()):
+    async with meter as opened:
+        a, b = await opened.read()
+    return [partial(meter.of, one) for one in batches if (last := one)]
+"""
+
+
+class Entries:
+    """Entries in memory; `refuses` makes each write fail."""
+
+    def __init__(self, *, refuses: bool = False) -> None:
+        self.held: dict[str, str] = {}
+        self.read: list[str] = []
+        self.refuses = refuses
+
+    def get(self, key: str) -> Any:
+        self.read.append(key)
+        return json.loads(self.held[key]) if key in self.held else None
+
+    def put(self, key: str, value: object) -> None:
+        if self.refuses:
+            raise PermissionError(13, "no space", key)
+        self.held[key] = json.dumps(value)
+
+
+def same(one: Outline, other: Outline) -> bool:
+    return as_data(one) == as_data(other)
+
+
+def test_bodies_and_classes() -> None:
+    outline = outline_of(ast.parse(TEXT))
+    assert [(one.qualname, one.runs) for one in outline.bodies] == [
+        ("", "called"),
+        ("Meter.mean", "read"),
+        ("Meter.of", "iterated"),
+        ("Meter.of.<locals>.<lambda>", "called"),
+        ("run", "called"),
+    ]
+    of = outline.bodies[2]
+    assert (of.positional, of.named, of.rest) == (("values",), ("start",), ("rest", "more"))
+    assert of.is_static
+    assert outline.classes[0].methods == {"mean": 1, "of": 2}
+    assert outline.imports["again"] == (1, "ops", "scale")
+    assert outline.stars == ((1, "layers"),)
+    assert {one.word for one in outline.nodes if one.kind == Kind.PUT} == {""}
+    assert {one.word for one in outline.nodes if one.kind == Kind.UNPACKED} == {"a,b"}
+
+
+def test_an_outline_survives_json() -> None:
+    outline = outline_of(ast.parse(TEXT))
+    restored = from_data(json.loads(json.dumps(as_data(outline))))
+    assert (restored.bodies, restored.classes) == (outline.bodies, outline.classes)
+    assert (restored.nodes, restored.imports) == (outline.nodes, outline.imports)
+    assert restored.stars == outline.stars
+
+
+def test_a_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = Entries()
+    keep_on(entries)
+    try:
+        first = outline_of_text(TEXT)
+        monkeypatch.setattr("flake8_torchperf.program.shelf.outline_of", None)
+        assert same(outline_of_text(TEXT), first)
+        assert len(entries.held) == 1
+    finally:
+        keep_on(None)
+
+
+@pytest.mark.parametrize("damage", ["[]", "[1, 2, 3, 4, 5]", '{"a": 1}', "[[], [], [[1]], {}, []]"])
+def test_a_damaged_entry_is_read_again(damage: str) -> None:
+    entries = Entries()
+    keep_on(entries)
+    try:
+        first = outline_of_text(TEXT)
+        entries.held = dict.fromkeys(entries.held, damage)
+        assert same(outline_of_text(TEXT), first)
+    finally:
+        keep_on(None)
+
+
+def test_a_shelf_that_refuses_is_left() -> None:
+    entries = Entries(refuses=True)
+    keep_on(entries)
+    try:
+        first = outline_of_text(TEXT)
+        assert same(outline_of_text(TEXT), first)
+        assert len(entries.read) == 1
+    finally:
+        keep_on(None)
+
+
+def test_deep_expressions_end() -> None:
+    deep = "x = " + "f(" * 80 + ")" * 80
+    outline = outline_of(ast.parse(deep))
+    assert 0 < len(outline.nodes) < 200
