@@ -5,6 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.project.file_index import is_test_name
+
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.conventions import Convention, Conventions
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
@@ -19,11 +21,6 @@ def is_test_file(module: ModuleMap) -> bool:
     if imports_tests(module):
         return True
     return is_test_name(module.name.rpartition(".")[2] if module.path is None else module.path.stem)
-
-
-def is_test_name(name: str) -> bool:
-    """True if pytest collects a module of this name."""
-    return name.startswith("test_") or name.endswith("_test") or name == "conftest"
 
 
 @lru_cache(maxsize=8)

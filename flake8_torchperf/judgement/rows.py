@@ -147,7 +147,7 @@ ROWS = (
         COLD,
         "class never made",
         "In a program that trains, a class that no live code names is never made: neither its "
-        "methods run nor a branch on `isinstance` of it.",
+        "methods run, nor what only they call, nor a branch on `isinstance` of it.",
     ),
     Row(
         Cause.STEP_ROOT,

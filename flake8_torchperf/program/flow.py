@@ -64,7 +64,7 @@ class Runs(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """How a value is held: what runs it, and in how many containers it lies.
+    """A value on its way: the use that runs it, and the number of containers around it.
 
     ``how`` is "called", "iterated", "indexed" or "named" for the name of a method.
     """

@@ -1,4 +1,4 @@
-"""What code that is not read does with the functions and objects that it is given.
+"""The use that code which is not read makes of functions and objects it is given.
 
 Each table is a list of names with one meaning; the sources are the documents of Python and torch.
 """

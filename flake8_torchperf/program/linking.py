@@ -84,6 +84,24 @@ class Linker:
         """Return the outline of a module."""
         return self.module(path).outline
 
+    def text(self, path: str) -> bytes:
+        """Return the text of a module; empty if it can't be read."""
+        self.module(path)  # records that findings depend on it
+        if path == self.linted_path:
+            return "".join(self._project.linted.lines).encode("utf-8", "surrogatepass")
+        data = read_bytes(path)
+        return data if isinstance(data, bytes) else b""
+
+    def imported(self, path: str) -> set[str]:
+        """Return the modules of the project that a module imports, or imports names of."""
+        found: set[str] = set()
+        for level, module, name in self.outline(path).imports.values():
+            dotted = ".".join(filter(None, (self._absolute(path, level, module), name)))
+            known = self._project.find(dotted)
+            if known is not None and known[0].path is not None:
+                found.add(str(known[0].path.resolve()))
+        return found - {path}
+
     def is_own(self, dotted: str) -> bool:
         """True if a dotted name starts in the project."""
         return self._project.find(dotted) is not None

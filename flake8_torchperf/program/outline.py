@@ -70,7 +70,7 @@ class Node(NamedTuple):
 
 
 class Body(NamedTuple):
-    """What runs as one: a module level, a function or a lambda.
+    """A piece of code that runs as one: a module level, a function or a lambda.
 
     ``outer`` is the number of the body around it, ``owner`` that of the class whose method it is.
     ``runs`` says when: "called", "iterated" for a generator, "read" for a property. ``positional``
@@ -176,7 +176,7 @@ class Outline:
 
     @cached_property
     def results(self) -> dict[int, list[int]]:
-        """What each body returns, as numbers of nodes of the kind RETURNED."""
+        """The nodes of the kind RETURNED of each body."""
         found: dict[int, list[int]] = {}
         for number, node in enumerate(self.nodes):
             if node.kind == Kind.RETURNED:

@@ -7,11 +7,19 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.flow import Flow, Run, Runs
 from flake8_torchperf.program.linking import Linker, Unit
+from flake8_torchperf.project.file_index import is_test_name
+from flake8_torchperf.project.text_search import texts_train
 
 if TYPE_CHECKING:
     from flake8_torchperf.program.outline import Body
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.project.resolver import Project
+
+
+# The most bodies on the way to a function that are looked at.
+MAX_ABOVE = 40
+# A program that imports more modules of its project than this is not read whole.
+MAX_IMPORTED = 100
 
 
 class Program:
@@ -22,6 +30,7 @@ class Program:
         self._linker = Linker(project)
         self._flow = Flow(self._linker, self._search)
         self._units: dict[str, dict[tuple[str, int], int]] = {}
+        self._evaluating: dict[Unit, bool] = {}
 
     def unit(self, info: FunctionInfo) -> Unit | None:
         """Return a function as a body of its module; None if the outline does not list it."""
@@ -56,6 +65,55 @@ class Program:
         if found.open or private or self._project.is_searched_whole:
             return found
         return found._replace(open="the project is too large to be searched")
+
+    def only_evaluates(self, info: FunctionInfo) -> bool:
+        """True if each program that runs a function takes no training steps.
+
+        False if nothing shows which programs run it. A program is a module whose own level runs
+        something, with the modules of the project that it imports through others.
+        """
+        unit = self.unit(info)
+        if unit is None:
+            return False
+        if unit not in self._evaluating:
+            entries = self._entries(unit)
+            self._evaluating[unit] = bool(entries) and not any(map(self._trains, entries or ()))
+        return self._evaluating[unit]
+
+    def _entries(self, start: Unit) -> set[str] | None:
+        """Return the modules whose own level runs a body, through others; None if not all show."""
+        found: set[str] = set()
+        seen = {start}
+        waiting = [start]
+        while waiting:
+            runs = self.runs(waiting.pop())
+            if runs.open or len(seen) > MAX_ABOVE:
+                return None
+            for run in runs.places:
+                above = Unit(run.path, run.body)
+                if is_test_name(Path(run.path).stem):
+                    continue
+                if run.body == 0:
+                    found.add(run.path)
+                elif above not in seen:
+                    seen.add(above)
+                    waiting.append(above)
+        return found
+
+    def _trains(self, entry: str) -> bool:
+        """True if a module, or one that it imports through others, takes training steps."""
+        seen = {entry}
+        waiting = [entry]
+        texts: list[bytes] = []
+        while waiting:
+            path = waiting.pop()
+            texts.append(self._linker.text(path))
+            above = self._linker.imported(path) - seen
+            seen |= above
+            waiting += sorted(above)
+            if len(seen) > MAX_IMPORTED:
+                return True
+        return texts_train(texts)
 
     def nested_in(self, run: Run) -> Unit | None:
         """Return the function or lambda inside another function that holds a place, if any does."""

@@ -145,3 +145,8 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except OSError:
         return 0
+
+
+def is_test_name(name: str) -> bool:
+    """True if pytest collects a module of this name."""
+    return name.startswith("test_") or name.endswith("_test") or name == "conftest"

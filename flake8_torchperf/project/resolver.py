@@ -165,10 +165,6 @@ class Project:
         found = self._that_say(word, among)
         return self._that_say(word, Range(among.inside)) if found is None else found
 
-    def package_modules_that_say(self, word: str, module: ModuleMap) -> tuple[str, ...] | None:
-        """Return those of `modules_that_say` that belong to the package of a module."""
-        return self._that_say(word, Range(self._range(module).inside))
-
     def _that_say(self, word: str, among: Range) -> tuple[str, ...] | None:
         texts = self._searching()
         if texts is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ from flake8_torchperf.judgement.frequency.own_heat import own_heat
 from flake8_torchperf.judgement.frequency.propagation import SETTLED_CAUSES, CalledHeats
 from flake8_torchperf.judgement.frequency.roots import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
+from flake8_torchperf.program.running import Program
 from flake8_torchperf.project.module_index import FunctionInfo
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
@@ -58,6 +60,7 @@ class FunctionHeats:
     def __init__(self, analysis: Analysis, names: Names) -> None:
         self._analysis = analysis
         self._names = names
+        self.program = Program(analysis.project)
         self._own: dict[str, Heat] = {}
         self._calls: dict[str, Calls] = {}
         self._called: dict[str, CalledHeats] = {}
@@ -89,6 +92,9 @@ class FunctionHeats:
         if found is None:
             given = partial(given_tensors, info, self._analysis)
             found = own_heat(info, self._names, self._lineage, given)
+            if found.cause is Cause.EVALUATION and self.program.only_evaluates(info):
+                names = replace(self._names, ignored=self._names.ignored | {Cause.EVALUATION})
+                found = own_heat(info, names, self._lineage, given)
             if found.cause in UNDECIDED and self._loops_over_training_steps(info):
                 found = Heat(Level.COLD, Cause.OUTSIDE_STEPS, info.name, loops=False)
             if self._is_never_run(info, found):

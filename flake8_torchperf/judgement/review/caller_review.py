@@ -72,8 +72,9 @@ class CallerReview:
         heat = self._heats.called(info)
         if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause not in CALLS):
             return result
-        if self._reach.unreached(info, heat):
-            cold = Heat(Level.COLD, Cause.UNREACHED, info.name, loops=False)
+        unreached = self._reach.unreached(info, heat)
+        if unreached is not None:
+            cold = Heat(Level.COLD, unreached, info.name, loops=False)
             return _cooled(result, cold, info)
         nearby = self._judged(self._heats.calls(info.module).of(info))
         often = any(answer is False for _, answer in nearby)
@@ -277,7 +278,8 @@ def _cooled(result: Judged, cold: Heat, info: FunctionInfo) -> Judged:
     Compiled sites and those that cost nothing are unchanged, and so are sites in loops whose own
     text shows what they go over, and those in nested functions that are named like steps: set-up
     code may return these. Where no step leads to the function, only loops over elements count:
-    others are those of an evaluation or a demonstration.
+    others are those of an evaluation or a demonstration. Where nothing makes what leads there, no
+    loop does.
     """
     sites = [
         site
@@ -285,11 +287,16 @@ def _cooled(result: Judged, cold: Heat, info: FunctionInfo) -> Judged:
         or site.heat.costs_nothing
         or _is_nested_step(site)
         or _is_in_result(site, info)
-        or (site.heat.own_text and (cold.cause is not Cause.UNREACHED or _by_elements(site)))
+        or (cold.cause is not Cause.NEVER_MADE and _shows_itself(site, cold))
         else replace(site, heat=cold)
         for site in result.sites
     ]
     return replace(result, sites=tuple(sites))
+
+
+def _shows_itself(site: JudgedSite, cold: Heat) -> bool:
+    """True if the text of the loop around a site shows what it goes over, in spite of a cause."""
+    return site.heat.own_text and (cold.cause is not Cause.UNREACHED or _by_elements(site))
 
 
 def _by_elements(site: JudgedSite) -> bool:

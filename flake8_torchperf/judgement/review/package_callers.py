@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.host_modules import COLLATORS, collators
-from flake8_torchperf.idioms.module_roles import is_test_file, is_test_name
+from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, Places, calls_in
-from flake8_torchperf.program.running import Program
 from flake8_torchperf.project.answers import record
+from flake8_torchperf.project.file_index import is_test_name
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
@@ -40,7 +40,7 @@ class PackageCallers:
     def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
         self._analysis = analysis
         self._heats = heats
-        self.program = Program(analysis.project)
+        self.program = heats.program
         self._here: str | None = None
         self._modules: dict[str, tuple[ModuleMap, Calls]] = {}
         self._sites: dict[tuple[str, int, int], CallSite] = {}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.evaluations import samples
+from flake8_torchperf.idioms.evaluations import runs_without_gradients, samples
 from flake8_torchperf.idioms.loop_kinds import STATEMENTS
-from flake8_torchperf.idioms.module_roles import is_test_name
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.project.file_index import is_test_name
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -35,21 +35,26 @@ class Reach:
         self._heats = heats
         self._callers = callers
         self._program = callers.program
-        self._known: dict[str, bool] = {}
+        self._known: dict[str, Cause | None] = {}
 
-    def unreached(self, info: FunctionInfo, heat: Heat) -> bool:
-        """True if the package trains, and every call that leads to a function is outside its steps.
+    def unreached(self, info: FunctionInfo, heat: Heat) -> Cause | None:
+        """Return why no step of a program that trains leads to a function; None if one may.
 
-        A function that nothing calls is not unreached, nor is what it leads to: new code has no
-        callers yet.
+        `Cause.NEVER_MADE` if only methods of classes that nothing makes lead to it, else
+        `Cause.UNREACHED`. A function that nothing runs is not unreached, nor is what it leads to:
+        new code has no callers yet.
         """
         if Cause.UNREACHED in self._analysis.ignored or not self._is_open(heat):
-            return False
-        if not self._analysis.project.trains:
-            return False
+            return None
+        if not self._analysis.project.trains or self._evaluates(info):
+            return None
         if info.key not in self._known:
-            self._known[info.key] = self._reached(info)
-        return not self._known[info.key]
+            self._known[info.key] = self._cause(info)
+        return self._known[info.key]
+
+    def _evaluates(self, info: FunctionInfo) -> bool:
+        """True if a function runs a model over data, in programs that do nothing else."""
+        return runs_without_gradients(info) and self._program.only_evaluates(info)
 
     def _is_open(self, heat: Heat) -> bool:
         """True if a function's heat does not show that a step leads to it."""
@@ -59,11 +64,12 @@ class Reach:
             return heat.loops and heat.level is Level.COLD
         return heat.cause in (Cause.GIVEN_TENSORS, Cause.NOTHING)
 
-    def _reached(self, start: FunctionInfo) -> bool:
-        """True if a step may lead to a function, through whatever runs it."""
+    def _cause(self, start: FunctionInfo) -> Cause | None:
+        """Return why no step leads to a function, through whatever runs it; None if one may."""
         unit = self._program.unit(start)
         if unit is None or not self._analysis.project.is_searched_whole:
-            return True
+            return None
+        cause = Cause.NEVER_MADE
         seen = {unit}
         waiting: list[tuple[Unit, FunctionInfo]] = [(unit, start)]
         while waiting:
@@ -71,23 +77,26 @@ class Reach:
             found = self._program.runs(one)
             places = [run for run in found.places if not is_test_name(Path(run.path).stem)]
             if found.open or len(seen) > MAX_CALLERS or not places:
-                return True  # where nobody runs it yet, or code elsewhere does, that is no evidence
+                return None  # where nobody runs it yet, or code elsewhere does, is no evidence
             for run in places:
                 site = self._callers.site_at(run)
+                caller = site.caller
+                if caller is not None and self._heats.own(caller).cause is Cause.NEVER_MADE:
+                    continue
                 nested = self._program.nested_in(run)
                 answer = self._in_step(info, site) if nested is None else site.steps or None
-                if answer:
-                    return True
-                caller = site.caller
+                if answer or (caller is not None and site.loops and self._evaluates(caller)):
+                    return None
                 if answer is not None or caller is None:
+                    cause = Cause.UNREACHED
                     continue
                 above = nested or self._program.unit(caller)
                 if above is None:
-                    return True
+                    return None
                 if above not in seen:
                     seen.add(above)
                     waiting.append((above, caller))
-        return False
+        return cause
 
     def _in_step(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if a call stands in a step; None if the callers of its caller decide."""

@@ -18,7 +18,7 @@ import torch
 from torch.compiler import is_compiling
 from torch.overrides import TorchFunctionMode
 
-from flake8_torchperf.idioms.module_roles import is_test_name
+from flake8_torchperf.project.file_index import is_test_name
 from flake8_torchperf.runtime.counting import dispatch_modes, threads
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
