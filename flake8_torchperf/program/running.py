@@ -126,13 +126,20 @@ class Program:
             return self._linker.linted_path
         return str(module.path.resolve())
 
-    def _search(self, word: str, path: str) -> tuple[str, ...] | None:
-        """Return the modules that hold a word and may use what a module defines."""
+    def _search(
+        self, word: str, path: str, *, is_attribute: bool = False
+    ) -> tuple[str, ...] | None:
+        """Return the modules that hold a word and may use what a module defines.
+
+        For an attribute, these may be any modules, unless too many hold the word.
+        """
         module = self._project.linted
         if path != self._linker.linted_path:
             name = self._linker.module(path).name
             module = self._project.module(name) or module
-        found = self._project.modules_that_say(word, module)
+        found = self._project.all_modules_that_say(word) if is_attribute else None
+        if found is None:
+            found = self._project.modules_that_say(word, module)
         if found is None:
             return None
         here = self._linker.linted_path

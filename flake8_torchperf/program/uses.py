@@ -2,22 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from flake8_torchperf.program.objects import Objects
-
-    # The modules whose text holds a word; None if that is too many.
-    Search = Callable[[str, str], "tuple[str, ...] | None"]
 
 CONTAINER_METHODS = frozenset(
     name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
 )
+
+
+class Search(Protocol):
+    """A search of the texts of a project for a word."""
+
+    def __call__(
+        self, word: str, path: str, *, is_attribute: bool = False
+    ) -> tuple[str, ...] | None:
+        """Return the modules that hold a word and may use what a module defines.
+
+        None if too many do.
+        """
 
 
 class Uses:
@@ -86,7 +95,7 @@ class Uses:
 
         If too many do, those that hold the name of its class.
         """
-        found = self._search(name, owner.path)
+        found = self._search(name, owner.path, is_attribute=True)
         if found is None:
             klass = self._linker.outline(owner.path).classes[owner.number].name
             return self.modules(klass, owner.path)

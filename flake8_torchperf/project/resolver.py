@@ -165,6 +165,14 @@ class Project:
         found = self._that_say(word, among)
         return self._that_say(word, Range(among.inside)) if found is None else found
 
+    def all_modules_that_say(self, word: str) -> tuple[str, ...] | None:
+        """Return the paths of all modules that are searched whose text holds a word.
+
+        None if too many do. An object may be used by modules that name neither its class nor the
+        module of that.
+        """
+        return self._that_say(word, EVERYWHERE)
+
     def _that_say(self, word: str, among: Range) -> tuple[str, ...] | None:
         texts = self._searching()
         if texts is None:
