@@ -44,6 +44,13 @@ class Program:
         number = known.get((info.qualname, info.node.lineno))
         return None if number is None else Unit(path, number)
 
+    def inside(self, info: FunctionInfo, name: str) -> Unit | None:
+        """Return the body of a qualified name inside a function; None if there isn't just one."""
+        path = self._path(info.module)
+        bodies = self._linker.outline(path).bodies
+        found = [number for number, one in enumerate(bodies) if one.qualname == name]
+        return Unit(path, found[0]) if len(found) == 1 else None
+
     def runs_of(self, info: FunctionInfo) -> Runs:
         """Return the places that run a function, and why there may be others."""
         unit = self.unit(info)

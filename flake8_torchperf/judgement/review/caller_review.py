@@ -46,6 +46,8 @@ BESIDE_STEPS = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SWITCHED_OFF)
 WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
 # How many levels of callers are searched above the direct callers of a function.
 MAX_CALLERS_ABOVE = 3
+# Causes of nested functions that what runs them outweighs.
+OPEN_INSIDE = (Cause.GIVEN_TENSORS, Cause.NOTHING)
 # A call, and whether it is set-up; None if its caller decides that.
 _Judged: TypeAlias = "tuple[CallSite, bool | None]"
 # The most callers of a function that are interpreted to learn the arguments that they pass.
@@ -66,7 +68,27 @@ class CallerReview:
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that remain once a function's callers are known, with their heat."""
-        return self._hosts.reviewed(self._by_calls(result, info), info, self._is_set_up)
+        called = self._inside(self._by_calls(result, info), info)
+        return self._hosts.reviewed(called, info, self._is_set_up)
+
+    def _inside(self, result: Judged, info: FunctionInfo) -> Judged:
+        """Return the sites, those cold that are in a nested function which no step reaches."""
+        names = {
+            site.function
+            for site in result.sites
+            if ".<locals>." in site.function and site.heat.cause in OPEN_INSIDE
+        }
+        found = {name: self._reach.unreached_inside(name, info) for name in sorted(names)}
+        if not any(found.values()):
+            return result
+        sites = []
+        for site in result.sites:
+            cause = found.get(site.function)
+            if cause is not None and site.heat.cause in OPEN_INSIDE:
+                name = site.function.rpartition(".")[2]
+                site = replace(site, heat=Heat(Level.COLD, cause, name, loops=False))
+            sites.append(site)
+        return replace(result, sites=tuple(sites))
 
     def _by_calls(self, result: Judged, info: FunctionInfo) -> Judged:
         heat = self._heats.called(info)

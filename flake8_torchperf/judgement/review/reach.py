@@ -35,7 +35,7 @@ class Reach:
         self._heats = heats
         self._callers = callers
         self._program = callers.program
-        self._known: dict[str, Cause | None] = {}
+        self._known: dict[Unit, Cause | None] = {}
 
     def unreached(self, info: FunctionInfo, heat: Heat) -> Cause | None:
         """Return why no step of a program that trains leads to a function; None if one may.
@@ -44,13 +44,25 @@ class Reach:
         `Cause.UNREACHED`. A function that nothing runs is not unreached, nor is what it leads to:
         new code has no callers yet.
         """
-        if Cause.UNREACHED in self._analysis.ignored or not self._is_open(heat):
+        if not self._is_open(heat) or self._evaluates(info):
             return None
-        if not self._analysis.project.trains or self._evaluates(info):
+        return self._asked(self._program.unit(info), info)
+
+    def unreached_inside(self, name: str, info: FunctionInfo) -> Cause | None:
+        """Return why no step leads to a function inside another; None if one may.
+
+        ``name`` is its qualified name.
+        """
+        return self._asked(self._program.inside(info, name), info)
+
+    def _asked(self, unit: Unit | None, info: FunctionInfo) -> Cause | None:
+        if Cause.UNREACHED in self._analysis.ignored or not self._analysis.project.trains:
             return None
-        if info.key not in self._known:
-            self._known[info.key] = self._cause(info)
-        return self._known[info.key]
+        if unit is None or not self._analysis.project.is_searched_whole:
+            return None
+        if unit not in self._known:
+            self._known[unit] = self._cause(unit, info)
+        return self._known[unit]
 
     def _evaluates(self, info: FunctionInfo) -> bool:
         """True if a function runs a model over data, in programs that do nothing else."""
@@ -64,11 +76,11 @@ class Reach:
             return heat.loops and heat.level is Level.COLD
         return heat.cause in (Cause.GIVEN_TENSORS, Cause.NOTHING)
 
-    def _cause(self, start: FunctionInfo) -> Cause | None:
-        """Return why no step leads to a function, through whatever runs it; None if one may."""
-        unit = self._program.unit(start)
-        if unit is None or not self._analysis.project.is_searched_whole:
-            return None
+    def _cause(self, unit: Unit, start: FunctionInfo) -> Cause | None:
+        """Return why no step leads to a body, through whatever runs it; None if one may.
+
+        ``start`` is the function that is the body, or that holds it.
+        """
         cause = Cause.NEVER_MADE
         seen = {unit}
         waiting: list[tuple[Unit, FunctionInfo]] = [(unit, start)]
