@@ -31,6 +31,7 @@ class Program:
         self._flow = Flow(self._linker, self._search)
         self._units: dict[str, dict[tuple[str, int], int]] = {}
         self._evaluating: dict[Unit, bool] = {}
+        self._training: dict[str, bool] = {}
 
     def unit(self, info: FunctionInfo) -> Unit | None:
         """Return a function as a body of its module; None if the outline does not list it."""
@@ -109,12 +110,20 @@ class Program:
 
     def _trains(self, entry: str) -> bool:
         """True if a module, or one that it imports through others, takes training steps."""
+        if entry not in self._training:
+            self._training[entry] = self._imports_training(entry)
+        return self._training[entry]
+
+    def _imports_training(self, entry: str) -> bool:
+        """Return what `_trains` does, which keeps it."""
         seen = {entry}
         waiting = [entry]
         texts: list[bytes] = []
         while waiting:
             path = waiting.pop()
             texts.append(self._linker.text(path))
+            if texts_train(texts[-1:]):
+                return True
             above = self._linker.imported(path) - seen
             seen |= above
             waiting += sorted(above)
