@@ -23,6 +23,7 @@ from flake8_torchperf.program.given import (
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
+from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.program.uses import Uses
 
 if TYPE_CHECKING:
@@ -33,34 +34,10 @@ if TYPE_CHECKING:
 
 # The most places that are looked at for one body; it may be run elsewhere if there are more.
 MAX_PLACES = 3000
+# The most functions that return one another's results.
+MAX_RETURNED = 12
 # The most containers in containers that hold what is followed.
 MAX_DEPTH = 3
-
-
-class Run(NamedTuple):
-    """A place that runs a body: the module, the body around the place, its line and column.
-
-    ``is_sure`` is False where only the name of a method leads there. ``node`` is the number of the
-    call, loop or name in the outline.
-    """
-
-    path: str
-    body: int
-    line: int
-    column: int
-    node: int
-    is_sure: bool = True
-
-
-class Runs(NamedTuple):
-    """The places that run a body, and why there may be others; "" if these are all.
-
-    ``handed`` holds the bodies in which it is given to another function, as path and number.
-    """
-
-    places: tuple[Run, ...]
-    open: str
-    handed: tuple[Unit, ...] = ()
 
 
 class _Held(NamedTuple):
@@ -90,6 +67,8 @@ class Flow:
         if known is None:
             if body in self._running:
                 return Runs((), "")  # a function that hands itself on
+            if len(self._running) > MAX_RETURNED:
+                return Runs((), "too many functions return it")
             self._running.add(body)
             try:
                 walk = _Walk(self._linker, self._objects, self._search, body, self.runs)
@@ -116,6 +95,7 @@ class _Walk:
         self._open: dict[str, None] = {}
         self._handed: dict[Unit, None] = {}
         self._seen: set[object] = set()
+        self._waiting: list[tuple[str, int, _Held]] = []
         self._left = MAX_PLACES
         self._body = body
         self._uses = Uses(linker, objects, search, body, self._open)
@@ -144,6 +124,8 @@ class _Walk:
             self._open["Python runs it without its name"] = None
         else:
             self._method(owner, body.name, _Held("called" if body.runs != "read" else "read"))
+        while self._waiting:
+            self._step(*self._waiting.pop())
         why = next(iter(self._open), "")
         return Runs(tuple(self._places.values()), why, tuple(self._handed))
 
@@ -251,9 +233,12 @@ class _Walk:
     # What becomes of a value at one place
 
     def _go(self, path: str, number: int, held: _Held) -> None:
+        """Follow a value from an expression that holds it, once what waits before is done."""
+        if self._is_new((path, number, held)):
+            self._waiting.append((path, number, held))
+
+    def _step(self, path: str, number: int, held: _Held) -> None:
         """Follow a value from the expression that holds it to what that stands in."""
-        if not self._is_new((path, number, held)):
-            return
         self._left -= 1
         if self._left < 0 or held.depth > MAX_DEPTH:
             self._open["it is handed on too often"] = None

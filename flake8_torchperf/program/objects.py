@@ -42,6 +42,8 @@ class Objects:
     def __init__(self, linker: Linker) -> None:
         self._linker = linker
         self._known: dict[tuple[str, int], Classes] = {}
+        # The names that one question came to: each is looked up once, however often it is bound.
+        self._names: dict[tuple[str, int, str, bool], Classes] = {}
         self._reads: dict[tuple[str, str], dict[Unit | None, list[int]]] = {}
 
     def reads(self, path: str, name: str, owner: Unit) -> list[int]:
@@ -87,6 +89,7 @@ class Objects:
         """
         known = self._known.get((path, number))
         if known is None:
+            self._names.clear()
             known = self._known[path, number] = self._of(path, number, MAX_STEPS)
         return known
 
@@ -183,6 +186,14 @@ class Objects:
         if isinstance(place, str):
             return {place}  # a module or an object that is imported: its attributes are its own
         scope, name = place
+        key = path, scope, name, items
+        if key not in self._names:
+            self._names[key] = set()  # for a name that is bound to what it holds
+            self._names[key] = self._of_variable(path, scope, name, steps, items=items)
+        return self._names[key]
+
+    def _of_variable(self, path: str, scope: int, name: str, steps: int, *, items: bool) -> Classes:
+        """Return the classes of what a body binds to a name."""
         outline = self._linker.outline(path)
         holder = outline.bodies[scope]
         if holder.owner >= 0 and not holder.is_static and holder.positional[:1] == (name,):

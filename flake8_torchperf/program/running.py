@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.program.flow import Flow, Run, Runs
+from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.linking import Linker, Unit
+from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.file_index import is_test_name
 from flake8_torchperf.project.text_search import texts_train
 

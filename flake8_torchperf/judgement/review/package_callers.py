@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
-    from flake8_torchperf.program.flow import Run, Runs
+    from flake8_torchperf.program.runs import Run, Runs
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
 # How many parsed modules, with their calls, stay cached from one linted file to the next.

@@ -1,0 +1,33 @@
+"""The places that run a body."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from flake8_torchperf.program.linking import Unit
+
+
+class Run(NamedTuple):
+    """A place that runs a body: the module, the body around the place, its line and column.
+
+    ``is_sure`` is False where only the name of a method leads there. ``node`` is the number of the
+    call, loop or name in the outline.
+    """
+
+    path: str
+    body: int
+    line: int
+    column: int
+    node: int
+    is_sure: bool = True
+
+
+class Runs(NamedTuple):
+    """The places that run a body, and why there may be others; "" if these are all.
+
+    ``handed`` holds the bodies in which it is given to another function, as path and number.
+    """
+
+    places: tuple[Run, ...]
+    open: str
+    handed: tuple[Unit, ...] = ()

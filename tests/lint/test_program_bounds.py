@@ -1,0 +1,75 @@
+"""Long chains through which a function may be run end, and are followed as far as they show it."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from flake8_torchperf.program.running import Program
+from flake8_torchperf.project.module_index import read_module
+from flake8_torchperf.project.resolver import Project, split_lines
+
+BODY = "def body(x):\n    return x\n\n\n"
+MANY = 2000
+
+
+def runs(folder: Path, text: str, name: str = "body") -> tuple[list[int], str]:
+    """Return the lines that run a function of a text, and why there may be others."""
+    path = folder / "code.py"
+    path.write_text(text)
+    module = read_module(ast.parse(text), split_lines(text), path)
+    program = Program(Project(module))
+    [info] = [one for one in module.defined if one.name == name]
+    found = program.runs_of(info)
+    return sorted(run.line for run in found.places), found.open
+
+
+def test_a_long_chain_of_names(tmp_path: Path) -> None:
+    names = "".join(f"a{one + 1} = a{one}\n" for one in range(MANY))
+    text = f"{BODY}a0 = body\n{names}a{MANY}(1)\n"
+    assert runs(tmp_path, text) == ([text.count("\n")], "")
+
+
+def test_functions_that_return_one_anothers_results(tmp_path: Path) -> None:
+    more = "".join(f"def f{one + 1}():\n    return f{one}()\n\n\n" for one in range(MANY))
+    text = f"{BODY}def f0():\n    return body\n\n\n{more}f{MANY}()(1)\n"
+    assert runs(tmp_path, text) == ([text.count("\n")], "")
+
+
+def test_functions_that_return_one_another(tmp_path: Path) -> None:
+    more = "".join(f"def f{one + 1}():\n    return f{one}\n\n\n" for one in range(MANY))
+    text = f"{BODY}def f0():\n    return body\n\n\n{more}f{MANY}()()\n"
+    found, why = runs(tmp_path, text)
+    assert found == []
+    assert why.endswith("too many functions return it")
+
+
+def test_a_function_that_is_run_in_very_many_places(tmp_path: Path) -> None:
+    text = BODY + "body(1)\n" * 2 * MANY
+    found, why = runs(tmp_path, text)
+    assert len(found) < 2 * MANY
+    assert why == "it is handed on too often"
+
+
+@pytest.mark.parametrize(
+    "circle",
+    [
+        "def first():\n    return second()\n\n\ndef second():\n    return first() or body\n",
+        "held = [body]\nheld[0] = held\nheld.append(held)\n",
+        "def again(f=body):\n    return again(f)\n",
+        "x = body\nx = y = x\ny = x\n",
+    ],
+)
+def test_circles_end(tmp_path: Path, circle: str) -> None:
+    found, _ = runs(tmp_path, BODY + circle)
+    assert found == []
+
+
+def test_a_name_that_is_bound_to_itself_very_often(tmp_path: Path) -> None:
+    lines = "    x = x.part(x.other)\n" * MANY
+    text = (
+        f"class Meter:\n    def body(self):\n        pass\n\n\ndef use(x):\n{lines}    x.body()\n"
+    )
+    assert runs(tmp_path, text) == ([text.count("\n")], "")
