@@ -257,8 +257,8 @@ class _Walk:
             case Kind.ATTRIBUTE:
                 self._member(path, node.parent, held)
             case Kind.ITEM if node.slot == OWNER:
-                if held.depth:
-                    self._go(path, node.parent, held._replace(depth=held.depth - 1))
+                if held.depth:  # one of several
+                    self._go(path, node.parent, _Held(held.how, held.depth - 1, is_sure=False))
                 elif held.how == "indexed":
                     self._run(path, node.parent, held)
             case Kind.GROUP | Kind.ROUNDS:
@@ -383,7 +383,9 @@ class _Walk:
         if called is None:
             return
         if held.depth and node.word in ITEMS_OF:
-            self._go(path, called, held._replace(depth=held.depth - ITEMS_OF[node.word]))
+            taken = ITEMS_OF[node.word]
+            sure = held.is_sure and not taken
+            self._go(path, called, _Held(held.how, held.depth - taken, is_sure=sure))
         elif not held.depth and node.word in KEEPING and held.how != "named":
             self._go(path, called, held)
 
