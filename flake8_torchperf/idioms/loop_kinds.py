@@ -32,6 +32,10 @@ ENDS = frozenset((*SCOPES, *STATEMENTS))
 _BACKWARD = methods_of("runs-backward")
 # Methods of objects that take steps: optimizers, their schedules, solvers, environments.
 STEPPING = frozenset(("step", "zero_grad"))
+# Methods that wait for the next request: of queues, pipes and sockets.
+TAKING = frozenset(
+    ("get", "recv", "recv_multipart", "recv_pyobj", "recv_json", "accept", "receive")
+)
 
 
 def head_of(loop: ast.AST) -> ast.For | ast.AsyncFor | ast.comprehension | None:
@@ -118,12 +122,6 @@ def serves(loop: ast.AST) -> bool:
         and not (node.func.attr == "get" and node.args)  # a dict's takes a key
         for node in _direct(loop)
     )
-
-
-# Methods that wait for the next request: of queues, pipes and sockets.
-TAKING = frozenset(
-    ("get", "recv", "recv_multipart", "recv_pyobj", "recv_json", "accept", "receive")
-)
 
 
 @once

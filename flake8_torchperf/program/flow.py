@@ -20,7 +20,7 @@ from flake8_torchperf.program.given import (
     RUNNING_CALLS,
     UNCALLING_BASES,
 )
-from flake8_torchperf.program.linking import Linker, Unit
+from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
 from flake8_torchperf.program.runs import Run, Runs
@@ -29,7 +29,6 @@ from flake8_torchperf.program.uses import Uses
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from flake8_torchperf.program.outline import Outline
     from flake8_torchperf.program.uses import Search
 
 # The most places that are looked at for one body; it may be run elsewhere if there are more.
@@ -43,7 +42,8 @@ MAX_DEPTH = 3
 class _Held(NamedTuple):
     """A value on its way: the use that runs it, and the number of containers around it.
 
-    ``how`` is "called", "iterated", "indexed" or "named" for the name of a method.
+    ``how`` is "called", "iterated", "indexed", "read" for a property, or "named" for the name of a
+    method. For a class, "made called" and so on: its objects are used so.
     """
 
     how: str
@@ -71,8 +71,8 @@ class Flow:
                 return Runs((), "too many functions return it")
             self._running.add(body)
             try:
-                walk = _Walk(self._linker, self._objects, self._search, body, self.runs)
-                known = self._known[body] = walk.walked()
+                uses = Uses(self._linker, self._objects, self._search, body)
+                known = self._known[body] = _Walk(self._linker, uses, self.runs).walked()
             finally:
                 self._running.discard(body)
         return known
@@ -81,43 +81,34 @@ class Flow:
 class _Walk:
     """One walk from a body to the places that run it."""
 
-    def __init__(
-        self,
-        linker: Linker,
-        objects: Objects,
-        search: Search,
-        body: Unit,
-        runs: Callable[[Unit], Runs],
-    ) -> None:
+    def __init__(self, linker: Linker, uses: Uses, runs: Callable[[Unit], Runs]) -> None:
         self._linker = linker
+        self._uses = uses
         self._runs = runs
+        self._unit = uses.body
+        self._body = linker.body(uses.body)
+        self._open = uses.opened
         self._places: dict[tuple[str, int, int, int], Run] = {}
-        self._open: dict[str, None] = {}
         self._handed: dict[Unit, None] = {}
         self._seen: set[object] = set()
         self._waiting: list[tuple[str, int, _Held]] = []
         self._left = MAX_PLACES
-        self._body = body
-        self._uses = Uses(linker, objects, search, body, self._open)
 
     def walked(self) -> Runs:
         """Return the places that run the body, and why there may be others."""
-        unit = self._body
-        outline = self._linker.outline(unit.path)
-        body = outline.bodies[unit.number]
+        unit, body = self._unit, self._body
         if unit.number == 0:
             return Runs((), "")  # a module level runs once, where it is imported
         owner = Unit(unit.path, body.owner, is_class=True) if body.owner >= 0 else None
-        self._decorated(unit, outline)
+        self._decorated(unit)
         if owner is None:
             if body.name == "<lambda>":
-                for number in outline.lambdas.get(str(unit.number), ()):
+                for number in self._linker.outline(unit.path).of(Kind.LAMBDA, str(unit.number)):
                     self._go(unit.path, number, _Held("called"))
             else:
                 self._name(unit.path, body.outer, body.name, _Held("called"))
         elif body.name in ENTRANCES:
-            for how in ENTRANCES[body.name]:
-                self._objects(owner, body.name, _Held(how))
+            self._objects(owner, body.name, _Held(ENTRANCES[body.name]))
             if body.name in ("forward", "__call__"):
                 self._method(owner, body.name, _Held("called"))
         elif body.name.startswith("__") and body.name.endswith("__"):
@@ -131,9 +122,10 @@ class _Walk:
 
     # Where a value is held
 
-    def _decorated(self, unit: Unit, outline: Outline) -> None:
+    def _decorated(self, unit: Unit) -> None:
         """Follow a function into its decorators."""
-        for root in outline.roots(Kind.DECORATED, f"b{unit.number}"):
+        outline = self._linker.outline(unit.path)
+        for root in outline.of(Kind.DECORATED, f"b{unit.number}"):
             value = outline.child(root, VALUE)
             if value is None:
                 continue
@@ -174,8 +166,7 @@ class _Walk:
 
     def _is_own_name(self, path: str, name: str) -> bool:
         """True if a name at module level is that of the body itself, or a private one."""
-        body = self._linker.outline(self._body.path).bodies[self._body.number]
-        return name.startswith("_") or (path == self._body.path and name == body.name)
+        return name.startswith("_") or (path == self._unit.path and name == self._body.name)
 
     def _method(self, owner: Unit, name: str, held: _Held) -> None:
         """Follow the uses of a method: on objects of its class, of those below and above it."""
@@ -184,8 +175,7 @@ class _Walk:
         for path, number, sure in self._uses.of_method(owner, name):
             self._go(path, number, held._replace(is_sure=sure and held.is_sure))
         for path in self._uses.near(owner, name):
-            outline = self._linker.outline(path)
-            for number in outline.texts.get(name, ()):
+            for number in self._linker.outline(path).of(Kind.TEXT, name):
                 self._go(path, number, _Held("named", held.depth, is_sure=False))
         for base in self._linker.foreign_bases(owner):
             last = base.rpartition(".")[2]
@@ -197,17 +187,16 @@ class _Walk:
         if not self._is_new(("objects", klass, held)):
             return
         made = _Held(f"made {held.how}")
-        outline = self._linker.outline(klass.path)
-        one = outline.classes[klass.number]
-        for path in self._uses.modules(one.name, klass.path):
+        name = self._linker.klass(klass).name
+        for path in self._uses.modules(name, klass.path):
             there = self._linker.outline(path)
-            for number in there.by_word.get(one.name, ()):
+            for number in there.by_word.get(name, ()):
                 if self._linker.dotted(path, number) != klass:
                     continue
                 root = there.statement(number)
                 if there.nodes[root].kind == Kind.BASE:
                     below = Unit(path, int(there.nodes[root].word), is_class=True)
-                    if below != klass and self._linker.method(below, method) == self._body:
+                    if below != klass and self._linker.method(below, method) == self._unit:
                         self._objects(below, method, held)
                 else:
                     self._go(path, number, made)
@@ -329,7 +318,7 @@ class _Walk:
         more = held._replace(depth=held.depth + 1)
         if node.kind == Kind.NAME:
             found = self._linker.named(path, node.body, node.word)
-            if isinstance(found, tuple) and not isinstance(found, Unit):
+            if isinstance(found, Variable):
                 self._name(path, *found, more)
             elif isinstance(found, str):
                 self._open[f"`{node.word}` of another module holds it"] = None
@@ -360,8 +349,7 @@ class _Walk:
             return
         if held.how != "called" or held.depth:
             return
-        body = self._linker.outline(self._body.path).bodies[self._body.number]
-        if body.runs == "iterated":
+        if self._body.runs == "iterated":
             self._go(path, call, _Held("iterated", 0, held.is_sure))
         else:
             self._run(path, call, held)
@@ -414,7 +402,7 @@ class _Walk:
                 self._put(path, holder, held)
                 return
             if word in HOOK_RUNS and held.how == "called":
-                self._hooked(path, call, holder, held)
+                self._hooked(path, call, HOOK_RUNS[word], held)
                 return
             methods = self._uses.methods(path, called)
             for method in methods:
@@ -423,11 +411,11 @@ class _Walk:
                 return
         self._given_away(path, call, word, held)
 
-    def _hooked(self, path: str, call: int, holder: int | None, held: _Held) -> None:
+    def _hooked(self, path: str, call: int, method: str, held: _Held) -> None:
         """Note that a hook runs where its object is called later, or a method of the object."""
         outline = self._linker.outline(path)
         function = outline.child(call, FUNCTION)
-        method = "" if function is None else HOOK_RUNS[outline.nodes[function].word]
+        holder = None if function is None else outline.child(function, OWNER)
         word = "" if holder is None else outline.nodes[holder].word
         at = outline.nodes[call]
         found = False
@@ -452,8 +440,7 @@ class _Walk:
             self._run(path, call, held)
             self._go(path, call, held)
         elif word in RUNNING_CALLS and held.how == "called":
-            body = self._linker.outline(self._body.path).bodies[self._body.number]
-            if body.runs == "iterated":
+            if self._body.runs == "iterated":
                 self._go(path, call, _Held("iterated"))
             self._run(path, call, held)
         elif word not in ASKING:
@@ -461,7 +448,7 @@ class _Walk:
 
     def _parameter(self, function: Unit, slot: str, held: _Held, *, bound: bool) -> None:
         """Follow a value into the parameter that an argument fills."""
-        body = self._linker.outline(function.path).bodies[function.number]
+        body = self._linker.body(function)
         first, keywords = body.rest
         if slot == STARRED:
             return

@@ -7,20 +7,20 @@ from __future__ import annotations
 
 # Methods that Python runs without their name, by what is done with the object.
 ENTRANCES = {
-    "__call__": ("called",),
-    "forward": ("called",),
-    "__iter__": ("iterated",),
-    "__next__": ("iterated",),
-    "__aiter__": ("iterated",),
-    "__anext__": ("iterated",),
-    "__enter__": ("iterated",),
-    "__exit__": ("iterated",),
-    "__aenter__": ("iterated",),
-    "__aexit__": ("iterated",),
-    "__getitem__": ("indexed",),
-    "__init__": ("constructed",),
-    "__post_init__": ("constructed",),
-    "__new__": ("constructed",),
+    "__call__": "called",
+    "forward": "called",
+    "__iter__": "iterated",
+    "__next__": "iterated",
+    "__aiter__": "iterated",
+    "__anext__": "iterated",
+    "__enter__": "iterated",
+    "__exit__": "iterated",
+    "__aenter__": "iterated",
+    "__aexit__": "iterated",
+    "__getitem__": "indexed",
+    "__init__": "constructed",
+    "__post_init__": "constructed",
+    "__new__": "constructed",
 }
 # Calls whose result is what they are given, or runs it where it is run itself.
 PASSING_ON = frozenset((
@@ -68,7 +68,7 @@ PLAIN_DECORATORS = frozenset((
     "typechecked", "jaxtyped", "beartype", "cuda_timer", "timeit", "rank_zero_only", "record",
     "setter", "getter", "deleter", "compile", "main",
 ))  # fmt: skip
-# Bases that call none of the methods that a class adds, or that `of` knows.
+# Bases that call none of the methods that a class adds.
 UNCALLING_BASES = frozenset(
     ("object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "Enum")
 )

@@ -11,12 +11,13 @@ from flake8_torchperf.program.outlining import outline_of
 from flake8_torchperf.program.shelf import outline_of_text
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
-from flake8_torchperf.project.module_index import module_name
-from flake8_torchperf.project.resolver import NO_PYTHON, decoded
+from flake8_torchperf.project.module_index import absolute_import, module_name
+from flake8_torchperf.project.resolver import NO_PYTHON, decoded, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from flake8_torchperf.program.outline import Body, Class
     from flake8_torchperf.project.resolver import Project
 
 # The most imports that are followed for one name, from module to module.
@@ -31,6 +32,13 @@ class Unit(NamedTuple):
     path: str
     number: int
     is_class: bool = False
+
+
+class Variable(NamedTuple):
+    """A name that a body binds, by the number of the body."""
+
+    body: int
+    name: str
 
 
 class Module(NamedTuple):
@@ -59,8 +67,7 @@ class Linker:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        linted = project.linted
-        self.linted_path = "" if linted.path is None else str(linted.path.resolve())
+        self.linted_path = project.linted_path
         self._modules: dict[str, Module] = {}
         self._lineages: dict[Unit, list[Unit]] = {}
         self._foreign: dict[Unit, list[str]] = {}
@@ -84,6 +91,14 @@ class Linker:
         """Return the outline of a module."""
         return self.module(path).outline
 
+    def body(self, unit: Unit) -> Body:
+        """Return the body that a unit names."""
+        return self.outline(unit.path).bodies[unit.number]
+
+    def klass(self, unit: Unit) -> Class:
+        """Return the class that a unit names."""
+        return self.outline(unit.path).classes[unit.number]
+
     def text(self, path: str) -> bytes:
         """Return the text of a module; empty if it can't be read."""
         self.module(path)  # records that findings depend on it
@@ -92,25 +107,35 @@ class Linker:
         data = read_bytes(path)
         return data if isinstance(data, bytes) else b""
 
-    def imported(self, path: str) -> set[str]:
+    def program(self, entry: str) -> Iterator[str]:
+        """Yield a module and those of the project that it imports, through others too."""
+        seen = {entry}
+        waiting = [entry]
+        while waiting:
+            path = waiting.pop()
+            yield path
+            above = self._imported_by(path) - seen
+            seen |= above
+            waiting += sorted(above)
+
+    def _imported_by(self, path: str) -> set[str]:
         """Return the modules of the project that a module imports, or imports names of."""
         found: set[str] = set()
-        for level, module, name in self.outline(path).imports.values():
-            dotted = ".".join(filter(None, (self._absolute(path, level, module), name)))
-            known = self._project.find(dotted)
+        for source in self.outline(path).imports.values():
+            known = self._project.find(self._full(path, source))
             if known is not None and known[0].path is not None:
                 found.add(str(known[0].path.resolve()))
-        return found - {path}
+        return found
 
     def is_own(self, dotted: str) -> bool:
         """True if a dotted name starts in the project."""
         return self._project.find(dotted) is not None
 
-    def named(self, path: str, body: int, name: str) -> Unit | tuple[int, str] | str | None:
+    def named(self, path: str, body: int, name: str) -> Unit | Variable | str | None:
         """Return what a name in a body stands for.
 
-        A function or class of the project; the body in which a variable is bound, with its name;
-        the dotted name of something else that is imported; None if nothing binds the name.
+        A function or class of the project, a variable, or the dotted name of something else that is
+        imported; None if nothing binds the name.
         """
         outline = self.outline(path)
         scope = body
@@ -122,14 +147,14 @@ class Linker:
         if name in outline.imports:
             return self._imported(path, outline.imports[name])
         for level, source in outline.stars:
-            found_there = self._dotted(f"{self._absolute(path, level, source)}.{name}", MAX_IMPORTS)
+            found_there = self._dotted(self._full(path, (level, source, name)), MAX_IMPORTS)
             if isinstance(found_there, Unit):
                 return found_there
         return None
 
     def _in_scope(
         self, path: str, outline: Outline, scope: int, name: str
-    ) -> Unit | tuple[int, str] | None:
+    ) -> Unit | Variable | None:
         functions = outline.defined.get((scope, name))
         if functions:
             return Unit(path, functions[-1])
@@ -138,32 +163,22 @@ class Linker:
             return Unit(path, number, is_class=True)
         body = outline.bodies[scope]
         if (scope, name) in outline.bound or name in (*body.positional, *body.named, *body.rest):
-            return scope, name
+            return Variable(scope, name)
         return None
 
     def _imported(self, path: str, source: tuple[int, str, str]) -> Unit | str:
-        level, module, name = source
-        dotted = ".".join(filter(None, (self._absolute(path, level, module), name)))
-        root = "" if level else self._root(path)
+        dotted = self._full(path, source)
+        relative = source[0] > 0 or not path
+        root = "" if relative else root_of(Path(path), self.module(path).package)
         if root and not self._project.imports_alike(root, dotted):
             return f"{root}:{dotted}"  # a name of another folder, whatever it is called
         return self._dotted(dotted, MAX_IMPORTS)
 
-    def _root(self, path: str) -> str:
-        """Return the folder that the absolute imports of a module start from; "" without a file."""
-        if not path:
-            return ""
-        package = self.module(path).package
-        depth = len(package.split(".")) if package else 0
-        return str(Path(path).parents[depth])
-
-    def _absolute(self, path: str, level: int, module: str) -> str:
-        """Return the dotted module that an import names, relative dots resolved."""
-        if not level:
-            return module
-        package = self.module(path).package.split(".")
-        base = package[: len(package) - (level - 1)]
-        return ".".join(filter(None, (*base, module)))
+    def _full(self, path: str, source: tuple[int, str, str]) -> str:
+        """Return the dotted name that a module imports, relative dots resolved."""
+        level, module, name = source
+        absolute = absolute_import(level, module, self.module(path).package)
+        return ".".join(filter(None, (absolute, name)))
 
     def _dotted(self, dotted: str, left: int) -> Unit | str:
         """Return the function or class of a dotted name; the name itself if it is another thing."""
@@ -176,11 +191,10 @@ class Linker:
         if isinstance(here, Unit):
             return self._below(here, rest) or dotted
         if first in outline.imports:
-            level, module, name = outline.imports[first]
-            source = ".".join(filter(None, (self._absolute(path, level, module), name, *rest)))
+            source = ".".join((self._full(path, outline.imports[first]), *rest))
             return dotted if source == dotted else self._dotted(source, left - 1)
         for level, module in outline.stars:
-            source = ".".join((self._absolute(path, level, module), first, *rest))
+            source = ".".join((self._full(path, (level, module, first)), *rest))
             there = self._dotted(source, left - 1)
             if isinstance(there, Unit):
                 return there
@@ -198,7 +212,7 @@ class Linker:
         node = outline.nodes[number]
         if node.kind == Kind.NAME:
             found = self.named(path, node.body, node.word)
-            if isinstance(found, tuple) and not isinstance(found, Unit):
+            if isinstance(found, Variable):
                 return ""
             return node.word if found is None else found
         if node.kind != Kind.ATTRIBUTE:
@@ -213,7 +227,7 @@ class Linker:
     def method(self, klass: Unit, name: str) -> Unit | None:
         """Return the method that an object of a class runs by a name, bases included."""
         for one in self.lineage(klass):
-            methods = self.outline(one.path).classes[one.number].methods
+            methods = self.klass(one).methods
             if name in methods:
                 return Unit(one.path, methods[name])
         return None
@@ -244,7 +258,7 @@ class Linker:
 
     def _bases(self, klass: Unit) -> Iterator[Unit | str]:
         outline = self.outline(klass.path)
-        for root in outline.roots(Kind.BASE, str(klass.number)):
+        for root in outline.of(Kind.BASE, str(klass.number)):
             base = outline.child(root, VALUE)
             if base is not None and outline.nodes[base].kind == Kind.ITEM:
                 base = outline.child(base, OWNER)  # Generic[T]

@@ -56,9 +56,8 @@ class Objects:
             known = self._reads[path, name] = self._sorted(path, name)
         above = self._linker.lineage(owner)[1:]
         found = {*known.get(None, ()), *known.get(owner, ())}
-        found.update(
-            one for base in above for one in known.get(base._replace(number=~base.number), ())
-        )
+        for base in above:
+            found.update(known.get(_itself(base), ()))
         return sorted(found)
 
     def _sorted(self, path: str, name: str) -> dict[Unit | None, list[int]]:
@@ -167,7 +166,7 @@ class Objects:
 
     def _returned(self, function: Unit, steps: int, *, items: bool) -> Classes:
         outline = self._linker.outline(function.path)
-        stated = outline.roots(Kind.RESULT, str(function.number))
+        stated = outline.of(Kind.RESULT, str(function.number))
         if stated:
             return {
                 one for root in stated for one in self._stated(function.path, root, items=items)
@@ -200,7 +199,7 @@ class Objects:
             return {Unit(path, holder.owner, is_class=True)}
         stated = [
             one
-            for root in outline.annotations.get(name, ())
+            for root in outline.of(Kind.ANNOTATED, name)
             if _annotates(outline, root, scope)
             for one in self._stated(path, root, items=items)
         ]
@@ -254,10 +253,10 @@ class Objects:
         path = klass.path
         outline = self._linker.outline(path)
         found: Classes = set()
-        for root in outline.annotations.get(name, ()):
+        for root in outline.of(Kind.ANNOTATED, name):
             if _belongs(outline, root, klass.number):
                 found |= self._stated(path, root, items=items)
-        for root in outline.kept.get(name, ()):
+        for root in outline.of(Kind.KEPT, name):
             if _belongs(outline, root, klass.number):
                 found |= self._of(path, outline.child(root, VALUE), steps - 1, items=items)
         for root in outline.put.get(name, ()) if items else ():

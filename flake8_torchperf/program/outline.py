@@ -8,10 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 # The parent of a node that is a root, and the body around a module level.
 NONE = -1
@@ -47,7 +50,6 @@ class Kind(IntEnum):
     USED = 34  # any other use
 
 
-LAST_EXPRESSION = Kind.ROUNDS
 # Slots of the children of nodes.
 FUNCTION, VALUE, OWNER, STARRED = "()", "=", ".", "*"
 # The slot of the annotation of an attribute of an object.
@@ -99,6 +101,14 @@ class Class(NamedTuple):
     methods: dict[str, int]
 
 
+def _listed(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Return the second parts of pairs by the first, in order."""
+    found: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        found.setdefault(key, []).append(value)
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Outline:
     """The bodies, classes, imports and nodes of a module.
@@ -117,113 +127,73 @@ class Outline:
     @cached_property
     def children(self) -> dict[int, list[int]]:
         """The children of each node that has some, in the order of the text."""
-        found: dict[int, list[int]] = {}
-        for number, node in enumerate(self.nodes):
-            if node.parent >= 0:
-                found.setdefault(node.parent, []).append(number)
-        return found
+        return _listed((node.parent, n) for n, node in enumerate(self.nodes) if node.parent >= 0)
 
     @cached_property
     def by_word(self) -> dict[str, list[int]]:
         """The names and attributes that are read, by their words."""
-        found: dict[str, list[int]] = {}
-        for number, node in enumerate(self.nodes):
-            if node.kind <= Kind.ATTRIBUTE:
-                found.setdefault(node.word, []).append(number)
-        return found
-
-    @cached_property
-    def texts(self) -> dict[str, list[int]]:
-        """The literal strings by their text."""
-        return self._of(Kind.TEXT)
-
-    @cached_property
-    def lambdas(self) -> dict[str, list[int]]:
-        """The expressions that make a lambda, by the number of its body."""
-        return self._of(Kind.LAMBDA)
+        return _listed(
+            (node.word, n) for n, node in enumerate(self.nodes) if node.kind <= Kind.ATTRIBUTE
+        )
 
     @cached_property
     def bound(self) -> dict[tuple[int, str], list[int]]:
         """The statements that bind a name in a body, by the body and the name."""
-        found: dict[tuple[int, str], list[int]] = {}
-        for number, node in enumerate(self.nodes):
-            if node.kind in BINDING_KINDS:
-                for name in node.word.split(","):
-                    if name:
-                        found.setdefault((node.body, name), []).append(number)
-        return found
-
-    @cached_property
-    def kept(self) -> dict[str, list[int]]:
-        """The assignments to each attribute."""
-        return self._of(Kind.KEPT)
+        return _listed(
+            ((node.body, name), n)
+            for n, node in enumerate(self.nodes)
+            if node.kind in BINDING_KINDS
+            for name in filter(None, node.word.split(","))
+        )
 
     @cached_property
     def put(self) -> dict[str, list[int]]:
         """The assignments to items, by the name or attribute whose items they are."""
-        found: dict[str, list[int]] = {}
-        for number, node in enumerate(self.nodes):
-            if node.kind == Kind.PUT:
-                owner = self.child(number, OWNER)
-                if owner is not None:
-                    found.setdefault(self.nodes[owner].word, []).append(number)
-        return found
-
-    @cached_property
-    def annotations(self) -> dict[str, list[int]]:
-        """The annotations of each name, parameters and attributes included."""
-        return self._of(Kind.ANNOTATED)
+        owners = (
+            (self.child(n, OWNER), n) for n, node in enumerate(self.nodes) if node.kind == Kind.PUT
+        )
+        return _listed((self.nodes[owner].word, n) for owner, n in owners if owner is not None)
 
     @cached_property
     def results(self) -> dict[int, list[int]]:
         """The nodes of the kind RETURNED of each body."""
-        found: dict[int, list[int]] = {}
-        for number, node in enumerate(self.nodes):
-            if node.kind == Kind.RETURNED:
-                found.setdefault(node.body, []).append(number)
-        return found
+        return _listed(
+            (node.body, n) for n, node in enumerate(self.nodes) if node.kind == Kind.RETURNED
+        )
 
     @cached_property
     def defaults(self) -> dict[int, list[str]]:
         """The parameters of each body that have a default."""
-        found: dict[int, list[str]] = {}
-        for node in self.nodes:
-            if node.kind == Kind.DEFAULT:
-                found.setdefault(int(node.slot), []).append(node.word)
-        return found
+        return _listed(
+            (int(node.slot), node.word) for node in self.nodes if node.kind == Kind.DEFAULT
+        )
 
     @cached_property
     def defined(self) -> dict[tuple[int, str], list[int]]:
         """The functions and lambdas defined in a body, by that body and their name."""
-        found: dict[tuple[int, str], list[int]] = {}
-        for number, body in enumerate(self.bodies):
-            if body.owner < 0 and body.outer >= 0:
-                found.setdefault((body.outer, body.name), []).append(number)
-        return found
+        return _listed(
+            ((body.outer, body.name), n)
+            for n, body in enumerate(self.bodies)
+            if body.owner < 0 and body.outer >= 0
+        )
+
+    @cached_property
+    def by_qualname(self) -> dict[str, list[int]]:
+        """The bodies by their qualified name."""
+        return _listed((body.qualname, n) for n, body in enumerate(self.bodies))
 
     @cached_property
     def class_named(self) -> dict[tuple[int, str], int]:
         """The classes by the body they stand in and by their name."""
         return {(one.body, one.name): number for number, one in enumerate(self.classes)}
 
-    def roots(self, kind: Kind, word: str) -> list[int]:
-        """Return the statements of a kind with a word."""
+    def of(self, kind: Kind, word: str) -> list[int]:
+        """Return the nodes of a kind with a word."""
         return self._by_kind.get((kind, word), [])
 
     @cached_property
     def _by_kind(self) -> dict[tuple[int, str], list[int]]:
-        found: dict[tuple[int, str], list[int]] = {}
-        for number, node in enumerate(self.nodes):
-            if node.kind > LAST_EXPRESSION:
-                found.setdefault((node.kind, node.word), []).append(number)
-        return found
-
-    def _of(self, kind: Kind) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
-        for number, node in enumerate(self.nodes):
-            if node.kind == kind:
-                found.setdefault(node.word, []).append(number)
-        return found
+        return _listed(((node.kind, node.word), n) for n, node in enumerate(self.nodes))
 
     def child(self, number: int, slot: str) -> int | None:
         """Return the child of a node in a slot, if it has one."""

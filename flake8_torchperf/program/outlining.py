@@ -52,8 +52,7 @@ class _Outliner:
         waiting: list[tuple[ast.AST, int, int]] = [(one, 0, NONE) for one in reversed(tree.body)]
         while waiting:
             node, body, owner = waiting.pop()
-            inner = self._statement(node, body, owner)
-            waiting += [(one, *place) for one, *place in reversed(inner)]  # type: ignore[misc]
+            waiting += reversed(self._statement(node, body, owner))
         return Outline(
             tuple(self._bodies),
             tuple(self._classes),

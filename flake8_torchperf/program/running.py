@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.runs import Run, Runs
-from flake8_torchperf.project.file_index import is_test_name
 from flake8_torchperf.project.text_search import texts_train
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from flake8_torchperf.program.outline import Body
-    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+    from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.project.resolver import Project
 
 
@@ -30,28 +30,23 @@ class Program:
         self._project = project
         self._linker = Linker(project)
         self._flow = Flow(self._linker, self._search)
-        self._units: dict[str, dict[tuple[str, int], int]] = {}
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
 
     def unit(self, info: FunctionInfo) -> Unit | None:
         """Return a function as a body of its module; None if the outline does not list it."""
-        path = self._path(info.module)
-        known = self._units.get(path)
-        if known is None:
-            bodies = self._linker.outline(path).bodies
-            known = self._units[path] = {
-                (one.qualname, one.line): number for number, one in enumerate(bodies)
-            }
-        number = known.get((info.qualname, info.node.lineno))
-        return None if number is None else Unit(path, number)
+        named = self._named(info.qualname, info)
+        return next((one for one in named if self._linker.body(one).line == info.node.lineno), None)
 
     def inside(self, info: FunctionInfo, name: str) -> Unit | None:
         """Return the body of a qualified name inside a function; None if there isn't just one."""
-        path = self._path(info.module)
-        bodies = self._linker.outline(path).bodies
-        found = [number for number, one in enumerate(bodies) if one.qualname == name]
-        return Unit(path, found[0]) if len(found) == 1 else None
+        found = self._named(name, info)
+        return found[0] if len(found) == 1 else None
+
+    def _named(self, qualname: str, info: FunctionInfo) -> list[Unit]:
+        """Return the bodies of a qualified name in the module of a function."""
+        path = self.path_of(info)
+        return [Unit(path, one) for one in self._linker.outline(path).by_qualname.get(qualname, ())]
 
     def runs_of(self, info: FunctionInfo) -> Runs:
         """Return the places that run a function, and why there may be others."""
@@ -60,16 +55,15 @@ class Program:
 
     def outermost(self, unit: Unit) -> Body:
         """Return the body itself, or the one around it that stands in no other function."""
-        bodies = self._linker.outline(unit.path).bodies
-        body = bodies[unit.number]
+        body = self._linker.body(unit)
         while body.outer > 0:
-            body = bodies[body.outer]
+            body = self._linker.body(Unit(unit.path, body.outer))
         return body
 
     def runs(self, unit: Unit) -> Runs:
         """Return the places that run a body, and why there may be others."""
         found = self._flow.runs(unit)
-        body = self._linker.outline(unit.path).bodies[unit.number]
+        body = self._linker.body(unit)
         private = body.owner < 0 and body.name.startswith("_")
         if found.open or private or self._project.is_searched_whole:
             return found
@@ -85,23 +79,21 @@ class Program:
         if unit is None:
             return False
         if unit not in self._evaluating:
-            entries = self._entries(unit)
-            self._evaluating[unit] = bool(entries) and not any(map(self._trains, entries or ()))
+            entries = sorted(self._entries(unit))
+            self._evaluating[unit] = entries != [] and not any(map(self._trains, entries))
         return self._evaluating[unit]
 
-    def _entries(self, start: Unit) -> set[str] | None:
-        """Return the modules whose own level runs a body, through others; None if not all show."""
+    def _entries(self, start: Unit) -> set[str]:
+        """Return the modules whose own level runs a body, through others; none if not all show."""
         found: set[str] = set()
         seen = {start}
         waiting = [start]
         while waiting:
             runs = self.runs(waiting.pop())
             if runs.open or len(seen) > MAX_ABOVE:
-                return None
-            for run in runs.places:
+                return set()
+            for run in runs.outside_tests:
                 above = Unit(run.path, run.body)
-                if is_test_name(Path(run.path).stem):
-                    continue
                 if run.body == 0:
                     found.add(run.path)
                 elif above not in seen:
@@ -112,36 +104,28 @@ class Program:
     def _trains(self, entry: str) -> bool:
         """True if a module, or one that it imports through others, takes training steps."""
         if entry not in self._training:
-            self._training[entry] = self._imports_training(entry)
+            self._training[entry] = self._take_steps(self._linker.program(entry))
         return self._training[entry]
 
-    def _imports_training(self, entry: str) -> bool:
-        """Return what `_trains` does, which keeps it."""
-        seen = {entry}
-        waiting = [entry]
+    def _take_steps(self, paths: Iterable[str]) -> bool:
+        """True if one of some modules takes training steps, all together do, or they are many."""
         texts: list[bytes] = []
-        while waiting:
-            path = waiting.pop()
+        for path in paths:
             texts.append(self._linker.text(path))
-            if texts_train(texts[-1:]):
-                return True
-            above = self._linker.imported(path) - seen
-            seen |= above
-            waiting += sorted(above)
-            if len(seen) > MAX_IMPORTED:
+            if texts_train(texts[-1:]) or len(texts) > MAX_IMPORTED:
                 return True
         return texts_train(texts)
 
     def nested_in(self, run: Run) -> Unit | None:
         """Return the function or lambda inside another function that holds a place, if any does."""
-        bodies = self._linker.outline(run.path).bodies
-        body = bodies[run.body]
-        return Unit(run.path, run.body) if body.outer > 0 else None
+        unit = Unit(run.path, run.body)
+        return unit if self._linker.body(unit).outer > 0 else None
 
-    def _path(self, module: ModuleMap) -> str:
-        if module is self._project.linted or module.path is None:
-            return self._linker.linted_path
-        return str(module.path.resolve())
+    def path_of(self, info: FunctionInfo) -> str:
+        """Return the resolved path of the module of a function, as `Run` spells it."""
+        path = info.module.path
+        linted = info.module is self._project.linted or path is None
+        return self._linker.linted_path if linted or path is None else str(path.resolve())
 
     def _search(
         self, word: str, path: str, *, is_attribute: bool = False
@@ -160,5 +144,4 @@ class Program:
         if found is None:
             return None
         here = self._linker.linted_path
-        kept = [one for one in found if Path(one).suffix == ".py" and one != here]
-        return (here, *kept)
+        return (here, *(one for one in found if one != here))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from flake8_torchperf.program.linking import Unit
+from flake8_torchperf.project.file_index import is_test_path
 
 
 class Run(NamedTuple):
@@ -31,3 +32,8 @@ class Runs(NamedTuple):
     places: tuple[Run, ...]
     open: str
     handed: tuple[Unit, ...] = ()
+
+    @property
+    def outside_tests(self) -> list[Run]:
+        """The places that are in no file of tests."""
+        return [run for run in self.places if not is_test_path(run.path)]

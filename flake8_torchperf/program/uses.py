@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from flake8_torchperf.program.linking import Linker, Unit
+from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, Kind
 
 if TYPE_CHECKING:
@@ -30,27 +30,20 @@ class Search(Protocol):
 
 
 class Uses:
-    """Finds uses for the walk from one body; ``opened`` receives why there may be others."""
+    """Finds uses for the walk from one body; ``opened`` says why there may be others."""
 
-    def __init__(
-        self,
-        linker: Linker,
-        objects: Objects,
-        search: Search,
-        body: Unit,
-        opened: dict[str, None],
-    ) -> None:
+    def __init__(self, linker: Linker, objects: Objects, search: Search, body: Unit) -> None:
         self._linker = linker
         self._objects = objects
         self._search = search
-        self._body = body
-        self._open = opened
+        self.body = body
+        self.opened: dict[str, None] = {}
 
     def modules(self, word: str, path: str) -> tuple[str, ...]:
         """Return the modules that may use what a module binds under a name, that one included."""
         found = self._search(word, path)
         if found is None:
-            self._open[f"too many modules hold `{word}`"] = None
+            self.opened[f"too many modules hold `{word}`"] = None
             return (path,)
         return found if path in found else (path, *found)
 
@@ -59,6 +52,7 @@ class Uses:
 
         Other modules import the names of a module level, some under another name.
         """
+        target = Variable(body, name)
         for other in self.modules(name, path) if body == 0 else (path,):
             outline = self._linker.outline(other)
             words = {name}
@@ -66,29 +60,25 @@ class Uses:
                 words |= {w for w, (_, _, what) in outline.imports.items() if what == name}
             for word in sorted(words):
                 for number in outline.by_word.get(word, ()):
-                    if self.stands_for(other, number, (path, body, name)):
+                    if self._stands_for(other, number, path, target):
                         yield other, number
 
-    def stands_for(self, path: str, number: int, target: tuple[str, int, str]) -> bool:
-        """True if a name or a dotted name stands for what a body binds under a name."""
-        there, body, name = target
+    def _stands_for(self, path: str, number: int, home: str, target: Variable) -> bool:
+        """True if a name or a dotted name stands for what the module ``home`` binds."""
         node = self._linker.outline(path).nodes[number]
-        if node.kind == Kind.NAME:
-            found = self._linker.named(path, node.body, node.word)
-            if isinstance(found, tuple) and not isinstance(found, Unit):
-                return path == there and found == (body, name)
-        else:
-            found = self._linker.dotted(path, number)
+        found = (
+            self._linker.named(path, node.body, node.word)
+            if node.kind == Kind.NAME
+            else self._linker.dotted(path, number)
+        )
+        if isinstance(found, Variable):
+            return path == home and found == target
         if isinstance(found, Unit):
-            outline = self._linker.outline(found.path)
-            if found.is_class or found.path != there:
+            if found.is_class or found.path != home:
                 return False
-            one = outline.bodies[found.number]
-            return one.name == name and one.outer == body and one.owner < 0
-        if isinstance(found, str) and found and path != there:
-            home = self._linker.module(there).name
-            return found == f"{home}.{name}"
-        return False
+            body = self._linker.body(found)
+            return (body.outer, body.name) == target and body.owner < 0
+        return path != home and found == f"{self._linker.module(home).name}.{target.name}"
 
     def near(self, owner: Unit, name: str) -> tuple[str, ...]:
         """Return the modules that may use a method: those that hold its name.
@@ -97,7 +87,7 @@ class Uses:
         """
         found = self._search(name, owner.path, is_attribute=True)
         if found is None:
-            klass = self._linker.outline(owner.path).classes[owner.number].name
+            klass = self._linker.klass(owner).name
             return self.modules(klass, owner.path)
         return found if owner.path in found else (owner.path, *found)
 
@@ -110,13 +100,13 @@ class Uses:
         defining = self._search(f"def {name}", owner.path) or ()
         for path in self.near(owner, name):
             for number in self._objects.reads(path, name, owner):
-                sure = self.is_of(path, number, owner)
+                sure = self._is_of(path, number, owner)
                 if sure is False:
-                    sure = self.may_mean(path, number, is_only=len(defining) == 1)
+                    sure = self._may_mean(path, number, is_only=len(defining) == 1)
                 if sure is not None:
                     yield path, number, sure
 
-    def is_of(self, path: str, number: int, owner: Unit) -> bool | None:
+    def _is_of(self, path: str, number: int, owner: Unit) -> bool | None:
         """True if an attribute is read of an object of a class, of one above or below it.
 
         None if it is not; False if nothing shows what is read.
@@ -139,7 +129,7 @@ class Uses:
         for one in units:
             method = self._linker.method(one, word)
             if owner in self._linker.lineage(one):
-                if method == self._body or method is None or self._body.number == 0:
+                if method == self.body or method is None or self.body.number == 0:
                     return True
             elif one in self._linker.lineage(owner):
                 return True  # an object of a class below may be meant
@@ -147,7 +137,7 @@ class Uses:
                 return False
         return None
 
-    def may_mean(self, path: str, number: int, *, is_only: bool) -> bool | None:
+    def _may_mean(self, path: str, number: int, *, is_only: bool) -> bool | None:
         """True if a method that is read of an unknown object is the only one of its name.
 
         None if the call gives other arguments than it takes, or those of a list, a dict or a set.
@@ -167,10 +157,10 @@ class Uses:
 
     def _fits(self, given: list[str]) -> bool:
         """True if a call of the method on an object may give arguments in these slots."""
-        outline = self._linker.outline(self._body.path)
-        body = outline.bodies[self._body.number]
+        outline = self._linker.outline(self.body.path)
+        body = self._linker.body(self.body)
         takes = [*body.positional[0 if body.is_static else 1 :], *body.named]
-        needed = len(takes) - len(outline.defaults.get(self._body.number, ()))
+        needed = len(takes) - len(outline.defaults.get(self.body.number, ()))
         return needed <= len(given) and (any(body.rest) or len(given) <= len(takes))
 
     def _is_foreign(self, name: Unit | str) -> bool:
@@ -209,7 +199,7 @@ class Uses:
 
     def is_bound(self, path: str, called: int, function: Unit) -> bool:
         """True if a call of a method gives its first parameter no argument of its own."""
-        body = self._linker.outline(function.path).bodies[function.number]
+        body = self._linker.body(function)
         if body.owner < 0 or body.is_static:
             return False
         holder = self._linker.outline(path).child(called, OWNER)

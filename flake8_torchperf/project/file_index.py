@@ -150,3 +150,8 @@ def _size(path: str) -> int:
 def is_test_name(name: str) -> bool:
     """True if pytest collects a module of this name."""
     return name.startswith("test_") or name.endswith("_test") or name == "conftest"
+
+
+def is_test_path(path: str) -> bool:
+    """True if pytest collects a file of this name."""
+    return is_test_name(os.path.splitext(os.path.basename(path))[0])

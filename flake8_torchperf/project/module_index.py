@@ -259,13 +259,13 @@ def module_name(path: Path | None, text: str) -> tuple[str, str, dict[str, str]]
     return name, package, checked
 
 
-def absolute_import(node: ast.ImportFrom, package: str) -> str:
+def absolute_import(level: int, module: str, package: str) -> str:
     """Return the dotted module that a ``from ... import`` names, relative dots resolved."""
-    if not node.level:
-        return node.module or ""
+    if not level:
+        return module
     base = package.split(".") if package else []
-    base = base[: len(base) - (node.level - 1)]
-    return ".".join([*base, node.module] if node.module else base)
+    base = base[: len(base) - (level - 1)]
+    return ".".join([*base, module] if module else base)
 
 
 def record_import(
@@ -285,7 +285,7 @@ def record_import(
                 head = alias.name.partition(".")[0]
                 bound[head] = head
         return bound, stars
-    source = absolute_import(node, package)
+    source = absolute_import(node.level, node.module or "", package)
     for alias in node.names:
         if alias.name == "*":
             stars.append(source)

@@ -292,6 +292,11 @@ class Project:
         return found.paths
 
     @property
+    def linted_path(self) -> str:
+        """The resolved path of the linted module; "" for a text without a file."""
+        return self._own
+
+    @property
     def reads(self) -> dict[str, str] | None:
         """The paths looked up, with the digests of their contents; None if not recorded."""
         return self._reads
@@ -449,12 +454,12 @@ def split_lines(text: str) -> tuple[str, ...]:
 
 def import_root(module: ModuleMap) -> str | None:
     """Return the folder that absolute imports of a module's own package start from."""
-    if module.path is None:
-        return None
-    folder = module.path.resolve().parent
-    for _ in module.package.split(".") if module.package else ():
-        folder = folder.parent
-    return str(folder)
+    return None if module.path is None else root_of(module.path.resolve(), module.package)
+
+
+def root_of(path: Path, package: str) -> str:
+    """Return the folder that the absolute imports of a module in a package start from."""
+    return str(path.parents[len(package.split(".")) if package else 0])
 
 
 def _package_path(module: ModuleMap) -> str:

@@ -28,7 +28,14 @@ from flake8_torchperf.syntax.traversal import (
 )
 
 if TYPE_CHECKING:
-    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+    from collections.abc import Mapping
+
+    from flake8_torchperf.project.module_index import (
+        ClassInfo,
+        FunctionInfo,
+        FunctionNode,
+        ModuleMap,
+    )
 
 # Nodes with a part that runs more or less often than the whole.
 FREQUENCY_NODES = (
@@ -117,6 +124,12 @@ class _Place:
         loops = self.loops if loop is None else (*self.loops, loop)
         return _Place(self.info, loops, self.seldom or seldom, self.tests)
 
+    def within(self, node: FunctionNode, known: Mapping[int, FunctionInfo]) -> _Place:
+        info = known.get(id(node))
+        # A function in a function may be the step that a loop of the outer one calls.
+        nested = (node,) if info is None and goes_backward(node) else ()
+        return _Place(self.info if info is None else info, nested)
+
     def under(self, test: ast.expr, *, holds: bool) -> _Place:
         return _Place(self.info, self.loops, self.seldom, (*self.tests, (test, holds)))
 
@@ -193,10 +206,7 @@ def calls_in(module: ModuleMap) -> Calls:
             elif not isinstance(called, NAME):
                 waiting.append(called)
         elif isinstance(node, FUNCTIONS):
-            info = known.get(id(node))
-            # A function in a function may be the step that a loop of the outer one calls.
-            nested = (node,) if info is None and goes_backward(node) else ()
-            inside = _Place(place.info if info is None else info, nested)
+            inside = place.within(node, known)
             waiting += [*node.decorator_list, node.args, place, *node.body, inside]
         else:
             _put_parts(node, place, classes, waiting)
@@ -226,9 +236,7 @@ def _follow_objects(module: ModuleMap, classes: _Classes, calls: Calls) -> None:
 
 def _put_parts(node: ast.AST, place: _Place, classes: _Classes, waiting: _Waiting) -> None:
     """Queue the children of a node, each with the place that says how often it runs."""
-    repeated, seldom = _parts(node)
-    if isinstance(node, ast.If) and not seldom and _on_first_call(node, place, classes):
-        seldom = set(map(id, node.body))
+    repeated, seldom = _frequencies(node, place, classes)
     if isinstance(node, ast.If) and not seldom:
         waiting += [node.test, place, *node.body, place.under(node.test, holds=True)]
         if node.orelse:
@@ -243,6 +251,16 @@ def _put_parts(node: ast.AST, place: _Place, classes: _Classes, waiting: _Waitin
             waiting += [place, child, place.inside(loop, seldom=id(child) in seldom)]
         else:
             waiting.append(child)
+
+
+def _frequencies(
+    node: ast.AST, place: _Place, classes: _Classes
+) -> tuple[AbstractSet[int], AbstractSet[int]]:
+    """Return what `_parts` does; a branch that only the first call takes seldom runs, too."""
+    repeated, seldom = _parts(node)
+    if isinstance(node, ast.If) and not seldom and _on_first_call(node, place, classes):
+        seldom = set(map(id, node.body))
+    return repeated, seldom
 
 
 def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
@@ -307,23 +325,19 @@ class Places:
     """Places of a module as the sites of calls."""
 
     def __init__(self, module: ModuleMap) -> None:
+        self._tree = module.tree
         self._known = {id(info.node): info for info in module.defined}
         self._classes = _Classes(module)
-        self._top = sorted(module.tree.body, key=_first_line)
-        self._lines = [_first_line(one) for one in self._top]
-        # The statements of a class by its node, with their first lines, as those of the module.
-        self._bodies: dict[ast.AST, tuple[list[ast.stmt], list[int]]] = {}
+        # The first lines of the statements of the module and of its classes, which may be many.
+        self._lines: dict[ast.AST, list[int]] = {}
 
     def site(self, line: int, column: int) -> CallSite:
         """Return the place where an expression or a statement begins."""
         place = _Place()
-        at = bisect_right(self._lines, line) - 1
-        node: ast.AST | None = self._top[at] if at >= 0 else None
+        node: ast.AST | None = self._tree
         while node is not None:
             if isinstance(node, FUNCTIONS) and node.lineno <= line:
-                info = self._known.get(id(node))
-                nested = (node,) if info is None and goes_backward(node) else ()
-                place = _Place(place.info if info is None else info, nested)
+                place = place.within(node, self._known)
             inner = self._below(node, line, column)
             if inner is not None:
                 place = _inside(node, inner, place, self._classes)
@@ -332,13 +346,13 @@ class Places:
 
     def _below(self, node: ast.AST, line: int, column: int) -> ast.AST | None:
         """Return the child of a node that holds a place."""
-        if not isinstance(node, ast.ClassDef) or line < node.lineno:
-            return _holding(node, (line, column))
-        if node not in self._bodies:
-            self._bodies[node] = node.body, [_first_line(one) for one in node.body]
-        body, lines = self._bodies[node]
-        at = bisect_right(lines, line) - 1
-        return body[at] if at >= 0 else _holding(node, (line, column))
+        if isinstance(node, (ast.Module, ast.ClassDef)):
+            if node not in self._lines:
+                self._lines[node] = list(map(_first_line, node.body))
+            at = bisect_right(self._lines[node], line) - 1
+            if at >= 0:
+                return node.body[at]
+        return _holding(node, (line, column))
 
 
 def _first_line(node: ast.stmt) -> int:
@@ -349,12 +363,9 @@ def _first_line(node: ast.stmt) -> int:
 
 def _inside(node: ast.AST, inner: ast.AST, place: _Place, classes: _Classes) -> _Place:
     """Return the place of a child of a node, which may be repeated or run seldom."""
-    repeated, seldom = _parts(node)
-    if isinstance(node, ast.If):
-        if not seldom and _on_first_call(node, place, classes):
-            seldom = set(map(id, node.body))
-        if not seldom and inner is not node.test:
-            return place.under(node.test, holds=inner in node.body)
+    repeated, seldom = _frequencies(node, place, classes)
+    if isinstance(node, ast.If) and not seldom and inner is not node.test:
+        return place.under(node.test, holds=inner in node.body)
     loop = node if id(inner) in repeated else None
     if loop is None and id(inner) not in seldom:
         return place

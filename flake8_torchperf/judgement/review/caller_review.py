@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from operator import is_
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.idioms.module_roles import is_test_file
@@ -21,7 +22,7 @@ from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.review.host_callers import HostCallers
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
-from flake8_torchperf.judgement.review.package_callers import CONSTRUCTOR, PackageCallers
+from flake8_torchperf.judgement.review.package_callers import PackageCallers
 from flake8_torchperf.judgement.review.reach import Reach
 from flake8_torchperf.judgement.site import Judged
 from flake8_torchperf.syntax.traversal import once, walk
@@ -44,6 +45,7 @@ DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGIST
 # Causes of functions that run beside the loop over steps, or in it where an option says so.
 BESIDE_STEPS = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SWITCHED_OFF)
 WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
+CONSTRUCTOR = "__init__"
 # How many levels of callers are searched above the direct callers of a function.
 MAX_CALLERS_ABOVE = 3
 # Causes of nested functions that what runs them outweighs.
@@ -73,22 +75,19 @@ class CallerReview:
 
     def _inside(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites, those cold that are in a nested function which no step reaches."""
-        names = {
-            site.function
-            for site in result.sites
-            if ".<locals>." in site.function and site.heat.cause in OPEN_INSIDE
-        }
-        found = {name: self._reach.unreached_inside(name, info) for name in sorted(names)}
-        if not any(found.values()):
-            return result
-        sites = []
-        for site in result.sites:
-            cause = found.get(site.function)
-            if cause is not None and site.heat.cause in OPEN_INSIDE:
-                name = site.function.rpartition(".")[2]
-                site = replace(site, heat=Heat(Level.COLD, cause, name, loops=False))
-            sites.append(site)
-        return replace(result, sites=tuple(sites))
+        sites = tuple(self._in_its_place(one, info) for one in result.sites)
+        unchanged = all(map(is_, sites, result.sites))  # what is the same is not reported again
+        return result if unchanged else replace(result, sites=sites)
+
+    def _in_its_place(self, site: JudgedSite, info: FunctionInfo) -> JudgedSite:
+        """Return a site of a function, cold if what holds it is nested and no step reaches that."""
+        if ".<locals>." not in site.function or site.heat.cause not in OPEN_INSIDE:
+            return site
+        cause = self._reach.unreached_inside(site.function, info)
+        if cause is None:
+            return site
+        name = site.function.rpartition(".")[2]
+        return replace(site, heat=Heat(Level.COLD, cause, name, loops=False))
 
     def _by_calls(self, result: Judged, info: FunctionInfo) -> Judged:
         heat = self._heats.called(info)

@@ -15,7 +15,7 @@ from flake8_torchperf.idioms.host_modules import COLLATORS, collators
 from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, Places, calls_in
 from flake8_torchperf.project.answers import record
-from flake8_torchperf.project.file_index import is_test_name
+from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
@@ -26,12 +26,11 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
-    from flake8_torchperf.program.runs import Run, Runs
+    from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
 # How many parsed modules, with their calls, stay cached from one linted file to the next.
 KEPT_MODULES = 16
-CONSTRUCTOR = "__init__"
 
 
 class PackageCallers:
@@ -41,7 +40,6 @@ class PackageCallers:
         self._analysis = analysis
         self._heats = heats
         self.program = heats.program
-        self._here: str | None = None
         self._modules: dict[str, tuple[ModuleMap, Calls]] = {}
         self._sites: dict[tuple[str, int, int], CallSite] = {}
         self._finders: dict[str, Places] = {}
@@ -50,47 +48,51 @@ class PackageCallers:
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
         """Return the calls that lead to a function; none if there may be others."""
-        runs = self._runs(info)
+        runs = self.program.runs_of(info)
         if runs.open:
             return []
-        places = self._places(runs, info)
+        places = list(runs.places) if is_test_file(info.module) else runs.outside_tests
         public = info.owner is not None or not info.name.startswith("_")
-        elsewhere = any(run.path != self._path(info) for run in places)
-        if public and not info.module.package and not elsewhere:
+        if public and not info.module.package and not self._elsewhere(places, info):
             return []  # programs outside the project may use a script
-        return list(self._as_sites(places))
+        return list(map(self.site_at, places))
 
     def possible(self, info: FunctionInfo) -> list[CallSite] | None:
         """Return every call in the package that may lead to a function.
 
         None if the function may be called in ways that are not seen.
         """
-        runs = self._runs(info)
+        runs = self.program.runs_of(info)
         if runs.open or not self._analysis.project.is_searched_whole:
             return None
-        return list(self._as_sites(self._places(runs)))
+        return list(map(self.site_at, runs.outside_tests))
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
         """Return calls that lead to a function for certain; there may be others."""
         if self._heats.called(info).cause is Cause.SET_UP_ROOT:
             return []  # a framework calls it once, even if a base class calls it in each step
-        places = self._places(self._runs(info))
-        return list(self._as_sites(run for run in places if run.is_sure))
+        runs = self.program.runs_of(info)
+        return [self.site_at(run) for run in runs.outside_tests if run.is_sure]
 
     def around(self, info: FunctionInfo) -> list[CallSite]:
         """Return the calls in other modules that may lead to a function."""
         if info.name.startswith("__"):
             return []
-        places = self._places(self._runs(info))
-        return list(self._as_sites(run for run in places if run.path != self._path(info)))
+        places = self.program.runs_of(info).outside_tests
+        return list(map(self.site_at, self._elsewhere(places, info)))
+
+    def _elsewhere(self, places: Iterable[Run], info: FunctionInfo) -> list[Run]:
+        """Return those of some places that are in other modules than a function."""
+        here = self.program.path_of(info)
+        return [run for run in places if run.path != here]
 
     def naming(self, info: FunctionInfo) -> list[FunctionInfo]:
         """Return the functions of other modules that hand a function on."""
         if info.owner is not None or info.name.startswith("__"):
             return []
         found: dict[str, FunctionInfo] = {}
-        for giver in self._runs(info).handed:
-            if giver.path != self._path(info) and not is_test_name(Path(giver.path).stem):
+        for giver in self.program.runs_of(info).handed:
+            if giver.path != self.program.path_of(info) and not is_test_path(giver.path):
                 body = self.program.outermost(giver)
                 caller = self._finder(giver.path).site(body.line, 0).caller
                 if caller is not None:
@@ -99,9 +101,9 @@ class PackageCallers:
 
     def is_used(self, info: FunctionInfo) -> bool:
         """True if the project may run a function: it calls it, hands it on or registers it."""
-        runs = self._runs(info)
-        handed = [one for one in runs.handed if not is_test_name(Path(one.path).stem)]
-        return bool(runs.open or handed or self._places(runs))
+        runs = self.program.runs_of(info)
+        handed = not all(is_test_path(one.path) for one in runs.handed)
+        return bool(runs.open or handed or runs.outside_tests)
 
     def site_at(self, run: Run) -> CallSite:
         """Return a place that runs a function as the site of a call."""
@@ -114,23 +116,6 @@ class PackageCallers:
         if path not in self._finders:
             self._finders[path] = Places(self._module(path))
         return self._finders[path]
-
-    def _runs(self, info: FunctionInfo) -> Runs:
-        return self.program.runs_of(info)
-
-    def _places(self, runs: Runs, info: FunctionInfo | None = None) -> list[Run]:
-        """Return the places that run a function, those in tests left out unless it is in one."""
-        if info is not None and is_test_file(info.module):
-            return list(runs.places)
-        return [run for run in runs.places if not is_test_name(Path(run.path).stem)]
-
-    def _as_sites(self, places: Iterable[Run]) -> Iterator[CallSite]:
-        return map(self.site_at, places)
-
-    def _path(self, info: FunctionInfo) -> str:
-        path = info.module.path
-        here = info.module is self._analysis.project.linted or path is None
-        return self._linted_path() if here or path is None else str(path.resolve())
 
     def are_collated(self, info: FunctionInfo) -> bool:
         """True if a function, or an object of its class or of one below, makes batches."""
@@ -171,21 +156,13 @@ class PackageCallers:
 
     def _with_linted(self, paths: tuple[str, ...]) -> Iterator[ModuleMap]:
         """Yield the linted module, whose text may differ from its file, and those of ``paths``."""
-        yield self._analysis.project.linted
-        here = self._linted_path()
-        yield from (self._read(path)[0] for path in paths if path != here)
+        here = self._analysis.project.linted_path
+        yield from map(self._module, (here, *(path for path in paths if path != here)))
 
     def _module(self, path: str) -> ModuleMap:
         """Return a whole module; the linted text may differ from its file."""
-        here = path == self._linted_path()
-        return self._analysis.project.linted if here else self._read(path)[0]
-
-    def _linted_path(self) -> str:
-        """Return the linted file's resolved path, as `modules_that_say` spells it, or ""."""
-        if self._here is None:
-            path = self._analysis.project.linted.path
-            self._here = "" if path is None else str(path.resolve())
-        return self._here
+        project = self._analysis.project
+        return project.linted if path == project.linted_path else self._read(path)[0]
 
     def _read(self, path: str) -> tuple[ModuleMap, Calls]:
         known = self._modules.get(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.evaluations import runs_without_gradients, samples
@@ -10,7 +9,6 @@ from flake8_torchperf.idioms.loop_kinds import STATEMENTS
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.project.file_index import is_test_name
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -87,7 +85,7 @@ class Reach:
         while waiting:
             one, info = waiting.pop()
             found = self._program.runs(one)
-            places = [run for run in found.places if not is_test_name(Path(run.path).stem)]
+            places = found.outside_tests
             if found.open or len(seen) > MAX_CALLERS or not places:
                 return None  # where nobody runs it yet, or code elsewhere does, is no evidence
             for run in places:

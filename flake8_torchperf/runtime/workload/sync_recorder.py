@@ -10,7 +10,6 @@ import os
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
@@ -18,7 +17,7 @@ import torch
 from torch.compiler import is_compiling
 from torch.overrides import TorchFunctionMode
 
-from flake8_torchperf.project.file_index import is_test_name
+from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.runtime.counting import dispatch_modes, threads
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
@@ -249,7 +248,7 @@ class Witness(TorchFunctionMode):
 
     def _by(self, frame: FrameType) -> Maker:
         """Return the maker that an owned line is: a test stands in for callers with a device."""
-        is_test = is_test_name(Path(frame.f_code.co_filename).stem)
+        is_test = is_test_path(frame.f_code.co_filename)
         return Maker.CALLER if is_test else Maker.PROGRAM
 
     def _torchs(self, frame: FrameType, name: str) -> Maker | None:
