@@ -20,6 +20,7 @@ from flake8_torchperf.suspects.words import (
     HOST_DATA_COPIES,
     HOST_MADE,
     JOINING_CALLS,
+    MODULE_MOVES,
     MOVE_CALLS,
     NUMBER_TAKERS,
     NUMERIC_MODULES,
@@ -136,6 +137,8 @@ def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
     called = {called_name(node.func) for node in nodes.of(ast.Call)}
     if steps_by_index(nodes) or indexes_table(nodes):
         return True
+    if not called.isdisjoint(MODULE_MOVES) and moves_module(nodes, called):
+        return True
     if nodes.of_any(*LOOP_NODES) and (
         nodes.of(ast.AugAssign)
         or not called.isdisjoint(PER_PARAMETER)
@@ -165,6 +168,30 @@ def indexes_table(nodes: Nodes) -> bool:
         and item.slice.id in numbers
         for item in nodes.of(ast.Subscript)
     )
+
+
+def moves_module(nodes: Nodes, called: Container[str]) -> bool:
+    """True if something is moved in place, or moved and called, as only a module can be."""
+    if any(_moves(statement.value) for statement in nodes.of(ast.Expr)):
+        return True
+    for call in nodes.of(ast.Call):
+        match call.func:
+            case ast.Attribute(attr="eval" | "train", value=inner):
+                found = _moves(inner)
+            case ast.Attribute(attr=name, value=owner) if name in MODULE_MOVES:
+                found = called_name(owner) in called
+            case func:
+                found = _moves(func)  # `model.to(device)(x)`
+        if found:
+            return True
+    return False
+
+
+def _moves(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in MODULE_MOVES
+    return False
 
 
 def steps_by_index(nodes: Nodes) -> bool:

@@ -52,6 +52,8 @@ HOST_MADE = {
 }  # fmt: skip
 # Calls that copy a tensor to another device.
 MOVE_CALLS = {"to", "cuda", "xpu", "hpu", "npu", "mps", "type_as", "type", "copy_"}
+# Methods that move a module with all its parameters and buffers.
+MODULE_MOVES = frozenset(("to", "cuda", "cpu", "xpu", "hpu", "npu"))
 # Calls that copy host data to a device if they name one.
 HOST_DATA_COPIES = {"tensor", "as_tensor", "asarray"}
 # Calls that configure how training loads data, runs backward and steps.

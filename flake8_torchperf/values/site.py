@@ -29,6 +29,7 @@ class SiteKind(str, Enum):
     GRAPH_BREAK = "GraphBreak"
     RECOMPILE = "Recompile"
     TRANSFORM = "Transform"
+    MODULE_MOVE = "ModuleMove"
     RACE = "Race"
     DATA_LOADER = "DataLoader"
     OPTIMIZER_OPTION = "OptimizerOption"

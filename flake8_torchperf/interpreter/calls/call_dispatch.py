@@ -16,6 +16,7 @@ from flake8_torchperf.interpreter.events import (
     host_consumers,
     input_pipeline,
     logged_tensors,
+    moved_modules,
     rebuilt_masks,
     transfers,
     waiting_wrappers,
@@ -118,6 +119,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
         _lambdas(arguments, ctx)
     if ctx.sink is not None:
         rebuilt_masks.note_mask(node, value, ctx)
+        moved_modules.note_move(node, callee, owner, ctx)
     transfers.written_by(node, value, callee if opaque else None, env, ctx)
     if ctx.loops:
         accumulation.appended(node, ctx)

@@ -33,6 +33,7 @@ from flake8_torchperf.runtime.workload.waits import (
     ON_HOST,
     is_on_host,
     only_on_host,
+    unshown,
     was_executed,
     would_wait,
 )  # fmt: skip
@@ -361,8 +362,8 @@ class _FileView:
             verdict = UNDECIDED
         elif spec and count < max(1.0, spec.at_least) and spec.shows == "use":
             verdict, reason = UNDECIDED, "its cost falls where what this line makes is used"
-        elif counter == "early_reads" and not count:
-            verdict, reason = UNDECIDED, "the copy had arrived when it was read, this time"
+        elif not count and (reason := unshown(finding.site.kind, counter)):
+            verdict = UNDECIDED
         else:
             verdict, reason, counter, count = self._decide(finding, spec, spans, spent)
         waited = spent.waited if self.context.heard else None
