@@ -75,6 +75,11 @@ MOVED = frozenset(("TPF510",))
             model(torch.randn(4, 4, device="cuda")).sum().backward()
             opt.step()
         """,
+        "in a function of tensors, which any step may call": """
+        def compressed(x: Tensor, codec: nn.Module) -> Tensor:
+            codec.to(x.device)  # TPF510
+            return codec(x)
+        """,
         "to the host alone": """
         def train(model: nn.Module, loader, opt):
             for batch in loader:
@@ -163,7 +168,8 @@ def test_a_module_that_each_step_moves(code: str) -> None:
                     model.to(device)
         """,
         "another module in each round": """
-        def evaluate(models: list[nn.Module], batch: Tensor, device):
+        def main(models: list[nn.Module], path: str, device):
+            batch = torch.load(path)
             for model in models:
                 model.to(device)
                 model(batch)
@@ -179,6 +185,24 @@ def test_a_module_that_each_step_moves(code: str) -> None:
                 criterion.to(device)
                 criterion(model(batch), batch).backward()
                 opt.step()
+        """,
+        "in a function of that name": """
+        def to(module: nn.Module, device):
+            return module.to(device)
+
+        class Averaged:
+            def __init__(self, net: nn.Module):
+                self.net = net
+
+            def to(self, device):
+                self.net = self.net.to(device)
+
+        def train(model: nn.Module, averaged: Averaged, loader, opt, device):
+            for batch in loader:
+                model(batch.to(device, non_blocking=True)).sum().backward()
+                opt.step()
+                averaged.to(device)
+                to(model, device)
         """,
         "a method of its own": """
         class Net(nn.Module):

@@ -71,12 +71,15 @@ def test_what_a_line_makes_is_looked_for_by_its_name() -> None:
     assert found == expected
 
 
+PREVIEWED = Options(preview=True)
+
+
 def confirmed(path: Path, code: str, counted: list[int], device: str = "cpu") -> Verdict:
     """The verdict where the regions of the first finding of this code counted so at three sizes."""
     sizes = (16, 64, 256)
     (group, target) = next(
         (group, one)
-        for group in plan([Request(path)], Settings(sizes, device), print)
+        for group in plan([Request(path)], Settings(sizes, device, options=PREVIEWED), print)
         for one in group.targets
         if one.finding.code == code
     )
@@ -140,6 +143,34 @@ def test_a_run_judges_it_where_it_is_used(tmp_path: Path) -> None:
     verdicts = {one.finding.line: (one.verdict, one.count) for one in file.judged}
     assert verdicts[9] == ("confirmed", 8)
     assert verdicts[19] == ("undecided", 0)
+
+
+MOVED = """\
+import torch
+
+
+def evaluate(model: torch.nn.Module, x: torch.Tensor) -> torch.Tensor:
+    model.to(x.device)
+    return model(x)
+"""
+
+
+@pytest.mark.parametrize(("copies", "verdict"), [(4, "confirmed"), (0, "undecided")])
+def test_a_module_that_lies_there_already_refutes_no_move(
+    tmp_path: Path, copies: int, verdict: str
+) -> None:
+    path = tmp_path / "moved.py"
+    path.write_text(MOVED)
+    moved = {"path": str(path), "line": 5, "counts": {"copies_to_device": copies}}
+    run = Observed(
+        torch="", device="cpu", level="full", seconds=0.0, totals={}, lines=(moved,),
+        executed={str(path): frozenset({5, 6})}, syncs=(), metrics="", ended="",
+    )  # fmt: skip
+    (file,) = judge_run(Run(run), Options(scope=Level.COLD, preview=True))
+    (judged,) = (one for one in file.judged if one.finding.code == "TPF510")
+    assert (judged.verdict, judged.count) == (verdict, copies)
+    assert bool(judged.reason) is not bool(copies)
+    assert confirmed(path, "TPF510", [0, 0, 0]).status == "inconclusive"
 
 
 RACE = """\

@@ -23,9 +23,9 @@ def note_move(node: ast.Call, callee: Value, owner: Value | None, ctx: Context) 
     func = node.func
     if not isinstance(func, ast.Attribute) or func.attr not in MODULE_MOVES:
         return
-    if isinstance(callee, (Function, Closure)) or not (
-        node.args or node.keywords or func.attr != "to"
-    ):
+    if isinstance(callee, (Function, Closure)) or ctx.function.rpartition(".")[2] in MODULE_MOVES:
+        return  # calls of a function named `to` are not told from those of the method
+    if func.attr == "to" and not (node.args or node.keywords):
         return
     if owner is None or not _has_tensors(owner, ctx):
         return

@@ -24,6 +24,7 @@ from flake8_torchperf.runtime.confirm.sandbox import Answer
 from flake8_torchperf.runtime.confirm.scaling import Law, fit
 from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE
 from flake8_torchperf.runtime.counting.evidence import Counts, counted, in_words
+from flake8_torchperf.runtime.rule_pages.unshown import unshown
 
 # The trait of operations that wait without any dispatch or read that a CPU could show.
 IN_KERNELS = "syncs"
@@ -160,8 +161,8 @@ def _decide(
         return "inconclusive", f"the line ran, but the call raised {raised[0]}"
     if spec.shows == "use":
         return "inconclusive", f"where its cost falls no {in_words(spec.counter)} were counted"
-    if spec.counter == "early_reads":
-        return "inconclusive", "the copy had arrived when it was read, this time"
+    if reason := unshown(target.finding.site.kind, spec.counter):
+        return "inconclusive", reason
     if on_host:
         return "inconclusive", "the line ran with inputs on the host alone, where nothing waits"
     if device != "cuda" and IN_KERNELS in target.finding.site.traits:

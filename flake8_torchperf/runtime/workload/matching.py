@@ -21,6 +21,7 @@ from flake8_torchperf.options import Options
 from flake8_torchperf.plugin import internal_error
 from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.counting.evidence import Counts, in_words, total
+from flake8_torchperf.runtime.rule_pages.unshown import IN_DATA_WORKERS, unshown
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 from flake8_torchperf.runtime.workload import device_reports
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
@@ -33,7 +34,6 @@ from flake8_torchperf.runtime.workload.waits import (
     ON_HOST,
     is_on_host,
     only_on_host,
-    unshown,
     was_executed,
     would_wait,
 )  # fmt: skip
@@ -43,7 +43,6 @@ from flake8_torchperf.values.site import SiteKind
 CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED = "confirmed", "refuted", "not reached", "undecided"
 NOT_IN_RUN = "not in this run"
 VERDICTS = (CONFIRMED, REFUTED, NOT_IN_RUN, NOT_REACHED, UNDECIDED)
-IN_DATA_WORKERS = "it ran in workers of a DataLoader only, where tensors are the host's as a rule"
 
 # Counted for a whole run, not for a line; `torchperf confirm` runs a snippet alone.
 _NOT_BY_LINE = frozenset({"graph_breaks"})

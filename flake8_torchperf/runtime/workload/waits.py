@@ -127,15 +127,6 @@ def was_executed(
     return site.operation in names
 
 
-def unshown(kind: SiteKind, counter: str) -> str:
-    """Return why a count of 0 refutes no finding of this kind; "" where it does."""
-    if kind is SiteKind.MODULE_MOVE:
-        return "nothing was copied; the walk over the parameters is not counted"
-    if counter == "early_reads":
-        return "the copy had arrived when it was read, this time"
-    return ""
-
-
 def only_on_host(counter: str, count: int, rows: Iterable[SyncRow]) -> bool:
     """True if a statement's waits would all be reads of tensors that are the host's everywhere.
 
