@@ -85,7 +85,7 @@ def test_explain_several_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("word", "error"),
     [
-        ("TPF210", "torchperf: there is no rule TPF210; did you mean 'TPF20"),
+        ("TPF222", "torchperf: there is no rule TPF222; did you mean 'TPF20"),
         (
             "nonfinite-check",
             "torchperf: there is no rule nonfinite-check; did you mean 'nonfinite-c",
