@@ -6,6 +6,7 @@ import ast
 import random
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,10 @@ def test_made_up_modules(examples: int) -> None:
 
 
 @pytest.mark.parametrize("mutation", TEXT, ids=lambda one: one.__name__)
-def test_mutated_lines_and_tokens(pieces: Pieces, mutation: object) -> None:
-    rng = random.Random(f"{SEED} {mutation}")
-    assert callable(mutation)
+def test_mutated_lines_and_tokens(
+    pieces: Pieces, mutation: Callable[[str, random.Random], str]
+) -> None:
+    rng = random.Random(f"{SEED} {mutation.__name__}")
     valid = 0
     for _ in range(25):
         valid += check(mutation(pieces.draw(rng), rng)).valid
