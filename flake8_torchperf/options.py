@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.findings.chosen import Chosen
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
     import argparse
@@ -68,6 +69,10 @@ class Options:
     chosen: Chosen = field(default_factory=Chosen)
     without: tuple[str, ...] = ()
     review: bool = False
+
+    def for_new_code(self) -> Options:
+        """Return the options for code that is being written, which may have no callers yet."""
+        return replace(self, without=(*self.without, Cause.NEVER_RUN.name))
 
 
 # A word whose similarity (difflib's ratio) is below this is not a typo: --bogus is not --verbose.

@@ -102,6 +102,8 @@ class CheckApplication(Application):
         assert self.plugins is not None
         assert self.options is not None
         ours = TorchPerfPlugin.options()
+        if self.options.diff_base:
+            ours = ours.for_new_code()
         needs = Needs.of(self.options, self.formatter)
         # The contents of rows depend on these too.
         more = ("check", flake8.__version__, repr(needs), str(self.options.disable_noqa))

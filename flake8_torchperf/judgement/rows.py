@@ -150,6 +150,15 @@ ROWS = (
         "methods run, nor what only they call, nor a branch on `isinstance` of it.",
     ),
     Row(
+        Cause.NEVER_RUN,
+        FREQUENCY,
+        COLD,
+        "nothing runs it",
+        "In a program that trains, a function that nothing runs, and what only such functions run, "
+        "waits for nobody; loops over elements are told in spite of it, and an editor and "
+        "`--diff-base` tell all of it, since new code has no callers yet.",
+    ),
+    Row(
         Cause.STEP_ROOT,
         FREQUENCY,
         HOT,

@@ -118,7 +118,8 @@ class _Walk:
         while self._waiting:
             self._step(*self._waiting.pop())
         why = next(iter(self._open), "")
-        return Runs(tuple(self._places.values()), why, tuple(self._handed))
+        places, handed = tuple(self._places.values()), tuple(self._handed)
+        return Runs(places, why, handed, self._uses.doubted)
 
     # Where a value is held
 
@@ -186,6 +187,8 @@ class _Walk:
         """Follow the objects of a class, and of those below it that inherit a method."""
         if not self._is_new(("objects", klass, held)):
             return
+        if self._linker.is_looked_up(klass):
+            self._open["an object of its class may be made by a name"] = None
         made = _Held(f"made {held.how}")
         name = self._linker.klass(klass).name
         for path in self._uses.modules(name, klass.path):
@@ -205,13 +208,17 @@ class _Walk:
         """Follow the uses of an attribute that holds the value."""
         if not self._is_new(("attribute", name, owner, held)):
             return
+        used = False
         for other in self._uses.modules(name, path):
             outline = self._linker.outline(other)
             for number in outline.by_word.get(name, ()):
                 if outline.nodes[number].kind != Kind.ATTRIBUTE:
                     continue
                 if owner is None or self._uses.may_hold(other, number, owner):
+                    used = True
                     self._go(other, number, held)
+        if not used:
+            self._open[f"`.{name}` holds it, which nothing reads here"] = None
 
     def _is_new(self, asked: object) -> bool:
         if asked in self._seen:

@@ -127,6 +127,13 @@ class Linker:
                 found.add(str(known[0].path.resolve()))
         return found
 
+    def is_looked_up(self, unit: Unit) -> bool:
+        """True if a function or class may be found by its name while the program runs."""
+        if unit.is_class:
+            return self._project.is_looked_up(self.klass(unit).name, unit.path)
+        body = self.body(unit)
+        return self._project.is_looked_up(body.name, unit.path if body.owner < 0 else "")
+
     def is_own(self, dotted: str) -> bool:
         """True if a dotted name starts in the project."""
         return self._project.find(dotted) is not None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.runs import Run, Runs
+from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.text_search import texts_train
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Program:
         self._flow = Flow(self._linker, self._search)
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
+        self._dead: dict[Unit, bool] = {}
 
     def unit(self, info: FunctionInfo) -> Unit | None:
         """Return a function as a body of its module; None if the outline does not list it."""
@@ -68,6 +70,41 @@ class Program:
         if found.open or private or self._project.is_searched_whole:
             return found
         return found._replace(open="the project is too large to be searched")
+
+    def is_dead(self, unit: Unit) -> bool:
+        """True if nothing runs a body but tests and other bodies that nothing runs."""
+        if unit not in self._dead:
+            leading = self._leading(unit)
+            if leading is None:
+                self._dead[unit] = False
+            else:
+                self._dead.update(dict.fromkeys(leading, True))
+        return self._dead[unit]
+
+    def _leading(self, start: Unit) -> set[Unit] | None:
+        """Return a body and those that lead to it, if nothing else runs one of them; else None."""
+        seen = {start}
+        waiting = [start]
+        while waiting:
+            unit = waiting.pop()
+            if len(seen) > MAX_ABOVE or is_test_path(unit.path) or self._may_be_entered(unit):
+                return None
+            for run in self.runs(unit).outside_tests:
+                above = Unit(run.path, run.body)
+                if above not in seen and not self._dead.get(above):
+                    seen.add(above)
+                    waiting.append(above)
+        return seen
+
+    def _may_be_entered(self, unit: Unit) -> bool:
+        """True if a body runs without a call that is seen: as an import does, or by its name."""
+        runs = self.runs(unit)
+        if unit.number == 0 or runs.open or runs.is_doubted:
+            return True
+        if runs.handed and not runs.places:
+            return True
+        name = self._linker.body(unit).name
+        return self._project.is_entered(name) or self._linker.is_looked_up(unit)
 
     def only_evaluates(self, info: FunctionInfo) -> bool:
         """True if each program that runs a function takes no training steps.

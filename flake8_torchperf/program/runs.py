@@ -27,11 +27,13 @@ class Runs(NamedTuple):
     """The places that run a body, and why there may be others; "" if these are all.
 
     ``handed`` holds the bodies in which it is given to another function, as path and number.
+    ``is_doubted`` is True if its name is read of objects that may be of its class after all.
     """
 
     places: tuple[Run, ...]
     open: str
     handed: tuple[Unit, ...] = ()
+    is_doubted: bool = False
 
     @property
     def outside_tests(self) -> list[Run]:

@@ -38,6 +38,8 @@ class Uses:
         self._search = search
         self.body = body
         self.opened: dict[str, None] = {}
+        # True once a read of an unknown object is taken for one of another object.
+        self.doubted = False
 
     def modules(self, word: str, path: str) -> tuple[str, ...]:
         """Return the modules that may use what a module binds under a name, that one included."""
@@ -103,6 +105,7 @@ class Uses:
                 sure = self._is_of(path, number, owner)
                 if sure is False:
                     sure = self._may_mean(path, number, is_only=len(defining) == 1)
+                    self.doubted = self.doubted or sure is None
                 if sure is not None:
                     yield path, number, sure
 

@@ -28,8 +28,12 @@ ALL, REST, NAMED, SAYS = "*", "-", "def ", "says "
 THAT_SAY, THAT_CALL = "say ", "call "
 # Asks a folder if one of its modules trains a model.
 TRAINS = "trains "
+# Asks a folder if one of its modules is a program.
+STARTED = "started"
 # Asks a folder if its modules or settings name a class of a module.
 CLASS_MADE = "made "
+# Asks a folder if its modules, settings or notebooks may find something of a module by its name.
+LOOKED_UP = "looked up "
 # Asks a folder for the values that its modules give an option.
 OPTION = "option "
 # Ends the path of a folder in a query for the modules below it that may hold a function that must

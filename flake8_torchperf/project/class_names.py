@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     Found = tuple[str, ...] | None
 
 _WORD = re.compile(r"\w+")
+# A name, a dotted path, or a path of files with a name.
+_PATH = re.compile(r"[\w.:/-]+")
 # Calls that ask if an object belongs to a class, and so make none.
 _ASKING = frozenset(("isinstance", "issubclass"))
 # Calls that find any name of the module they stand in, or of the modules it imports from.
@@ -41,12 +43,15 @@ class SaidNames(NamedTuple):
     Imports, ``__all__``, docstrings and tests by `isinstance` do not count. ``searched`` holds the
     words for the modules in which names are looked up that are made at run time, ``bases`` the last
     names of the bases of each class, and ``collecting`` the classes that find those below them.
+    ``found_by`` holds the names by which something may be found at run time: those in texts that
+    are code, classes that have decorators, and the methods of a class that looks up its own.
     """
 
     by_class: dict[str, frozenset[str]]
     searched: frozenset[str] = frozenset()
     bases: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - a tuple's default, never written
     collecting: frozenset[str] = frozenset()
+    found_by: frozenset[str] = frozenset()
 
 
 def names_said(text: str) -> SaidNames:
@@ -54,16 +59,19 @@ def names_said(text: str) -> SaidNames:
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return SaidNames({"": frozenset(_WORD.findall(text))})
+        words = frozenset(_WORD.findall(text))
+        return SaidNames({"": words}, found_by=words)
     found: dict[str, set[str]] = {"": set()}
     bases: dict[str, tuple[str, ...]] = {}
     collecting: set[str] = set()
+    found_by: set[str] = set()
     waiting: list[tuple[ast.AST, str]] = [(tree, "")]
     while waiting:
         node, holder = waiting.pop()
         if isinstance(node, ast.ClassDef):
             if node.decorator_list:
                 found[""].add(node.name)  # the decorator may register it
+                found_by.add(node.name)
             bases[node.name] = tuple(dotted_name(one).rpartition(".")[2] for one in node.bases)
             if _collects(node):
                 collecting.add(node.name)
@@ -72,11 +80,50 @@ def names_said(text: str) -> SaidNames:
             found.setdefault(holder, set())
         if isinstance(node, ast.Attribute) and node.attr == "__subclasses__":
             collecting |= {holder, *_words_of(node.value)} - {""}
-        found[holder].update(_said(node))
+        said = set(_said(node))
+        found[holder] |= said
+        if isinstance(node, ast.Constant) and _is_code(node.value):
+            found_by |= said
+        elif isinstance(node, ast.ClassDef) and _looks_into_itself(node):
+            found_by.update(one.name for one in node.body if isinstance(one, FUNCTIONS))
         waiting += [(one, holder) for one in _parts(node)]
     searched = _searched(tree, found[""])
+    if "__name__" in searched:
+        found_by |= found[""]
     by_class = {name: frozenset(said) for name, said in found.items()}
-    return SaidNames(by_class, searched, bases, frozenset(collecting))
+    return SaidNames(by_class, searched, bases, frozenset(collecting), frozenset(found_by))
+
+
+def _is_code(text: object) -> bool:
+    """True for a text that names something: ``"Loss"``, ``"models.vit:build"``, ``"Loss(p=2)"``."""
+    if not isinstance(text, str):
+        return False
+    if _PATH.fullmatch(text) or "(" not in text:
+        return _PATH.fullmatch(text) is not None
+    try:
+        ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _looks_into_itself(node: ast.ClassDef) -> bool:
+    """True for a class that calls ``getattr(self, name)``, where the name is made at run time."""
+    nodes = walk([node])
+    called = [one.func for one in nodes if isinstance(one, ast.Call)]
+    names = {one.id for one in called if isinstance(one, ast.Name)}
+    for one in nodes:
+        match one:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in names:
+                called.append(value)
+    return any(map(_looks_up_own, called))
+
+
+def _looks_up_own(value: ast.expr) -> bool:
+    match value:
+        case ast.Call(func=ast.Name(id="getattr"), args=[ast.Name(id="self" | "cls"), name, *_]):
+            return not isinstance(name, ast.Constant)
+    return False
 
 
 def _collects(node: ast.ClassDef) -> bool:
@@ -222,6 +269,20 @@ class MadeClasses:
         if asked not in self._made:
             self._made[asked] = self._search(name, module, settings)
         return self._made[asked]
+
+    def is_looked_up(self, name: str, module: str, settings: Settings, notebooks: Settings) -> bool:
+        """True if something of a module may be found by its name while the project runs.
+
+        A text names it, a file of settings or a notebook does, or the module or the subclasses of
+        a class are searched. ``module`` is "" for a method.
+        """
+        searched = module.removesuffix(".__init__").rpartition(".")[2] in self._searched
+        if module and (searched or name in self._collected):
+            return True
+        if any(map(_word(name).search, (*settings.that_say(name), *notebooks.that_say(name)))):
+            return True
+        paths = self._that_say(name)
+        return paths is None or any(name in self.names(path).found_by for path in paths)
 
     def _search(self, name: str, module: str, settings: Settings) -> bool:
         if not self._searched.isdisjoint(module.split(".")):

@@ -13,10 +13,12 @@ from flake8_torchperf.project import files
 from flake8_torchperf.project.answers import (
     ALL,
     CLASS_MADE,
+    LOOKED_UP,
     OPTION,
     PART,
     PROMISES,
     REST,
+    STARTED,
     THAT_CALL,
     THAT_SAY,
     TRAINS,
@@ -39,7 +41,12 @@ from flake8_torchperf.project.roots import (
     project_folder,
     start_of,
 )
-from flake8_torchperf.project.settings_files import ALL_SETTINGS, read_settings
+from flake8_torchperf.project.settings_files import (
+    ALL_NOTEBOOKS,
+    ALL_SETTINGS,
+    read_notebooks,
+    read_settings,
+)
 from flake8_torchperf.project.text_search import (
     EVERYWHERE,
     Range,
@@ -215,19 +222,53 @@ class Project:
         The public classes of a distribution are named elsewhere, and those of a package that is not
         searched whole, or that lies in no marked project, may be.
         """
-        public = not owner.name.startswith("_")
-        if not self._folder or not is_marked(self._folder):
-            return True
-        if self.linted.path is None or not self.is_searched_whole or not self.trains:
-            return True
-        texts = self._searching()
-        if texts is None or (public and self.in_distribution):
+        texts = self._of_program(owner.name)
+        if texts is None:
             return True
         name, module = owner.name, _place_in(texts.folder, owner.module)
         found = texts.is_made(name, module)
         self._note(f"{texts.folder}{PART}{CLASS_MADE}{name}{PART}{module}", "yes" if found else "")
         self._note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
         return found or self._names_it(name, texts)
+
+    def is_looked_up(self, name: str, path: str) -> bool:
+        """True if a function, a class or, with no path, a method may be run by its name.
+
+        A text, a file of settings or a notebook of the project names it, or its module is searched.
+        False in a project that is not searched at all.
+        """
+        texts = self._searching()
+        if texts is None:
+            return False
+        module = _dotted_in(texts.folder, path)
+        found = texts.is_looked_up(name, module)
+        self._note(f"{texts.folder}{PART}{LOOKED_UP}{name}{PART}{module}", "yes" if found else "")
+        self._note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
+        self._note(f"{texts.folder}{ALL_NOTEBOOKS}", read_notebooks(texts.folder).content)
+        return found or name in self._said.found_by
+
+    def is_entered(self, name: str) -> bool:
+        """True if code that is not in the project may run something of this name.
+
+        That code is another project's, or the program's where the project holds none.
+        """
+        texts = self._of_program(name)
+        if texts is None:
+            return True
+        self._note(f"{texts.folder}{PART}{STARTED}", "yes" if texts.is_started else "")
+        return not texts.is_started
+
+    def _of_program(self, name: str) -> TextSearch | None:
+        """Return the texts of the project if only these may run something of this name.
+
+        None for a public name of a distribution, in a project that is not searched whole or that
+        does not train, and for a folder that nothing marks as a project.
+        """
+        if not self._folder or not is_marked(self._folder):
+            return None
+        if self.linted.path is None or not self.is_searched_whole or not self.trains:
+            return None
+        return None if self.in_distribution and not name.startswith("_") else self._searching()
 
     def _names_it(self, name: str, texts: TextSearch) -> bool:
         """True if the linted text, which may differ from its file, names a class in live code."""
@@ -473,7 +514,10 @@ def _package_path(module: ModuleMap) -> str:
 
 def _place_in(folder: str, module: ModuleMap) -> str:
     """Return the dotted path of a module below a folder."""
-    path = "" if module.path is None else str(module.path.resolve())
+    return _dotted_in(folder, "" if module.path is None else str(module.path.resolve()))
+
+
+def _dotted_in(folder: str, path: str) -> str:
     return os.path.splitext(path.removeprefix(folder))[0].replace(os.sep, ".")
 
 

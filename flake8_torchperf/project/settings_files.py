@@ -1,4 +1,7 @@
-"""The files of settings (YAML) below a project's folder, which give options their values."""
+"""The files of settings (YAML) below a project's folder, which give options their values.
+
+Its notebooks are read in the same way, as texts that may name its functions.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,10 @@ ALL_SETTINGS = "*settings"
 ENDINGS = (".yaml", ".yml")
 # If the files of settings hold more bytes than this, they are data.
 MAX_SETTINGS = 4_000_000
+# Ends the path of a folder in a query for all notebooks below it.
+ALL_NOTEBOOKS = "*notebooks"
+# Notebooks hold pictures, too.
+MAX_NOTEBOOKS = 32_000_000
 
 
 class Settings(NamedTuple):
@@ -29,17 +36,27 @@ class Settings(NamedTuple):
         return [text for text in self.texts if word in text]
 
 
-_LAST: list[Settings] = []
+# The files read last, by their endings.
+_LAST: dict[tuple[str, ...], Settings] = {}
 
 
 def read_settings(folder: str) -> Settings:
     """Return the files of settings below a folder; none if they are too large."""
+    return _texts_below(folder, ENDINGS, MAX_SETTINGS)
+
+
+def read_notebooks(folder: str) -> Settings:
+    """Return the notebooks below a folder; none if they are too large."""
+    return _texts_below(folder, (".ipynb",), MAX_NOTEBOOKS)
+
+
+def _texts_below(folder: str, endings: tuple[str, ...], most: int) -> Settings:
     now = time.monotonic()
-    last = _LAST[0] if _LAST and _LAST[0].folder == folder else None
-    if last is not None and now - last.asked < TRUSTED:
+    last = _LAST.get(endings)
+    if last is not None and last.folder == folder and now - last.asked < TRUSTED:
         return last
-    held = {path: read_file(path) for path in files_below(folder, ENDINGS, MAX_SETTINGS)}
+    held = {path: read_file(path) for path in files_below(folder, endings, most)}
     content = digest_of_files(held, lambda path: held[path][1])
     texts = tuple(d.decode("utf-8", "replace") for d, _ in held.values() if d is not None)
-    _LAST[:] = [Settings(folder, texts, content, time.monotonic())]
-    return _LAST[0]
+    _LAST[endings] = Settings(folder, texts, content, time.monotonic())
+    return _LAST[endings]

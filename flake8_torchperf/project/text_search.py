@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.digest import digest, digest_of_files
 from flake8_torchperf.project.answers import (
     CLASS_MADE,
+    LOOKED_UP,
     OPTION,
     PART,
+    STARTED,
     THAT_CALL,
     THAT_SAY,
     TRAINS,
@@ -24,7 +26,7 @@ from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given, values_given
 from flake8_torchperf.project.roots import TORCH_WORDS
-from flake8_torchperf.project.settings_files import read_settings
+from flake8_torchperf.project.settings_files import read_notebooks, read_settings
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ SEARCHES = 16
 _BACKWARD = re.compile(rb"\.(?:backward|manual_backward)\(")
 _STEP = re.compile(rb"\.step\(")
 _TRAINING_STEP = re.compile(rb"^\s+def training_step\(", re.MULTILINE)
+# What a module does if it is run as a program.
+_STARTS = re.compile(rb"^if\s+\(?__name__\s*==", re.MULTILINE)
 # How many other names an option is followed through.
 MAX_RENAMED = 3
 # Blanks for all bytes that no word contains; bytes above ASCII are parts of letters.
@@ -116,6 +120,11 @@ class TextSearch:
         return known
 
     @cached_property
+    def is_started(self) -> bool:
+        """True if one of the modules is a program: it does something where it is `__main__`."""
+        return any(map(_STARTS.search, self._data.values()))
+
+    @cached_property
     def _classes(self) -> MadeClasses:
         """The classes that the texts make objects of."""
         return MadeClasses(self._data, self.that_say)
@@ -123,6 +132,11 @@ class TextSearch:
     def is_made(self, name: str, module: str) -> bool:
         """True if live code or a file of settings names a class of a module, or may find it."""
         return self._classes.is_made(name, module, read_settings(self.folder))
+
+    def is_looked_up(self, name: str, module: str) -> bool:
+        """True if something of a module may be found by its name while the project runs."""
+        settings, notebooks = read_settings(self.folder), read_notebooks(self.folder)
+        return self._classes.is_looked_up(name, module, settings, notebooks)
 
     def option_values(self, name: str, further: int = MAX_RENAMED) -> Given:
         """Return the values that the modules give an option, also by options of other names.
@@ -195,9 +209,13 @@ class TextSearch:
             return answer_of_values(self.option_values(part.removeprefix(OPTION)))
         if part.startswith(TRAINS):
             return "yes" if self.trains(part.removeprefix(TRAINS)) else ""
+        if part == STARTED:
+            return "yes" if self.is_started else ""
         asked, *rest = part.split(PART)
         if asked.startswith(CLASS_MADE):
             return "yes" if self.is_made(asked.removeprefix(CLASS_MADE), *rest) else ""
+        if asked.startswith(LOOKED_UP):
+            return "yes" if self.is_looked_up(asked.removeprefix(LOOKED_UP), *rest) else ""
         among = Range(rest[0], tuple(rest[1:])) if rest else EVERYWHERE
         found = (
             self.that_say(asked.removeprefix(THAT_SAY), among)

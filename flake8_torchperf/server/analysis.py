@@ -92,7 +92,7 @@ def read_configuration(settings: Mapping[str, object]) -> tuple[FixWork | None, 
             check_files(ours, f"{SECTION}.")
     except OptionError as error:
         return None, Ready(configuration_files(os.getcwd()), False, str(error))
-    TorchPerfPlugin.use(replace(ours, cache=False))
+    TorchPerfPlugin.use(replace(ours.for_new_code(), cache=False))
     files = [path for path in (ours.baseline, ours.profile) if path is not None]
     for folder in ours.rules:
         files += [folder, *folder.glob("*.md"), *folder.glob("*.toml")]

@@ -31,6 +31,7 @@ class Cause(Enum):
     EVALUATION = auto()
     UNREACHED = auto()
     NEVER_MADE = auto()
+    NEVER_RUN = auto()
     # Roots by protocol and owner.
     STEP_ROOT = auto()
     SET_UP_ROOT = auto()

@@ -45,6 +45,8 @@ DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGIST
 # Causes of functions that run beside the loop over steps, or in it where an option says so.
 BESIDE_STEPS = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SWITCHED_OFF)
 WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
+# Causes of functions that no step leads to: of the loops in these, only those over elements count.
+NO_STEP = (Cause.UNREACHED, Cause.NEVER_RUN)
 CONSTRUCTOR = "__init__"
 # How many levels of callers are searched above the direct callers of a function.
 MAX_CALLERS_ABOVE = 3
@@ -91,12 +93,14 @@ class CallerReview:
 
     def _by_calls(self, result: Judged, info: FunctionInfo) -> Judged:
         heat = self._heats.called(info)
-        if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause not in CALLS):
+        if heat.cause in DECIDED:
             return result
         unreached = self._reach.unreached(info, heat)
         if unreached is not None:
             cold = Heat(Level.COLD, unreached, info.name, loops=False)
             return _cooled(result, cold, info)
+        if heat.level >= Level.STEP and heat.cause not in CALLS:
+            return result
         nearby = self._judged(self._heats.calls(info.module).of(info))
         often = any(answer is False for _, answer in nearby)
         asked = heat.level is Level.HOT or heat.cause is Cause.NOTHING
@@ -317,7 +321,7 @@ def _cooled(result: Judged, cold: Heat, info: FunctionInfo) -> Judged:
 
 def _shows_itself(site: JudgedSite, cold: Heat) -> bool:
     """True if the text of the loop around a site shows what it goes over, in spite of a cause."""
-    return site.heat.own_text and (cold.cause is not Cause.UNREACHED or _by_elements(site))
+    return site.heat.own_text and (cold.cause not in NO_STEP or _by_elements(site))
 
 
 def _by_elements(site: JudgedSite) -> bool:

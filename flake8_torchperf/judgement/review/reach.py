@@ -9,6 +9,7 @@ from flake8_torchperf.idioms.loop_kinds import STATEMENTS
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
-    from flake8_torchperf.program.linking import Unit
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # The most functions on the way to a function that are looked at; a step may lead to it if there
@@ -38,13 +38,15 @@ class Reach:
     def unreached(self, info: FunctionInfo, heat: Heat) -> Cause | None:
         """Return why no step of a program that trains leads to a function; None if one may.
 
-        `Cause.NEVER_MADE` if only methods of classes that nothing makes lead to it, else
-        `Cause.UNREACHED`. A function that nothing runs is not unreached, nor is what it leads to:
-        new code has no callers yet.
+        `Cause.NEVER_MADE` if only methods of classes that nothing makes lead to it,
+        `Cause.NEVER_RUN` if functions do that nothing runs, or none, else `Cause.UNREACHED`.
         """
+        unit = self._program.unit(info)
+        if unit is not None and self._is_dead(unit):
+            return Cause.NEVER_RUN
         if not self._is_open(heat) or self._evaluates(info):
             return None
-        return self._asked(self._program.unit(info), info)
+        return self._asked(unit, info)
 
     def unreached_inside(self, name: str, info: FunctionInfo) -> Cause | None:
         """Return why no step leads to a function inside another; None if one may.
@@ -79,19 +81,27 @@ class Reach:
 
         ``start`` is the function that is the body, or that holds it.
         """
-        cause = Cause.NEVER_MADE
+        cause: Cause | None = None
         seen = {unit}
         waiting: list[tuple[Unit, FunctionInfo]] = [(unit, start)]
         while waiting:
             one, info = waiting.pop()
             found = self._program.runs(one)
             places = found.outside_tests
-            if found.open or len(seen) > MAX_CALLERS or not places:
-                return None  # where nobody runs it yet, or code elsewhere does, is no evidence
+            if found.open or len(seen) > MAX_CALLERS:
+                return None  # code elsewhere may run it
+            if self._is_dead(one):
+                cause = cause or Cause.NEVER_RUN
+                continue
+            if not places:
+                return None  # something may run it in a way that is not followed
             for run in places:
+                if self._is_dead(Unit(run.path, run.body)):
+                    continue
                 site = self._callers.site_at(run)
                 caller = site.caller
                 if caller is not None and self._heats.own(caller).cause is Cause.NEVER_MADE:
+                    cause = cause or Cause.NEVER_MADE
                     continue
                 nested = self._program.nested_in(run)
                 answer = self._in_step(info, site) if nested is None else site.steps or None
@@ -107,6 +117,12 @@ class Reach:
                     seen.add(above)
                     waiting.append((above, caller))
         return cause
+
+    def _is_dead(self, unit: Unit) -> bool:
+        """True if nothing runs a body; new code, as in an editor, has no callers yet."""
+        if Cause.NEVER_RUN in self._analysis.ignored:
+            return False
+        return self._program.is_dead(unit)
 
     def _in_step(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if a call stands in a step; None if the callers of its caller decide."""
