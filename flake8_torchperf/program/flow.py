@@ -56,7 +56,7 @@ class Flow:
 
     def __init__(self, linker: Linker, search: Search) -> None:
         self._linker = linker
-        self._objects = Objects(linker)
+        self._objects = Objects(linker, search)
         self._search = search
         self._known: dict[Unit, Runs] = {}
         self._running: set[Unit] = set()

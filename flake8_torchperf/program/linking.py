@@ -200,6 +200,24 @@ class Linker:
                 return there
         return dotted
 
+    def place(self, dotted: str) -> tuple[str, str] | None:
+        """Return the path of a module of the project and the variable there that a name stands for.
+
+        The variable is "" for the module itself; None for any other name.
+        """
+        for _ in range(MAX_IMPORTS):
+            found = self._project.find(dotted)
+            if found is None or found[0].path is None or len(found[1]) > 1:
+                return None
+            path, name = str(found[0].path.resolve()), "".join(found[1])
+            outline = self.outline(path)
+            if not name or (0, name) in outline.bound:
+                return path, name
+            if name not in outline.imports:
+                return None
+            dotted = self._full(path, outline.imports[name])
+        return None
+
     def _below(self, unit: Unit, names: list[str]) -> Unit | None:
         """Return the unit itself, or the method that one further name of a class stands for."""
         if not names:

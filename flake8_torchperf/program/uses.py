@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from flake8_torchperf.program.linking import Linker, Unit, Variable
+from flake8_torchperf.program.objects import MADE
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, Kind
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class Uses:
                 return True  # an object of a class below may be meant
             elif method is None and self._linker.foreign_bases(one):
                 return False
-        return None
+        return False if MADE in found else None
 
     def _may_mean(self, path: str, number: int, *, is_only: bool) -> bool | None:
         """True if a method that is read of an unknown object is the only one of its name.
@@ -151,9 +152,14 @@ class Uses:
         if STARRED in given:
             return is_only
         most = 2 if node.word == "insert" else 1
-        if node.word in CONTAINER_METHODS and len(given) <= most:
+        of_container = node.word in CONTAINER_METHODS and len(given) <= most
+        if of_container and not self._is_made(path, outline.child(number, OWNER)):
             return None
         return is_only if self._fits(given) else None
+
+    def _is_made(self, path: str, holder: int | None) -> bool:
+        """True if an expression stands for an object of a class, though nothing shows which."""
+        return holder is not None and MADE in self._objects.classes(path, holder)
 
     def _fits(self, given: list[str]) -> bool:
         """True if a call of the method on an object may give arguments in these slots."""
@@ -165,7 +171,7 @@ class Uses:
 
     def _is_foreign(self, name: Unit | str) -> bool:
         """True for a dotted name of another project."""
-        return isinstance(name, str) and not self._linker.is_own(name)
+        return isinstance(name, str) and name != MADE and not self._linker.is_own(name)
 
     def may_hold(self, path: str, number: int, owner: Unit) -> bool:
         """True if the owner of an attribute may be an object of a class, or of one around it."""
