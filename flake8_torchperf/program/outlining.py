@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from flake8_torchperf.program.outline import (
     ATTRIBUTE,
     FUNCTION,
+    KEY,
     NONE,
     OWNER,
     STARRED,
@@ -198,6 +199,8 @@ class _Outliner:
             case ast.Subscript(value=holder, slice=key):
                 root = self._root(Kind.PUT, _literal(key), value, body, "", VALUE)
                 self._expression(holder, root, OWNER, body, 0)
+                if isinstance(key, ast.Name):
+                    self._expression(key, root, KEY, body, 0)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 match value:
                     case ast.Tuple(elts=values) | ast.List(elts=values) if len(values) == len(
