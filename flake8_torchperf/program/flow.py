@@ -70,7 +70,7 @@ class _Walk(Following):
         if unit.number == 0:
             return Runs((), "")  # a module level runs once, where it is imported
         owner = Unit(unit.path, body.owner, is_class=True) if body.owner >= 0 else None
-        self._decorated(unit)
+        self._decorated(unit, Held("called"))
         if owner is None:
             if body.name == "<lambda>":
                 for number in self._linker.outline(unit.path).of(Kind.LAMBDA, str(unit.number)):

@@ -64,10 +64,13 @@ KEEPING = frozenset((
 PLAIN_DECORATORS = frozenset((
     "property", "staticmethod", "classmethod", "abstractmethod", "cached_property", "lru_cache",
     "cache", "wraps", "overload", "override", "final", "contextmanager", "asynccontextmanager",
-    "dataclass", "no_grad", "inference_mode", "singledispatch", "deprecated", "profile", "jit",
+    "dataclass", "no_grad", "inference_mode", "singledispatch", "singledispatchmethod",
+    "deprecated", "profile", "jit",
     "typechecked", "jaxtyped", "beartype", "cuda_timer", "timeit", "rank_zero_only", "record",
     "setter", "getter", "deleter", "compile", "main",
 ))  # fmt: skip
+# Decorators of a function that calls those which its ``register`` decorates.
+DISPATCHING = frozenset(("singledispatch", "singledispatchmethod"))
 # Bases that call none of the methods that a class adds.
 UNCALLING_BASES = frozenset(
     ("object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "Enum")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.program.given import PLAIN_DECORATORS, UNCALLING_BASES
+from flake8_torchperf.program.given import DISPATCHING, PLAIN_DECORATORS, UNCALLING_BASES
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.outline import FUNCTION, KEY, OWNER, STARRED, VALUE, Kind
 from flake8_torchperf.program.runs import Run, Runs
@@ -59,10 +59,11 @@ class Following:
         self._decorators: dict[Unit, set[tuple[str, int]]] = {}
         self._texts: dict[tuple[str, Variable], str] = {}
 
-    def _decorated(self, unit: Unit) -> None:
-        """Follow a function into its decorators."""
+    def _decorated(self, unit: Unit, held: Held) -> None:
+        """Follow a function or a class into its decorators."""
         outline = self._linker.outline(unit.path)
-        for root in outline.of(Kind.DECORATED, f"b{unit.number}"):
+        word = f"{'c' if unit.is_class else 'b'}{unit.number}"
+        for root in outline.of(Kind.DECORATED, word):
             value = outline.child(root, VALUE)
             if value is None:
                 continue
@@ -70,17 +71,62 @@ class Following:
             if outline.nodes[value].kind == Kind.CALL:
                 function = outline.child(value, FUNCTION)
                 called = value if function is None else function
-            found = self._linker.dotted(unit.path, called)
             last = outline.nodes[called].word
-            if isinstance(found, Unit) and not found.is_class:
+            if last == "register" and self._dispatched(unit.path, called, held):
+                continue
+            decorators = self._decorating(unit.path, called)
+            for found in decorators:
                 inner = [found] if called == value else [*self._given_back(found)]
                 if called != value:
                     self._note_arguments(unit.path, value, found)
+                bound = called == value and self._uses.is_bound(unit.path, called, found)
                 for one in inner:
                     self._decorators.setdefault(one, set()).add((unit.path, root))
-                    self._parameter(one, "0", Held("called"), bound=False)
-            elif last not in PLAIN_DECORATORS and not str(found).startswith("torch."):
-                self._open[f"`{last}` decorates it"] = None
+                    self._parameter(one, "0", held, bound=bound)
+            whole = str(self._linker.dotted(unit.path, called))
+            if not decorators and last not in PLAIN_DECORATORS and not whole.startswith("torch."):
+                self._open[f"`{last}` decorates {'its class' if unit.is_class else 'it'}"] = None
+
+    def _decorating(self, path: str, called: int) -> list[Unit]:
+        """Return the functions of the project that an expression before a definition names."""
+        found = self._linker.dotted(path, called)
+        if isinstance(found, Unit):
+            return [] if found.is_class else [found]
+        if self._linker.outline(path).nodes[called].kind != Kind.ATTRIBUTE:
+            return []
+        return self._uses.methods(path, called, sure=True)
+
+    def _dispatched(self, path: str, register: int, held: Held) -> bool:
+        """Follow a function that another dispatches to by the type of an argument.
+
+        False if the ``register`` of a decorator is not that of such a function.
+        """
+        outline = self._linker.outline(path)
+        holder = outline.child(register, OWNER)
+        if holder is None:
+            return False
+        found = self._linker.dotted(path, holder)
+        own = Unit(path, self._body.owner, is_class=True) if self._body.owner >= 0 else None
+        if not found and own is not None:
+            found = self._linker.method(own, outline.nodes[holder].word) or ""
+        if not isinstance(found, Unit) or found.is_class or not self._dispatches(found):
+            return False
+        body = self._linker.body(found)
+        if body.owner >= 0:
+            self._method(Unit(found.path, body.owner, is_class=True), body.name, held)
+        else:
+            self._name(found.path, body.outer, body.name, held)
+        return True
+
+    def _dispatches(self, function: Unit) -> bool:
+        """True for a function that `functools.singledispatch` or its like decorates."""
+        outline = self._linker.outline(function.path)
+        values = (
+            outline.child(root, VALUE) for root in outline.of(Kind.DECORATED, f"b{function.number}")
+        )
+        return any(
+            value is not None and outline.nodes[value].word in DISPATCHING for value in values
+        )
 
     def _note_arguments(self, path: str, call: int, function: Unit) -> None:
         """Note the texts that a call which makes a decorator of the body gives to parameters."""
@@ -160,6 +206,7 @@ class Following:
         if not self._is_new(("objects", klass, held)):
             return
         made = Held(f"made {held.how}")
+        self._decorated(klass, made)
         name = self._linker.klass(klass).name
         for path in self._uses.modules(name, klass.path):
             there = self._linker.outline(path)
@@ -202,7 +249,7 @@ class Following:
                 self._method(Unit(path, body.owner, is_class=True), body.name, held)
             else:
                 self._name(path, body.outer, body.name, held)
-        else:
+        elif not held.how.startswith("made "):  # the uses of the class are followed anyway
             self._open["a decorator of a class returns it"] = None
 
     def _put(self, path: str, holder: int | None, held: Held) -> None:

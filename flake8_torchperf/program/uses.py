@@ -185,15 +185,18 @@ class Uses:
             for one in units
         )
 
-    def methods(self, path: str, called: int) -> list[Unit]:
-        """Return the methods of the project that a call of an attribute may run."""
+    def methods(self, path: str, called: int, *, sure: bool = False) -> list[Unit]:
+        """Return the methods of the project that a call of an attribute may run.
+
+        With ``sure``, only those of the classes that the object is shown to have.
+        """
         outline = self._linker.outline(path)
         holder = outline.child(called, OWNER)
         word = outline.nodes[called].word
         found = set() if holder is None else self._objects.classes(path, holder)
         methods = [self._linker.method(one, word) for one in found if isinstance(one, Unit)]
         known = [one for one in methods if one is not None]
-        if known or (found and all(map(self._is_foreign, found))):
+        if known or sure or (found and all(map(self._is_foreign, found))):
             return known
         paths = self._search(f"def {word}", path) or ()
         return [
