@@ -15,6 +15,8 @@ from flake8_torchperf.program.given import (
     HOOK_RUNS,
     ITEMS_OF,
     KEEPING,
+    OPERATED_ELSEWHERE,
+    OPERATIONS,
     PASSING_ON,
     RUNNING_CALLS,
 )
@@ -81,6 +83,10 @@ class _Walk(Following):
             self._objects(owner, body.name, Held(ENTRANCES[body.name]))
             if body.name in ("forward", "__call__"):
                 self._method(owner, body.name, Held("called"))
+        elif body.name in OPERATIONS:
+            self._objects(owner, body.name, Held("operated"))
+            if body.name in OPERATED_ELSEWHERE:
+                self._open["a dict or a set may run it"] = None
         elif body.name.startswith("__") and body.name.endswith("__"):
             self._open["Python runs it without its name"] = None
         else:
@@ -119,6 +125,9 @@ class _Walk(Following):
             case Kind.GROUP | Kind.ROUNDS:
                 key = node.slot if parent.kind == Kind.GROUP else ""
                 self._go(path, node.parent, held.within(key))
+            case Kind.OPERATION:
+                if held.how == "operated" and not held.depth:
+                    self._operated(path, node.parent, parent.word, held)
             case Kind.EITHER | Kind.PASSED:
                 if parent.word:
                     self._name(path, parent.body, parent.word, held)
@@ -162,6 +171,11 @@ class _Walk(Following):
                 self._run(path, root, held)
             case Kind.DEFAULT:
                 self._name(path, int(node.slot), node.word, held)
+
+    def _operated(self, path: str, number: int, operators: str, held: Held) -> None:
+        """Note that an operation on an object runs its method, if one of the operators does."""
+        if not set(operators.split(",")).isdisjoint(OPERATIONS[self._body.name]):
+            self._run(path, number, held)
 
     def _taken(self, path: str, number: int, key: str, held: Held) -> None:
         """Follow a value out of its container, unless the item of another key is taken."""

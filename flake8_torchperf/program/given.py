@@ -22,6 +22,24 @@ ENTRANCES = {
     "__post_init__": "constructed",
     "__new__": "constructed",
 }
+# Methods that only operators run: the names of these in the ast, with "=" behind those of an
+# assignment. A method with an "r" is that of the operand on the right.
+_BINARY = {
+    "add": "Add", "sub": "Sub", "mul": "Mult", "matmul": "MatMult", "truediv": "Div", "mod": "Mod",
+    "pow": "Pow", "lshift": "LShift", "rshift": "RShift", "xor": "BitXor", "and": "BitAnd",
+    "floordiv": "FloorDiv",
+}  # fmt: skip
+OPERATIONS = {
+    **{f"__{name}__": (word, f"{word}=") for name, word in _BINARY.items()},
+    **{f"__r{name}__": (word, f"{word}=") for name, word in _BINARY.items()},
+    **{f"__i{name}__": (f"{word}=",) for name, word in _BINARY.items()},
+    "__neg__": ("USub",), "__pos__": ("UAdd",), "__invert__": ("Invert",),
+    "__lt__": ("Lt", "Gt"), "__gt__": ("Gt", "Lt"), "__le__": ("LtE", "GtE"),
+    "__ge__": ("GtE", "LtE"), "__contains__": ("In", "NotIn"),
+    "__eq__": ("Eq", "NotEq", "In", "NotIn"), "__ne__": ("NotEq",),
+}  # fmt: skip
+# Those that other code may run, too: dicts and sets compare their items.
+OPERATED_ELSEWHERE = frozenset(("__eq__", "__ne__"))
 # Calls whose result is what they are given, or runs it where it is run itself.
 PASSING_ON = frozenset((
     "partial", "partialmethod", "compile", "script", "wraps", "lru_cache", "cache", "staticmethod",

@@ -274,6 +274,17 @@ class Linker:
         self.lineage(klass)
         return self._foreign[klass]
 
+    def is_protocol(self, klass: Unit) -> bool:
+        """True for a class that only says which methods others must have."""
+        bases = filter(lambda base: isinstance(base, str), self._bases(klass))
+        return any(str(base).rpartition(".")[2] == "Protocol" for base in bases)
+
+    def fits(self, klass: Unit, protocol: Unit) -> bool:
+        """True if a class has the methods of a protocol."""
+        return self.is_protocol(protocol) and all(
+            self.method(klass, name) is not None for name in self.klass(protocol).methods
+        )
+
     def _bases(self, klass: Unit) -> Iterator[Unit | str]:
         outline = self.outline(klass.path)
         for root in outline.of(Kind.BASE, str(klass.number)):

@@ -96,7 +96,7 @@ class Objects:
             units = _own(held)
             keys: set[Unit | None] = {one for unit in units for one in self._linker.lineage(unit)}
             keys.update(map(_itself, units))
-            if MADE in held:
+            if MADE in held or any(map(self._linker.is_protocol, units)):
                 keys.add(None)
             for key in keys or {None}:
                 found.setdefault(key, []).append(number)

@@ -33,6 +33,7 @@ class Kind(IntEnum):
     TEXT = 7  # ``word`` is a literal string
     PASSED = 8  # the value of its child: ``await x``, ``*x``, ``x := y``
     ROUNDS = 9  # a comprehension; the child is what each round gives
+    OPERATION = 10  # ``word`` lists the operators by their names in the ast; slots are positions
     BOUND = 20  # an assignment to a name
     KEPT = 21  # an assignment to an attribute; slots VALUE and OWNER
     PUT = 22  # an assignment to an item; slots VALUE, OWNER and KEY, ``word`` is a literal key

@@ -134,6 +134,8 @@ class Uses:
                     return True
             elif one in self._linker.lineage(owner):
                 return True  # an object of a class below may be meant
+            elif self._linker.fits(owner, one):
+                return True
             elif method is None and self._linker.foreign_bases(one):
                 return False
         return False if MADE in found else None
@@ -194,7 +196,10 @@ class Uses:
         holder = outline.child(called, OWNER)
         word = outline.nodes[called].word
         found = set() if holder is None else self._objects.classes(path, holder)
-        methods = [self._linker.method(one, word) for one in found if isinstance(one, Unit)]
+        units = [one for one in found if isinstance(one, Unit)]
+        methods = [self._linker.method(one, word) for one in units]
+        if any(map(self._linker.is_protocol, units)):
+            methods = []
         known = [one for one in methods if one is not None]
         if known or sure or (found and all(map(self._is_foreign, found))):
             return known
