@@ -19,6 +19,7 @@ from flake8_torchperf.program.given import (
     OPERATIONS,
     PASSING_ON,
     RUNNING_CALLS,
+    RUNNING_CLASSES,
 )
 from flake8_torchperf.program.held import Following, Held
 from flake8_torchperf.program.linking import Linker, Unit
@@ -227,6 +228,8 @@ class _Walk(Following):
                 self._taken(path, called, text, held)
             else:
                 self._go(path, called, held)
+        elif not held.depth and held.how == f".{node.word}":
+            self._run(path, called, held)
         elif not held.depth and node.word in KEEPING and held.how != "named":
             self._go(path, called, held)
 
@@ -292,6 +295,9 @@ class _Walk(Following):
         elif held.how == "iterated":
             self._run(path, call, held)
             self._go(path, call, held)
+        elif word in RUNNING_CLASSES and held.how == "called":
+            self._run(path, call, held)
+            self._go(path, call, Held(f".{RUNNING_CLASSES[word]}", (), held.is_sure))
         elif word in RUNNING_CALLS and held.how == "called":
             if self._body.runs == "iterated":
                 self._go(path, call, Held("iterated"))

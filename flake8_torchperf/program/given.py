@@ -54,6 +54,7 @@ RUNNING_CALLS = frozenset((
     "vmap", "grad", "value_and_grad", "checkpoint", "submit", "Thread", "Process", "Timer", "run",
     "spawn", "start_processes", "run_in_executor", "to_thread", "gather", "create_task", "wait_for",
     "run_until_complete", "imap", "imap_unordered", "apply_async", "map_async", "call_soon",
+    "add_done_callback",
     "accumulate", "groupby", "defaultdict", "next", "anext", "step", "apply_along_axis", "timeit",
 ))  # fmt: skip
 # Methods that register a hook, with the method of the same object that runs it ("" for a call).
@@ -67,6 +68,8 @@ HOOK_RUNS = {
     "register_post_accumulate_grad_hook": "backward",
     "register_hook": "backward",
 }
+# Classes that run a function they are given when an object is made, and in one of its methods.
+RUNNING_CLASSES = {"LambdaLR": "step", "MultiplicativeLR": "step"}
 # Methods that put what they are given into the container they are called on.
 FILLING_CALLS = frozenset(
     ("append", "add", "insert", "setdefault", "appendleft", "put", "put_nowait")
@@ -93,6 +96,9 @@ DISPATCHING = frozenset(("singledispatch", "singledispatchmethod"))
 UNCALLING_BASES = frozenset(
     ("object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "Enum")
 )
+# Bases whose method ``start`` runs the method ``run`` once for each object, and no other one.
+STARTING_BASES = frozenset(("Thread", "Process"))
+STARTED = {"run": "start"}
 # Functions that only ask what they are given.
 ASKING = frozenset((
     "isinstance", "issubclass", "callable", "hasattr", "id", "type", "repr", "str", "print", "hash",

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.program.given import DISPATCHING, PLAIN_DECORATORS, UNCALLING_BASES
+from flake8_torchperf.program.given import (
+    DISPATCHING,
+    PLAIN_DECORATORS,
+    STARTED,
+    STARTING_BASES,
+    UNCALLING_BASES,
+)
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.outline import FUNCTION, KEY, OWNER, STARRED, VALUE, Kind
 from flake8_torchperf.program.runs import Run, Runs
@@ -22,7 +28,8 @@ class Held(NamedTuple):
     """A value on its way: the use that runs it, and the containers around it.
 
     ``how`` is "called", "iterated", "indexed", "read" for a property, or "named" for the name of a
-    method. For a class, "made called" and so on: its objects are used so. ``keys`` has one literal
+    method. For a class, "made called" and so on: its objects are used so. ".step" and so on is for
+    an object whose method of this name runs the body. ``keys`` has one literal
     key for each container, the outermost first; "" where nothing shows the key.
     """
 
@@ -198,7 +205,10 @@ class Following:
                 self._go(path, number, Held("named", held.keys, is_sure=False))
         for base in self._linker.foreign_bases(owner):
             last = base.rpartition(".")[2]
-            if last not in UNCALLING_BASES:
+            if last in STARTING_BASES:
+                if name in STARTED:
+                    self._method(owner, STARTED[name], held)
+            elif last not in UNCALLING_BASES:
                 self._open[f"`{last}`, a class above it, may call it"] = None
 
     def _objects(self, klass: Unit, method: str, held: Held) -> None:
