@@ -29,7 +29,7 @@ from flake8_torchperf.program.runs import Runs
 from flake8_torchperf.program.uses import Uses
 
 if TYPE_CHECKING:
-    from flake8_torchperf.program.uses import Search
+    from flake8_torchperf.program.linking import Search
 
 # The most functions that return one another's results.
 MAX_RETURNED = 12

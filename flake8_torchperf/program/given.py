@@ -93,9 +93,10 @@ PLAIN_DECORATORS = frozenset((
 # Decorators of a function that calls those which its ``register`` decorates.
 DISPATCHING = frozenset(("singledispatch", "singledispatchmethod"))
 # Bases that call none of the methods that a class adds.
-UNCALLING_BASES = frozenset(
-    ("object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "Enum")
-)
+UNCALLING_BASES = frozenset((
+    "object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "TypedDict", "Enum",
+    "Exception",
+))  # fmt: skip
 # Bases whose method ``start`` runs the method ``run`` once for each object, and no other one.
 STARTING_BASES = frozenset(("Thread", "Process"))
 STARTED = {"run": "start"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from flake8_torchperf.program.outline import OWNER, VALUE, Kind, Outline
 from flake8_torchperf.program.outlining import outline_of
@@ -48,6 +48,18 @@ class Module(NamedTuple):
     package: str
     checked: dict[str, str]
     outline: Outline
+
+
+class Search(Protocol):
+    """A search of the texts of a project for a word."""
+
+    def __call__(
+        self, word: str, path: str, *, is_attribute: bool = False
+    ) -> tuple[str, ...] | None:
+        """Return the modules that hold a word and may use what a module defines.
+
+        None if too many do.
+        """
 
 
 @lru_cache(maxsize=KEPT_OUTLINES)

@@ -10,8 +10,8 @@ from flake8_torchperf.program.outline import ATTRIBUTE, FUNCTION, OWNER, VALUE, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from flake8_torchperf.program.linking import Search
     from flake8_torchperf.program.outline import Body, Outline
-    from flake8_torchperf.program.uses import Search
 
 
 class Itself(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.objects import MADE
@@ -11,23 +11,12 @@ from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, Kind
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from flake8_torchperf.program.linking import Search
     from flake8_torchperf.program.objects import Objects
 
 CONTAINER_METHODS = frozenset(
     name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
 )
-
-
-class Search(Protocol):
-    """A search of the texts of a project for a word."""
-
-    def __call__(
-        self, word: str, path: str, *, is_attribute: bool = False
-    ) -> tuple[str, ...] | None:
-        """Return the modules that hold a word and may use what a module defines.
-
-        None if too many do.
-        """
 
 
 class Uses:
