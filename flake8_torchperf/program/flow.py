@@ -6,7 +6,7 @@ the calls, loops and ``with`` statements that run it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.given import (
     ASKING,
@@ -15,40 +15,26 @@ from flake8_torchperf.program.given import (
     HOOK_RUNS,
     ITEMS_OF,
     KEEPING,
+    OPERATED_ELSEWHERE,
+    OPERATIONS,
     PASSING_ON,
-    PLAIN_DECORATORS,
     RUNNING_CALLS,
-    UNCALLING_BASES,
+    RUNNING_CLASSES,
 )
-from flake8_torchperf.program.linking import Linker, Unit, Variable
+from flake8_torchperf.program.held import Following, Held
+from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
-from flake8_torchperf.program.runs import Run, Runs
+from flake8_torchperf.program.runs import Runs
 from flake8_torchperf.program.uses import Uses
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from flake8_torchperf.program.linking import Search
 
-    from flake8_torchperf.program.uses import Search
-
-# The most places that are looked at for one body; it may be run elsewhere if there are more.
-MAX_PLACES = 3000
 # The most functions that return one another's results.
 MAX_RETURNED = 12
 # The most containers in containers that hold what is followed.
 MAX_DEPTH = 3
-
-
-class _Held(NamedTuple):
-    """A value on its way: the use that runs it, and the number of containers around it.
-
-    ``how`` is "called", "iterated", "indexed", "read" for a property, or "named" for the name of a
-    method. For a class, "made called" and so on: its objects are used so.
-    """
-
-    how: str
-    depth: int = 0
-    is_sure: bool = True
 
 
 class Flow:
@@ -56,7 +42,7 @@ class Flow:
 
     def __init__(self, linker: Linker, search: Search) -> None:
         self._linker = linker
-        self._objects = Objects(linker)
+        self._objects = Objects(linker, search)
         self._search = search
         self._known: dict[Unit, Runs] = {}
         self._running: set[Unit] = set()
@@ -78,21 +64,8 @@ class Flow:
         return known
 
 
-class _Walk:
+class _Walk(Following):
     """One walk from a body to the places that run it."""
-
-    def __init__(self, linker: Linker, uses: Uses, runs: Callable[[Unit], Runs]) -> None:
-        self._linker = linker
-        self._uses = uses
-        self._runs = runs
-        self._unit = uses.body
-        self._body = linker.body(uses.body)
-        self._open = uses.opened
-        self._places: dict[tuple[str, int, int, int], Run] = {}
-        self._handed: dict[Unit, None] = {}
-        self._seen: set[object] = set()
-        self._waiting: list[tuple[str, int, _Held]] = []
-        self._left = MAX_PLACES
 
     def walked(self) -> Runs:
         """Return the places that run the body, and why there may be others."""
@@ -100,140 +73,34 @@ class _Walk:
         if unit.number == 0:
             return Runs((), "")  # a module level runs once, where it is imported
         owner = Unit(unit.path, body.owner, is_class=True) if body.owner >= 0 else None
-        self._decorated(unit)
+        self._decorated(unit, Held("called"))
         if owner is None:
             if body.name == "<lambda>":
                 for number in self._linker.outline(unit.path).of(Kind.LAMBDA, str(unit.number)):
-                    self._go(unit.path, number, _Held("called"))
+                    self._go(unit.path, number, Held("called"))
             else:
-                self._name(unit.path, body.outer, body.name, _Held("called"))
+                self._name(unit.path, body.outer, body.name, Held("called"))
         elif body.name in ENTRANCES:
-            self._objects(owner, body.name, _Held(ENTRANCES[body.name]))
+            self._objects(owner, body.name, Held(ENTRANCES[body.name]))
             if body.name in ("forward", "__call__"):
-                self._method(owner, body.name, _Held("called"))
+                self._method(owner, body.name, Held("called"))
+        elif body.name in OPERATIONS:
+            self._objects(owner, body.name, Held("operated"))
+            if body.name in OPERATED_ELSEWHERE:
+                self._open["a dict or a set may run it"] = None
         elif body.name.startswith("__") and body.name.endswith("__"):
             self._open["Python runs it without its name"] = None
         else:
-            self._method(owner, body.name, _Held("called" if body.runs != "read" else "read"))
+            self._method(owner, body.name, Held("called" if body.runs != "read" else "read"))
         while self._waiting:
             self._step(*self._waiting.pop())
         why = next(iter(self._open), "")
         places, handed = tuple(self._places.values()), tuple(self._handed)
         return Runs(places, why, handed, self._uses.doubted)
 
-    # Where a value is held
-
-    def _decorated(self, unit: Unit) -> None:
-        """Follow a function into its decorators."""
-        outline = self._linker.outline(unit.path)
-        for root in outline.of(Kind.DECORATED, f"b{unit.number}"):
-            value = outline.child(root, VALUE)
-            if value is None:
-                continue
-            called = value
-            if outline.nodes[value].kind == Kind.CALL:
-                function = outline.child(value, FUNCTION)
-                called = value if function is None else function
-            found = self._linker.dotted(unit.path, called)
-            last = outline.nodes[called].word
-            if isinstance(found, Unit) and not found.is_class:
-                inner = [found] if called == value else self._given_back(found)
-                for one in inner:
-                    self._parameter(one, "0", _Held("called"), bound=False)
-            elif last not in PLAIN_DECORATORS and not str(found).startswith("torch."):
-                self._open[f"`{last}` decorates it"] = None
-
-    def _given_back(self, function: Unit) -> Iterable[Unit]:
-        """Return the functions in a function that it returns."""
-        outline = self._linker.outline(function.path)
-        for root in outline.results.get(function.number, ()):
-            value = outline.child(root, VALUE)
-            found = None if value is None else self._linker.dotted(function.path, value)
-            if isinstance(found, Unit) and not found.is_class:
-                yield found
-
-    def _name(self, path: str, body: int, name: str, held: _Held) -> None:
-        """Follow the uses of a name that is bound in a body."""
-        if not self._is_new(("name", path, body, name, held)):
-            return
-        used = False
-        for other, number in self._uses.of_name(path, body, name):
-            used = True
-            self._go(other, number, held)
-        if body:
-            return
-        if not used and not self._is_own_name(path, name):
-            self._open[f"`{name}` holds it, which nothing reads here"] = None
-
-    def _is_own_name(self, path: str, name: str) -> bool:
-        """True if a name at module level is that of the body itself, or a private one."""
-        return name.startswith("_") or (path == self._unit.path and name == self._body.name)
-
-    def _method(self, owner: Unit, name: str, held: _Held) -> None:
-        """Follow the uses of a method: on objects of its class, of those below and above it."""
-        if not self._is_new(("method", owner, name, held)):
-            return
-        for path, number, sure in self._uses.of_method(owner, name):
-            self._go(path, number, held._replace(is_sure=sure and held.is_sure))
-        for path in self._uses.near(owner, name):
-            for number in self._linker.outline(path).of(Kind.TEXT, name):
-                self._go(path, number, _Held("named", held.depth, is_sure=False))
-        for base in self._linker.foreign_bases(owner):
-            last = base.rpartition(".")[2]
-            if last not in UNCALLING_BASES:
-                self._open[f"`{last}`, a class above it, may call it"] = None
-
-    def _objects(self, klass: Unit, method: str, held: _Held) -> None:
-        """Follow the objects of a class, and of those below it that inherit a method."""
-        if not self._is_new(("objects", klass, held)):
-            return
-        if self._linker.is_looked_up(klass):
-            self._open["an object of its class may be made by a name"] = None
-        made = _Held(f"made {held.how}")
-        name = self._linker.klass(klass).name
-        for path in self._uses.modules(name, klass.path):
-            there = self._linker.outline(path)
-            for number in there.by_word.get(name, ()):
-                if self._linker.dotted(path, number) != klass:
-                    continue
-                root = there.statement(number)
-                if there.nodes[root].kind == Kind.BASE:
-                    below = Unit(path, int(there.nodes[root].word), is_class=True)
-                    if below != klass and self._linker.method(below, method) == self._unit:
-                        self._objects(below, method, held)
-                else:
-                    self._go(path, number, made)
-
-    def _attribute(self, name: str, owner: Unit | None, path: str, held: _Held) -> None:
-        """Follow the uses of an attribute that holds the value."""
-        if not self._is_new(("attribute", name, owner, held)):
-            return
-        used = False
-        for other in self._uses.modules(name, path):
-            outline = self._linker.outline(other)
-            for number in outline.by_word.get(name, ()):
-                if outline.nodes[number].kind != Kind.ATTRIBUTE:
-                    continue
-                if owner is None or self._uses.may_hold(other, number, owner):
-                    used = True
-                    self._go(other, number, held)
-        if not used:
-            self._open[f"`.{name}` holds it, which nothing reads here"] = None
-
-    def _is_new(self, asked: object) -> bool:
-        if asked in self._seen:
-            return False
-        self._seen.add(asked)
-        return True
-
     # What becomes of a value at one place
 
-    def _go(self, path: str, number: int, held: _Held) -> None:
-        """Follow a value from an expression that holds it, once what waits before is done."""
-        if self._is_new((path, number, held)):
-            self._waiting.append((path, number, held))
-
-    def _step(self, path: str, number: int, held: _Held) -> None:
+    def _step(self, path: str, number: int, held: Held) -> None:
         """Follow a value from the expression that holds it to what that stands in."""
         self._left -= 1
         if self._left < 0 or held.depth > MAX_DEPTH:
@@ -253,12 +120,16 @@ class _Walk:
             case Kind.ATTRIBUTE:
                 self._member(path, node.parent, held)
             case Kind.ITEM if node.slot == OWNER:
-                if held.depth:  # one of several
-                    self._go(path, node.parent, _Held(held.how, held.depth - 1, is_sure=False))
+                if held.depth:
+                    self._taken(path, node.parent, parent.word, held)
                 elif held.how == "indexed":
                     self._run(path, node.parent, held)
             case Kind.GROUP | Kind.ROUNDS:
-                self._go(path, node.parent, held._replace(depth=held.depth + 1))
+                key = node.slot if parent.kind == Kind.GROUP else ""
+                self._go(path, node.parent, held.within(key))
+            case Kind.OPERATION:
+                if held.how == "operated" and not held.depth:
+                    self._operated(path, node.parent, parent.word, held)
             case Kind.EITHER | Kind.PASSED:
                 if parent.word:
                     self._name(path, parent.body, parent.word, held)
@@ -266,11 +137,11 @@ class _Walk:
             case _:
                 self._kept(path, node.parent, node.slot, held)
 
-    def _kept(self, path: str, root: int, slot: str, held: _Held) -> None:
+    def _kept(self, path: str, root: int, slot: str, held: Held) -> None:
         """Follow a value from the statement or clause that it stands in."""
         outline = self._linker.outline(path)
         node = outline.nodes[root]
-        less = held._replace(depth=max(held.depth - 1, 0))
+        less = held._replace(keys=held.keys[1:])
         match node.kind:
             case Kind.BOUND:
                 self._name(path, node.body, node.word, held)
@@ -293,7 +164,7 @@ class _Walk:
                     owner = Unit(path, int(node.slot[1:]), is_class=True)
                 self._attribute(node.word, owner, path, held)
             case Kind.PUT if slot == VALUE:
-                self._put(path, outline.child(root, OWNER), held)
+                self._put(path, outline.child(root, OWNER), held.within(self._key(path, root)))
             case Kind.RETURNED:
                 self._results(Unit(path, node.body), held)
             case Kind.YIELDED_FROM if held.how == "iterated" and not held.depth:
@@ -303,74 +174,47 @@ class _Walk:
             case Kind.DEFAULT:
                 self._name(path, int(node.slot), node.word, held)
 
-    def _rebound(self, path: str, root: int, held: _Held) -> None:
-        """Follow what a decorator returns, which the name of the decorated function then holds."""
-        outline = self._linker.outline(path)
-        word = outline.nodes[root].word
-        if word.startswith("b"):
-            body = outline.bodies[int(word[1:])]
-            if body.owner >= 0:
-                self._method(Unit(path, body.owner, is_class=True), body.name, held)
-            else:
-                self._name(path, body.outer, body.name, held)
-        else:
-            self._open["a decorator of a class returns it"] = None
+    def _operated(self, path: str, number: int, operators: str, held: Held) -> None:
+        """Note that an operation on an object runs its method, if one of the operators does."""
+        if not set(operators.split(",")).isdisjoint(OPERATIONS[self._body.name]):
+            self._run(path, number, held)
 
-    def _put(self, path: str, holder: int | None, held: _Held) -> None:
-        """Follow a value into the container that an expression names."""
-        if holder is None:
-            return
-        outline = self._linker.outline(path)
-        node = outline.nodes[holder]
-        more = held._replace(depth=held.depth + 1)
-        if node.kind == Kind.NAME:
-            found = self._linker.named(path, node.body, node.word)
-            if isinstance(found, Variable):
-                self._name(path, *found, more)
-            elif isinstance(found, str):
-                self._open[f"`{node.word}` of another module holds it"] = None
-        elif node.kind == Kind.ATTRIBUTE:
-            self._attribute(node.word, self._linker.owner(path, node.body), path, more)
-        elif node.kind == Kind.ITEM:
-            self._put(path, outline.child(holder, OWNER), more)
+    def _taken(self, path: str, number: int, key: str, held: Held) -> None:
+        """Follow a value out of its container, unless the item of another key is taken."""
+        inside = held.keys[0]
+        if key in ("", inside) or not inside:
+            same = key == inside != ""
+            self._go(path, number, Held(held.how, held.keys[1:], held.is_sure and same))
 
-    def _results(self, body: Unit, held: _Held) -> None:
+    def _results(self, body: Unit, held: Held) -> None:
         """Follow a value from where the body that returns it is run."""
         runs = self._runs(body)
         for run in runs.places:
             if self._linker.outline(run.path).nodes[run.node].kind == Kind.DECORATED:
-                self._rebound(run.path, run.node, held)
+                if self._decorates(body, run):
+                    self._rebound(run.path, run.node, held)
             else:
                 self._go(run.path, run.node, held)
         if runs.open:
             self._open[f"a function that returns it: {runs.open}"] = None
 
-    def _called(self, path: str, call: int, held: _Held) -> None:
+    def _called(self, path: str, call: int, held: Held) -> None:
         """Follow the result of a call of the value, or note that the call runs it."""
         if held.how.startswith("made "):
             how = held.how.removeprefix("made ")
             if how == "constructed":
                 self._run(path, call, held)
             else:
-                self._go(path, call, _Held(how, 0, held.is_sure))
+                self._go(path, call, Held(how, (), held.is_sure))
             return
         if held.how != "called" or held.depth:
             return
         if self._body.runs == "iterated":
-            self._go(path, call, _Held("iterated", 0, held.is_sure))
+            self._go(path, call, Held("iterated", (), held.is_sure))
         else:
             self._run(path, call, held)
 
-    def _run(self, path: str, number: int, held: _Held) -> None:
-        node = self._linker.outline(path).nodes[number]
-        key = (path, node.body, node.line, node.column)
-        known = self._places.get(key)
-        if known is None or (held.is_sure and not known.is_sure):
-            self._places[key] = Run(
-                path, node.body, node.line, node.column, number, is_sure=held.is_sure
-            )
-
-    def _member(self, path: str, number: int, held: _Held) -> None:
+    def _member(self, path: str, number: int, held: Held) -> None:
         """Follow a value whose attribute is read: ``handlers.values()``, ``model.to(device)``."""
         outline = self._linker.outline(path)
         node = outline.nodes[number]
@@ -378,13 +222,19 @@ class _Walk:
         if called is None:
             return
         if held.depth and node.word in ITEMS_OF:
-            taken = ITEMS_OF[node.word]
-            sure = held.is_sure and not taken
-            self._go(path, called, _Held(held.how, held.depth - taken, is_sure=sure))
+            if ITEMS_OF[node.word]:
+                key = outline.child(called, "0")
+                at = None if key is None else outline.nodes[key]
+                text = at.word if at is not None and at.kind == Kind.TEXT else ""
+                self._taken(path, called, text, held)
+            else:
+                self._go(path, called, held)
+        elif not held.depth and held.how == f".{node.word}":
+            self._run(path, called, held)
         elif not held.depth and node.word in KEEPING and held.how != "named":
             self._go(path, called, held)
 
-    def _argument(self, path: str, call: int, slot: str, held: _Held) -> None:
+    def _argument(self, path: str, call: int, slot: str, held: Held) -> None:
         """Follow a value that is given to a call."""
         outline = self._linker.outline(path)
         called = outline.child(call, FUNCTION)
@@ -401,12 +251,12 @@ class _Walk:
             return
         if word == "getattr":
             if held.how == "named" and slot == "1":
-                self._go(path, call, _Held("called", 0, is_sure=False))
+                self._go(path, call, Held("called", is_sure=False))
             return
         if outline.nodes[called].kind == Kind.ATTRIBUTE:
             holder = outline.child(called, OWNER)
             if word in FILLING_CALLS and slot != STARRED:
-                self._put(path, holder, held)
+                self._put(path, holder, held.within(""))
                 return
             if word in HOOK_RUNS and held.how == "called":
                 self._hooked(path, call, HOOK_RUNS[word], held)
@@ -418,7 +268,7 @@ class _Walk:
                 return
         self._given_away(path, call, word, held)
 
-    def _hooked(self, path: str, call: int, method: str, held: _Held) -> None:
+    def _hooked(self, path: str, call: int, method: str, held: Held) -> None:
         """Note that a hook runs where its object is called later, or a method of the object."""
         outline = self._linker.outline(path)
         function = outline.child(call, FUNCTION)
@@ -437,7 +287,7 @@ class _Walk:
         if not found:
             self._open["it is a hook"] = None
 
-    def _given_away(self, path: str, call: int, word: str, held: _Held) -> None:
+    def _given_away(self, path: str, call: int, word: str, held: Held) -> None:
         """Follow a value that is given to code which is not read."""
         if held.how == "named":
             return
@@ -446,38 +296,12 @@ class _Walk:
         elif held.how == "iterated":
             self._run(path, call, held)
             self._go(path, call, held)
+        elif word in RUNNING_CLASSES and held.how == "called":
+            self._run(path, call, held)
+            self._go(path, call, Held(f".{RUNNING_CLASSES[word]}", (), held.is_sure))
         elif word in RUNNING_CALLS and held.how == "called":
             if self._body.runs == "iterated":
-                self._go(path, call, _Held("iterated"))
+                self._go(path, call, Held("iterated"))
             self._run(path, call, held)
         elif word not in ASKING:
             self._open[f"`{word or 'a call'}` is given it"] = None
-
-    def _parameter(self, function: Unit, slot: str, held: _Held, *, bound: bool) -> None:
-        """Follow a value into the parameter that an argument fills."""
-        body = self._linker.body(function)
-        first, keywords = body.rest
-        if slot == STARRED:
-            return
-        if slot.isdigit():
-            position = int(slot) + (bound and not body.is_static)
-            if position < len(body.positional):
-                self._name(function.path, function.number, body.positional[position], held)
-            elif first:
-                more = held._replace(depth=held.depth + 1)
-                self._name(function.path, function.number, first, more)
-        elif slot in body.positional or slot in body.named:
-            self._name(function.path, function.number, slot, held)
-        elif keywords:
-            more = held._replace(depth=held.depth + 1)
-            self._name(function.path, function.number, keywords, more)
-
-    def _constructed(self, klass: Unit, slot: str, held: _Held) -> None:
-        """Follow a value that is given to a class: to its constructor, or to a field of it."""
-        made = self._linker.method(klass, "__init__")
-        if made is not None:
-            self._parameter(made, slot, held, bound=True)
-        elif not slot.isdigit() and slot != STARRED:
-            self._attribute(slot, klass, klass.path, held)
-        else:
-            self._open["a field of a class holds it"] = None

@@ -22,6 +22,24 @@ ENTRANCES = {
     "__post_init__": "constructed",
     "__new__": "constructed",
 }
+# Methods that only operators run: the names of these in the ast, with "=" behind those of an
+# assignment. A method with an "r" is that of the operand on the right.
+_BINARY = {
+    "add": "Add", "sub": "Sub", "mul": "Mult", "matmul": "MatMult", "truediv": "Div", "mod": "Mod",
+    "pow": "Pow", "lshift": "LShift", "rshift": "RShift", "xor": "BitXor", "and": "BitAnd",
+    "floordiv": "FloorDiv",
+}  # fmt: skip
+OPERATIONS = {
+    **{f"__{name}__": (word, f"{word}=") for name, word in _BINARY.items()},
+    **{f"__r{name}__": (word, f"{word}=") for name, word in _BINARY.items()},
+    **{f"__i{name}__": (f"{word}=",) for name, word in _BINARY.items()},
+    "__neg__": ("USub",), "__pos__": ("UAdd",), "__invert__": ("Invert",),
+    "__lt__": ("Lt", "Gt"), "__gt__": ("Gt", "Lt"), "__le__": ("LtE", "GtE"),
+    "__ge__": ("GtE", "LtE"), "__contains__": ("In", "NotIn"),
+    "__eq__": ("Eq", "NotEq", "In", "NotIn"), "__ne__": ("NotEq",),
+}  # fmt: skip
+# Those that other code may run, too: dicts and sets compare their items.
+OPERATED_ELSEWHERE = frozenset(("__eq__", "__ne__"))
 # Calls whose result is what they are given, or runs it where it is run itself.
 PASSING_ON = frozenset((
     "partial", "partialmethod", "compile", "script", "wraps", "lru_cache", "cache", "staticmethod",
@@ -36,6 +54,7 @@ RUNNING_CALLS = frozenset((
     "vmap", "grad", "value_and_grad", "checkpoint", "submit", "Thread", "Process", "Timer", "run",
     "spawn", "start_processes", "run_in_executor", "to_thread", "gather", "create_task", "wait_for",
     "run_until_complete", "imap", "imap_unordered", "apply_async", "map_async", "call_soon",
+    "add_done_callback",
     "accumulate", "groupby", "defaultdict", "next", "anext", "step", "apply_along_axis", "timeit",
 ))  # fmt: skip
 # Methods that register a hook, with the method of the same object that runs it ("" for a call).
@@ -49,6 +68,8 @@ HOOK_RUNS = {
     "register_post_accumulate_grad_hook": "backward",
     "register_hook": "backward",
 }
+# Classes that run a function they are given when an object is made, and in one of its methods.
+RUNNING_CLASSES = {"LambdaLR": "step", "MultiplicativeLR": "step"}
 # Methods that put what they are given into the container they are called on.
 FILLING_CALLS = frozenset(
     ("append", "add", "insert", "setdefault", "appendleft", "put", "put_nowait")
@@ -64,14 +85,21 @@ KEEPING = frozenset((
 PLAIN_DECORATORS = frozenset((
     "property", "staticmethod", "classmethod", "abstractmethod", "cached_property", "lru_cache",
     "cache", "wraps", "overload", "override", "final", "contextmanager", "asynccontextmanager",
-    "dataclass", "no_grad", "inference_mode", "singledispatch", "deprecated", "profile", "jit",
+    "dataclass", "no_grad", "inference_mode", "singledispatch", "singledispatchmethod",
+    "deprecated", "profile", "jit",
     "typechecked", "jaxtyped", "beartype", "cuda_timer", "timeit", "rank_zero_only", "record",
     "setter", "getter", "deleter", "compile", "main",
 ))  # fmt: skip
+# Decorators of a function that calls those which its ``register`` decorates.
+DISPATCHING = frozenset(("singledispatch", "singledispatchmethod"))
 # Bases that call none of the methods that a class adds.
-UNCALLING_BASES = frozenset(
-    ("object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "Enum")
-)
+UNCALLING_BASES = frozenset((
+    "object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "TypedDict", "Enum",
+    "Exception",
+))  # fmt: skip
+# Bases whose method ``start`` runs the method ``run`` once for each object, and no other one.
+STARTING_BASES = frozenset(("Thread", "Process"))
+STARTED = {"run": "start"}
 # Functions that only ask what they are given.
 ASKING = frozenset((
     "isinstance", "issubclass", "callable", "hasattr", "id", "type", "repr", "str", "print", "hash",

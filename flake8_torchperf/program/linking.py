@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from flake8_torchperf.program.outline import OWNER, VALUE, Kind, Outline
 from flake8_torchperf.program.outlining import outline_of
@@ -48,6 +48,18 @@ class Module(NamedTuple):
     package: str
     checked: dict[str, str]
     outline: Outline
+
+
+class Search(Protocol):
+    """A search of the texts of a project for a word."""
+
+    def __call__(
+        self, word: str, path: str, *, is_attribute: bool = False
+    ) -> tuple[str, ...] | None:
+        """Return the modules that hold a word and may use what a module defines.
+
+        None if too many do.
+        """
 
 
 @lru_cache(maxsize=KEPT_OUTLINES)
@@ -207,6 +219,24 @@ class Linker:
                 return there
         return dotted
 
+    def place(self, dotted: str) -> tuple[str, str] | None:
+        """Return the path of a module of the project and the variable there that a name stands for.
+
+        The variable is "" for the module itself; None for any other name.
+        """
+        for _ in range(MAX_IMPORTS):
+            found = self._project.find(dotted)
+            if found is None or found[0].path is None or len(found[1]) > 1:
+                return None
+            path, name = str(found[0].path.resolve()), "".join(found[1])
+            outline = self.outline(path)
+            if not name or (0, name) in outline.bound:
+                return path, name
+            if name not in outline.imports:
+                return None
+            dotted = self._full(path, outline.imports[name])
+        return None
+
     def _below(self, unit: Unit, names: list[str]) -> Unit | None:
         """Return the unit itself, or the method that one further name of a class stands for."""
         if not names:
@@ -262,6 +292,17 @@ class Linker:
         """Return the dotted names of the bases of a class that are not classes of the project."""
         self.lineage(klass)
         return self._foreign[klass]
+
+    def is_protocol(self, klass: Unit) -> bool:
+        """True for a class that only says which methods others must have."""
+        bases = filter(lambda base: isinstance(base, str), self._bases(klass))
+        return any(str(base).rpartition(".")[2] == "Protocol" for base in bases)
+
+    def fits(self, klass: Unit, protocol: Unit) -> bool:
+        """True if a class has the methods of a protocol."""
+        return self.is_protocol(protocol) and all(
+            self.method(klass, name) is not None for name in self.klass(protocol).methods
+        )
 
     def _bases(self, klass: Unit) -> Iterator[Unit | str]:
         outline = self.outline(klass.path)

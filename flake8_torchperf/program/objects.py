@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from flake8_torchperf.program.linking import Linker, Unit
+from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.outline import ATTRIBUTE, FUNCTION, OWNER, VALUE, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from flake8_torchperf.program.linking import Search
     from flake8_torchperf.program.outline import Body, Outline
+
+
+class Itself(NamedTuple):
+    """A function or a class as a value: what is called is this one, not an object of it."""
+
+    unit: Unit
+
 
 # Classes of the project, and the dotted names of others.
 Classes: TypeAlias = "set[Unit | str]"
+# What a value may be: an object of a class, or a function or a class itself.
+_Values: TypeAlias = "set[Unit | str | Itself]"
+# The class of an object that is made by calling a class which nothing shows: no list, no dict.
+MADE = "?"
+# Parameters and variables that hold classes.
+_CLASS_NAMES = ("cls", "klass", "class_")
 # How many names, attributes, parameters and results may lead to the class of an object.
 MAX_STEPS = 6
 # The most calls of a function whose arguments are looked at.
 MAX_CALLS = 4
+# The most entries of a container, and classes of one decorator, that are looked at.
+MAX_ENTRIES = 40
 # Annotations of one object, whose arguments are its classes.
 WRAPPING = ("Optional", "Final", "ClassVar", "Annotated", "Union")
 # Calls that return a container of what is in the one they are given.
@@ -39,11 +55,12 @@ ONE_ITEM, ALL_ITEMS = ("get", "pop", "setdefault", "popleft"), ("values", "items
 class Objects:
     """Finds the classes of objects, from what is assigned, stated and given to parameters."""
 
-    def __init__(self, linker: Linker) -> None:
+    def __init__(self, linker: Linker, search: Search) -> None:
         self._linker = linker
+        self._search = search
         self._known: dict[tuple[str, int], Classes] = {}
         # The names that one question came to: each is looked up once, however often it is bound.
-        self._names: dict[tuple[str, int, str, bool], Classes] = {}
+        self._names: dict[tuple[str, int, str, bool], _Values] = {}
         self._reads: dict[tuple[str, str], dict[Unit | None, list[int]]] = {}
 
     def reads(self, path: str, name: str, owner: Unit) -> list[int]:
@@ -74,9 +91,13 @@ class Objects:
             holder = outline.child(number, OWNER)
             named = "" if holder is None else self._linker.dotted(path, holder)
             held: Classes = {named} if isinstance(named, Unit) else set()
-            units = _own(held or (set() if holder is None else self.classes(path, holder)))
+            if not held and holder is not None:
+                held = self.classes(path, holder)
+            units = _own(held)
             keys: set[Unit | None] = {one for unit in units for one in self._linker.lineage(unit)}
             keys.update(map(_itself, units))
+            if MADE in held or any(map(self._linker.is_protocol, units)):
+                keys.add(None)
             for key in keys or {None}:
                 found.setdefault(key, []).append(number)
         return found
@@ -84,16 +105,19 @@ class Objects:
     def classes(self, path: str, number: int) -> Classes:
         """Return the classes that the value of an expression may have.
 
-        Classes outside the project come as their dotted names. Empty if nothing shows them.
+        Classes outside the project come as their dotted names, and `MADE` where others are
+        possible. Empty if nothing shows them.
         """
         known = self._known.get((path, number))
         if known is None:
             self._names.clear()
-            known = self._known[path, number] = self._of(path, number, MAX_STEPS)
+            values = self._of(path, number, MAX_STEPS)
+            known = {one for one in values if not isinstance(one, Itself)}
+            self._known[path, number] = known
         return known
 
-    def _of(self, path: str, number: int | None, steps: int, *, items: bool = False) -> Classes:
-        """Return the classes of an object or, with ``items``, of those that it holds."""
+    def _of(self, path: str, number: int | None, steps: int, *, items: bool = False) -> _Values:
+        """Return what an expression stands for or, with ``items``, what it holds."""
         if steps <= 0 or number is None:
             return set()
         outline = self._linker.outline(path)
@@ -112,13 +136,17 @@ class Objects:
             case Kind.EITHER | Kind.PASSED:
                 return self._of_any(path, children, steps - 1, items=items)
             case Kind.GROUP | Kind.ROUNDS if items:
-                return self._of_any(path, children[:MAX_CALLS], steps - 1, items=False)
+                found = self._of_any(path, children[:MAX_ENTRIES], steps - 1, items=False)
+                more = found and len(children) > MAX_ENTRIES
+                return found | {MADE} if more else found
+            case Kind.LAMBDA if not items:
+                return {Itself(Unit(path, int(node.word)))}
         return set()
 
-    def _of_any(self, path: str, numbers: Iterable[int], steps: int, *, items: bool) -> Classes:
+    def _of_any(self, path: str, numbers: Iterable[int], steps: int, *, items: bool) -> _Values:
         return {one for n in numbers for one in self._of(path, n, steps, items=items)}
 
-    def _of_call(self, path: str, number: int, steps: int, *, items: bool) -> Classes:
+    def _of_call(self, path: str, number: int, steps: int, *, items: bool) -> _Values:
         outline = self._linker.outline(path)
         called = outline.child(number, FUNCTION)
         if called is None:
@@ -126,17 +154,44 @@ class Objects:
         word = outline.nodes[called].word
         holder = outline.child(called, OWNER)
         if word in ONE_ITEM and holder is not None and not items:
-            return self._of(path, holder, steps - 1, items=True)
+            found = self._of(path, holder, steps - 1, items=True)
+            if found:
+                return found
         if items and word in ALL_ITEMS and holder is not None:
             return self._of(path, holder, steps - 1, items=True)
         if items and word == "defaultdict":
             return self._made(path, outline.child(number, "0"), steps)
         if items and word in HOLDING_CALLS:
             return self._of(path, outline.child(number, "0"), steps - 1, items=True)
+        if word == "getattr" and holder is None:
+            return set() if items else self._looked_up(path, number)
         return self._made(path, called, steps, items=items)
 
-    def _made(self, path: str, called: int | None, steps: int, *, items: bool = False) -> Classes:
-        """Return the classes of what a call of an expression returns."""
+    def _looked_up(self, path: str, call: int) -> _Values:
+        """Return the functions and classes of a module that a call of `getattr` may return."""
+        outline = self._linker.outline(path)
+        module, name = outline.child(call, "0"), outline.child(call, "1")
+        if module is None or name is None:
+            return set()
+        function = outline.child(module, FUNCTION)
+        if function is not None and outline.nodes[function].word in ("import_module", "__import__"):
+            return {MADE}
+        dotted = self._linker.dotted(path, module)
+        place = self._linker.place(dotted) if isinstance(dotted, str) and dotted else None
+        if place is None or place[1]:
+            return set()
+        there = self._linker.outline(place[0])
+        if outline.nodes[name].kind == Kind.TEXT:
+            found = self._linker.named(place[0], 0, outline.nodes[name].word)
+            return {Itself(found)} if isinstance(found, Unit) else set()
+        return {
+            *(Itself(Unit(place[0], n, is_class=True)) for n, one in enumerate(there.classes)),
+            *(Itself(Unit(place[0], n)) for n, one in enumerate(there.bodies) if _is_public(one)),
+            MADE,
+        }
+
+    def _made(self, path: str, called: int | None, steps: int, *, items: bool = False) -> _Values:
+        """Return what a call of an expression returns."""
         if called is None:
             return set()
         outline = self._linker.outline(path)
@@ -144,33 +199,42 @@ class Objects:
         if node.word == "super":
             owner = self._linker.owner(path, node.body)
             return set() if owner is None else set(self._linker.lineage(owner)[1:])
-        if node.kind == Kind.LAMBDA:
-            return self._returned(Unit(path, int(node.word)), steps, items=items)
         found = self._linker.dotted(path, called)
         if isinstance(found, Unit):
-            if found.is_class:
-                return set() if items else {found}
-            return self._returned(found, steps, items=items)
-        if found:
+            return self._called(found, steps, items=items)
+        if found and self._linker.place(found) is None:
             return {found} if _is_class_name(found) and not items else set()
-        if node.kind != Kind.ATTRIBUTE:
-            return set()
-        holders = self._of(path, outline.child(called, OWNER), steps - 1)
-        methods = [self._linker.method(one, node.word) for one in _own(holders)]
-        return {
-            one
-            for method in methods
-            if method is not None
-            for one in self._returned(method, steps - 1, items=items)
-        }
+        if node.kind == Kind.ATTRIBUTE:
+            holders = self._of(path, outline.child(called, OWNER), steps - 1)
+            methods = [self._linker.method(one, node.word) for one in _own(holders)]
+            if any(methods):
+                return {
+                    one
+                    for method in methods
+                    if method is not None
+                    for one in self._returned(method, steps - 1, items=items)
+                }
+        values = self._of(path, called, steps)
+        units = sorted(one.unit for one in values if isinstance(one, Itself))
+        made = {one for unit in units for one in self._called(unit, steps - 1, items=items)}
+        unknown = MADE in values or (not units and node.word.lower().endswith(_CLASS_NAMES))
+        return made | {MADE} if unknown and not items else made
 
-    def _returned(self, function: Unit, steps: int, *, items: bool) -> Classes:
+    def _called(self, unit: Unit, steps: int, *, items: bool) -> _Values:
+        """Return what a call of a function or a class of the project returns."""
+        if unit.is_class:
+            return set() if items else {unit}
+        return self._returned(unit, steps, items=items)
+
+    def _returned(self, function: Unit, steps: int, *, items: bool) -> _Values:
         outline = self._linker.outline(function.path)
         stated = outline.of(Kind.RESULT, str(function.number))
         if stated:
-            return {
+            found = {
                 one for root in stated for one in self._stated(function.path, root, items=items)
             }
+            if found:
+                return {*found}
         values = (outline.child(root, VALUE) for root in outline.results.get(function.number, ()))
         return {
             one
@@ -178,32 +242,46 @@ class Objects:
             for one in self._of(function.path, value, steps - 1, items=items)
         }
 
-    def _of_name(self, path: str, body: int, name: str, steps: int, *, items: bool) -> Classes:
+    def _of_name(self, path: str, body: int, name: str, steps: int, *, items: bool) -> _Values:
         place = self._linker.named(path, body, name)
-        if isinstance(place, Unit) or place is None:
+        if place is None:
             return set()
+        if isinstance(place, Unit):
+            return set() if items else {Itself(place)}
         if isinstance(place, str):
-            return {place}  # a module or an object that is imported: its attributes are its own
-        scope, name = place
-        key = path, scope, name, items
+            return self._imported(place, steps, items=items)
+        return self._bound(path, place, steps, items=items)
+
+    def _imported(self, dotted: str, steps: int, *, items: bool) -> _Values:
+        """Return what an imported name stands for: what its module binds, or its dotted name."""
+        place = self._linker.place(dotted)
+        if place is not None and place[1]:
+            found = self._bound(place[0], Variable(0, place[1]), steps, items=items)
+            if found:
+                return found
+        return {dotted}  # a module or an object: its attributes are its own
+
+    def _bound(self, path: str, variable: Variable, steps: int, *, items: bool) -> _Values:
+        key = path, *variable, items
         if key not in self._names:
             self._names[key] = set()  # for a name that is bound to what it holds
-            self._names[key] = self._of_variable(path, scope, name, steps, items=items)
+            self._names[key] = self._of_variable(path, *variable, steps, items=items)
         return self._names[key]
 
-    def _of_variable(self, path: str, scope: int, name: str, steps: int, *, items: bool) -> Classes:
-        """Return the classes of what a body binds to a name."""
+    def _of_variable(self, path: str, scope: int, name: str, steps: int, *, items: bool) -> _Values:
+        """Return what a body binds to a name, or puts into what it binds."""
         outline = self._linker.outline(path)
         holder = outline.bodies[scope]
         if holder.owner >= 0 and not holder.is_static and holder.positional[:1] == (name,):
-            return {Unit(path, holder.owner, is_class=True)}
+            owner = Unit(path, holder.owner, is_class=True)
+            return {owner, Itself(owner)} if name in _CLASS_NAMES else {owner}
         stated = [
             one
             for root in outline.of(Kind.ANNOTATED, name)
             if _annotates(outline, root, scope)
             for one in self._stated(path, root, items=items)
         ]
-        found: Classes = set(stated)
+        found: _Values = set(stated)
         for root in outline.bound.get((scope, name), ()):
             value = outline.child(root, VALUE)
             kind = outline.nodes[root].kind
@@ -212,7 +290,8 @@ class Objects:
             elif kind == Kind.ITERATED and not items:
                 found |= self._of(path, value, steps - 1, items=True)
         for root in outline.put.get(name, ()) if items else ():
-            if outline.nodes[root].body == scope:
+            body = outline.nodes[root].body
+            if self._linker.named(path, body, name) == Variable(scope, name):
                 found |= self._of(path, outline.child(root, VALUE), steps - 1)
         if not found and name in (*holder.positional, *holder.named):
             found = self._given(path, scope, holder, name, steps, items=items)
@@ -220,15 +299,15 @@ class Objects:
 
     def _given(
         self, path: str, number: int, body: Body, name: str, steps: int, *, items: bool
-    ) -> Classes:
-        """Return the classes of what the calls in its own module give a parameter."""
+    ) -> _Values:
+        """Return what the calls in its own module give a parameter, and what is decorated."""
         outline = self._linker.outline(path)
         known_by = body.name
         if body.name == "__init__":
             known_by = outline.classes[body.owner].name
         method = body.owner >= 0 and not body.is_static
         position = body.positional.index(name) - method if name in body.positional else -1
-        found: Classes = set()
+        found: _Values = set()
         uses = [one for one in outline.by_word.get(known_by, ()) if _is_called(outline, one)]
         for use in uses[:MAX_CALLS]:
             node = outline.nodes[use]
@@ -239,20 +318,41 @@ class Objects:
             for slot in (str(position), name):
                 argument = outline.child(node.parent, slot)
                 found |= self._of(path, argument, steps - 1, items=items)
+        if body.owner < 0 and position == 0 and not items:
+            found |= self._decorated(Unit(path, number), body.name)
         return found
 
-    def _of_attribute(self, holders: Classes, name: str, steps: int, *, items: bool) -> Classes:
-        found: Classes = {f"{one}.{name}" for one in holders if isinstance(one, str)}
-        for holder in _own(holders):
-            for klass in self._linker.lineage(holder):
+    def _decorated(self, decorator: Unit, name: str) -> _Values:
+        """Return the classes of the project that a function decorates."""
+        found: _Values = set()
+        for path in self._search(name, decorator.path) or ():
+            outline = self._linker.outline(path)
+            for use in outline.by_word.get(name, ()):
+                above = outline.nodes[use].parent
+                if above < 0 or outline.nodes[above].kind != Kind.DECORATED:
+                    continue
+                word = outline.nodes[above].word
+                if word.startswith("c") and self._linker.dotted(path, use) == decorator:
+                    found.add(Itself(Unit(path, int(word[1:]), is_class=True)))
+                if len(found) >= MAX_ENTRIES:
+                    return {*found, MADE}
+        return found
+
+    def _of_attribute(self, holders: _Values, name: str, steps: int, *, items: bool) -> _Values:
+        found: _Values = set()
+        for holder in holders:
+            if isinstance(holder, str) and holder != MADE:
+                found |= self._imported(f"{holder}.{name}", steps, items=items)
+        for one in sorted({*_own(holders), *_classes(holders)}):
+            for klass in self._linker.lineage(one):
                 found |= self._kept_in(klass, name, steps, items=items)
         return found
 
-    def _kept_in(self, klass: Unit, name: str, steps: int, *, items: bool) -> Classes:
-        """Return the classes of what one class keeps in an attribute."""
+    def _kept_in(self, klass: Unit, name: str, steps: int, *, items: bool) -> _Values:
+        """Return what one class keeps in an attribute."""
         path = klass.path
         outline = self._linker.outline(path)
-        found: Classes = set()
+        found: _Values = set()
         for root in outline.of(Kind.ANNOTATED, name):
             if _belongs(outline, root, klass.number):
                 found |= self._stated(path, root, items=items)
@@ -317,7 +417,17 @@ def _itself(unit: Unit) -> Unit:
     return unit._replace(number=~unit.number)
 
 
-def _own(classes: Classes) -> list[Unit]:
+def _classes(values: _Values) -> list[Unit]:
+    """Return the classes of the project that are among some values themselves."""
+    return [one.unit for one in values if isinstance(one, Itself) and one.unit.is_class]
+
+
+def _is_public(body: Body) -> bool:
+    """True for a function at the level of its module that `getattr` may look up there."""
+    return body.outer == 0 and body.owner < 0 and not body.name.startswith(("_", "<"))
+
+
+def _own(classes: _Values | Classes) -> list[Unit]:
     """Return those of the classes that are of the project, in order."""
     return sorted(one for one in classes if isinstance(one, Unit))
 

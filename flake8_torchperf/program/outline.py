@@ -33,9 +33,10 @@ class Kind(IntEnum):
     TEXT = 7  # ``word`` is a literal string
     PASSED = 8  # the value of its child: ``await x``, ``*x``, ``x := y``
     ROUNDS = 9  # a comprehension; the child is what each round gives
+    OPERATION = 10  # ``word`` lists the operators by their names in the ast; slots are positions
     BOUND = 20  # an assignment to a name
     KEPT = 21  # an assignment to an attribute; slots VALUE and OWNER
-    PUT = 22  # an assignment to an item; slots VALUE and OWNER, ``word`` is a literal key
+    PUT = 22  # an assignment to an item; slots VALUE, OWNER and KEY, ``word`` is a literal key
     UNPACKED = 23  # an assignment to several names, which ``word`` lists
     ITERATED = 24  # the iterable of a loop, whose names ``word`` lists; the place is in the loop
     ENTERED = 25  # the context of a ``with``; ``word`` is the name it binds
@@ -51,7 +52,7 @@ class Kind(IntEnum):
 
 
 # Slots of the children of nodes.
-FUNCTION, VALUE, OWNER, STARRED = "()", "=", ".", "*"
+FUNCTION, VALUE, OWNER, STARRED, KEY = "()", "=", ".", "*", "[]"
 # The slot of the annotation of an attribute of an object.
 ATTRIBUTE = "a"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from flake8_torchperf.program.outline import (
     ATTRIBUTE,
     FUNCTION,
+    KEY,
     NONE,
     OWNER,
     STARRED,
@@ -182,6 +183,10 @@ class _Outliner:
                     self._root(Kind.ANNOTATED, name, node.annotation, body, slot)
         if value is None:
             return
+        if isinstance(node, ast.AugAssign):
+            word = f"{type(node.op).__name__}="
+            number = self._add(Kind.OPERATION, word, NONE, "", body, node)
+            self._expression(node.target, number, "0", body, 0)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
             self._target(target, value, body, owner)
@@ -198,6 +203,8 @@ class _Outliner:
             case ast.Subscript(value=holder, slice=key):
                 root = self._root(Kind.PUT, _literal(key), value, body, "", VALUE)
                 self._expression(holder, root, OWNER, body, 0)
+                if isinstance(key, ast.Name):
+                    self._expression(key, root, KEY, body, 0)
             case ast.Tuple(elts=targets) | ast.List(elts=targets):
                 match value:
                     case ast.Tuple(elts=values) | ast.List(elts=values) if len(values) == len(
@@ -300,6 +307,12 @@ class _Outliner:
                 number = self._add(Kind.EITHER, "", parent, slot, body, node)
                 self._expression(left, number, "0", body, depth)
                 self._expression(right, number, "1", body, depth)
+            case ast.BinOp(left=left, op=operator, right=right):
+                self._operation(node, [operator], [left, right], parent, slot, body, depth)
+            case ast.UnaryOp(op=operator, operand=operand):
+                self._operation(node, [operator], [operand], parent, slot, body, depth)
+            case ast.Compare(left=left, ops=operators, comparators=compared):
+                self._operation(node, operators, [left, *compared], parent, slot, body, depth)
             case ast.Await(value=value) | ast.Starred(value=value):
                 number = self._add(Kind.PASSED, "", parent, slot, body, node)
                 self._expression(value, number, VALUE, body, depth)
@@ -317,6 +330,22 @@ class _Outliner:
                 for inner in children(node):
                     if isinstance(inner, ast.expr):
                         self._root_at(inner, body, depth)
+
+    def _operation(
+        self,
+        node: ast.expr,
+        operators: Sequence[ast.AST],
+        operands: Sequence[ast.expr],
+        parent: int,
+        slot: str,
+        body: int,
+        depth: int,
+    ) -> None:
+        word = ",".join(type(one).__name__ for one in operators)
+        number = self._add(Kind.OPERATION, word, parent, slot, body, node)
+        for position, one in enumerate(operands):
+            if not isinstance(one, ast.Constant):
+                self._expression(one, number, str(position), body, depth)
 
     def _root_at(self, node: ast.expr, body: int, depth: int) -> None:
         """Add an expression whose value goes into one that nothing is known of."""

@@ -2,31 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.linking import Linker, Unit, Variable
+from flake8_torchperf.program.objects import MADE
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from flake8_torchperf.program.linking import Search
     from flake8_torchperf.program.objects import Objects
 
 CONTAINER_METHODS = frozenset(
     name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
 )
-
-
-class Search(Protocol):
-    """A search of the texts of a project for a word."""
-
-    def __call__(
-        self, word: str, path: str, *, is_attribute: bool = False
-    ) -> tuple[str, ...] | None:
-        """Return the modules that hold a word and may use what a module defines.
-
-        None if too many do.
-        """
 
 
 class Uses:
@@ -136,9 +126,11 @@ class Uses:
                     return True
             elif one in self._linker.lineage(owner):
                 return True  # an object of a class below may be meant
+            elif self._linker.fits(owner, one):
+                return True
             elif method is None and self._linker.foreign_bases(one):
                 return False
-        return None
+        return False if MADE in found else None
 
     def _may_mean(self, path: str, number: int, *, is_only: bool) -> bool | None:
         """True if a method that is read of an unknown object is the only one of its name.
@@ -154,9 +146,14 @@ class Uses:
         if STARRED in given:
             return is_only
         most = 2 if node.word == "insert" else 1
-        if node.word in CONTAINER_METHODS and len(given) <= most:
+        of_container = node.word in CONTAINER_METHODS and len(given) <= most
+        if of_container and not self._is_made(path, outline.child(number, OWNER)):
             return None
         return is_only if self._fits(given) else None
+
+    def _is_made(self, path: str, holder: int | None) -> bool:
+        """True if an expression stands for an object of a class, though nothing shows which."""
+        return holder is not None and MADE in self._objects.classes(path, holder)
 
     def _fits(self, given: list[str]) -> bool:
         """True if a call of the method on an object may give arguments in these slots."""
@@ -168,7 +165,7 @@ class Uses:
 
     def _is_foreign(self, name: Unit | str) -> bool:
         """True for a dotted name of another project."""
-        return isinstance(name, str) and not self._linker.is_own(name)
+        return isinstance(name, str) and name != MADE and not self._linker.is_own(name)
 
     def may_hold(self, path: str, number: int, owner: Unit) -> bool:
         """True if the owner of an attribute may be an object of a class, or of one around it."""
@@ -182,15 +179,21 @@ class Uses:
             for one in units
         )
 
-    def methods(self, path: str, called: int) -> list[Unit]:
-        """Return the methods of the project that a call of an attribute may run."""
+    def methods(self, path: str, called: int, *, sure: bool = False) -> list[Unit]:
+        """Return the methods of the project that a call of an attribute may run.
+
+        With ``sure``, only those of the classes that the object is shown to have.
+        """
         outline = self._linker.outline(path)
         holder = outline.child(called, OWNER)
         word = outline.nodes[called].word
         found = set() if holder is None else self._objects.classes(path, holder)
-        methods = [self._linker.method(one, word) for one in found if isinstance(one, Unit)]
+        units = [one for one in found if isinstance(one, Unit)]
+        methods = [self._linker.method(one, word) for one in units]
+        if any(map(self._linker.is_protocol, units)):
+            methods = []
         known = [one for one in methods if one is not None]
-        if known or (found and all(map(self._is_foreign, found))):
+        if known or sure or (found and all(map(self._is_foreign, found))):
             return known
         paths = self._search(f"def {word}", path) or ()
         return [

@@ -44,7 +44,7 @@ class SaidNames(NamedTuple):
     words for the modules in which names are looked up that are made at run time, ``bases`` the last
     names of the bases of each class, and ``collecting`` the classes that find those below them.
     ``found_by`` holds the names by which something may be found at run time: those in texts that
-    are code, classes that have decorators, and the methods of a class that looks up its own.
+    are code, and the methods of a class that looks up its own.
     """
 
     by_class: dict[str, frozenset[str]]
@@ -71,7 +71,6 @@ def names_said(text: str) -> SaidNames:
         if isinstance(node, ast.ClassDef):
             if node.decorator_list:
                 found[""].add(node.name)  # the decorator may register it
-                found_by.add(node.name)
             bases[node.name] = tuple(dotted_name(one).rpartition(".")[2] for one in node.bases)
             if _collects(node):
                 collecting.add(node.name)

@@ -54,6 +54,14 @@ def test_only_changed_lines_are_reported(
     assert lines(capsys, "--diff-base", "HEAD~1", ".") == ["a.py:9", "b.py:9"]
 
 
+def test_new_code_has_no_callers_yet(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (repository / "train.py").write_text(f'{STEP}\n\nif __name__ == "__main__":\n    train()\n')
+    new = "import torch\n\n\ndef read(x: torch.Tensor):\n    return x.mean().item()\n"
+    (repository / "new.py").write_text(new)
+    assert "new.py:5" not in lines(capsys, ".")
+    assert "new.py:5" in lines(capsys, "--diff-base", "HEAD", ".")
+
+
 def test_a_folder_below_the_top_and_a_name_with_spaces(
     repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

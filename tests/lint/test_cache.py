@@ -622,3 +622,33 @@ def test_a_class_is_looked_at_again_when_it_is_named(
     edit(project, name, text)
     assert "./pkg/net.py" in analysed(project, cache)
     assert "pkg/net.py:6" in check(cwd=project, cache=cache).output
+
+
+READER = """\
+import torch
+
+
+def read(x: torch.Tensor):
+    return x.mean().item()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("eval.py", "import app\nfrom pkg.helper import read\n\napp.serve(read)\n"),
+        ("names.py", 'READERS = ["read"]\n'),
+        ("net.yaml", "reader: read\n"),
+        ("look.ipynb", '{"cells": [{"source": ["read(x)\\n"]}]}'),
+    ],
+)
+def test_a_function_is_looked_at_again_when_something_runs_it(
+    name: str, text: str, project: Path, cache: Path
+) -> None:
+    edit(project, "requirements.txt", "torch\n")
+    edit(project, "pkg/helper.py", READER)
+    edit(project, "pkg/train.py", TRAINS + '\n\nif __name__ == "__main__":\n    train()\n')
+    assert "pkg/helper.py" not in check(cwd=project, cache=cache).output
+    edit(project, name, text)
+    assert "./pkg/helper.py" in analysed(project, cache)
+    assert "pkg/helper.py:5" in check(cwd=project, cache=cache).output

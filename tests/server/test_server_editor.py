@@ -74,6 +74,33 @@ def write_profile(path: Path, text: str, seconds: float | None) -> None:
     write(path, Profile({"train.py": tuple(made)}, 1, ("cuda:0",)))
 
 
+STEPS = """\
+import torch
+
+
+def train(model: torch.nn.Module, optimizer, loader):
+    for x in loader:
+        model(x).sum().backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    train(torch.nn.Linear(9, 9), None, [])
+"""
+
+
+def test_new_code_has_no_callers_yet(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").touch()
+    (tmp_path / "train.py").write_text(STEPS)
+    text = "import torch\n\n\ndef read(x: torch.Tensor):\n    return x.mean().item()\n"
+
+    async def act() -> list[tuple[int, Any]]:
+        async with editor(tmp_path) as one:
+            return codes(await one.diagnostics(one.open(tmp_path / "new.py", text)))
+
+    assert asyncio.run(act()) == [(5, "TPF101")]
+
+
 class TestSettings:
     def test_they_win_over_the_files_from_the_start(self, tmp_path: Path) -> None:
         (tmp_path / "pyproject.toml").write_text("[tool.torchperf]\nscope = 'all'\n")

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo
 
 MAX_BASES = 100
-# Bases that show nothing about the methods of derived classes, and call none of them.
-PLAIN_BASES = frozenset((
-    "object", "ABC", "Protocol", "Generic", "Exception", "Enum", "NamedTuple", "TypedDict",
-))  # fmt: skip
 LINEAGES: Cache[str, list[ClassInfo | str]] = Cache("lineages")
 METHODS: Cache[tuple[str, str], Function | None] = Cache("methods")
 

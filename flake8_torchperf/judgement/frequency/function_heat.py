@@ -20,7 +20,6 @@ from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.options import is_never_taken
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, given_tensors
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
-    PLAIN_BASES,
     find_method,
     lineage,
     torch_kind,
@@ -30,6 +29,7 @@ from flake8_torchperf.judgement.frequency.own_heat import own_heat
 from flake8_torchperf.judgement.frequency.propagation import SETTLED_CAUSES, CalledHeats
 from flake8_torchperf.judgement.frequency.roots import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
+from flake8_torchperf.program.given import UNCALLING_BASES
 from flake8_torchperf.program.running import Program
 from flake8_torchperf.project.module_index import FunctionInfo
 from flake8_torchperf.syntax.names import is_name, named_parameters
@@ -155,7 +155,7 @@ class FunctionHeats:
         for one in lineage(owner, self._analysis):
             if isinstance(one, str):
                 last = one.rpartition(".")[2]
-                known = last in PLAIN_BASES or self._analysis.table.klass(one) is not None
+                known = last in UNCALLING_BASES or self._analysis.table.klass(one) is not None
                 whole = whole and known
                 names.add(last)
             else:

@@ -31,6 +31,8 @@ from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, join_all
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Interpreted
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
@@ -91,6 +93,11 @@ class CallerReview:
         name = site.function.rpartition(".")[2]
         return replace(site, heat=Heat(Level.COLD, cause, name, loops=False))
 
+    def _is_run_in_steps(self, site: JudgedSite, info: FunctionInfo) -> bool:
+        """True if a site is in a function nested in another, and a step runs that."""
+        nested = ".<locals>." in site.function and site.heat.cause in OPEN_INSIDE
+        return nested and self._reach.is_reached_inside(site.function, info)
+
     def _by_calls(self, result: Judged, info: FunctionInfo) -> Judged:
         heat = self._heats.called(info)
         if heat.cause in DECIDED:
@@ -98,7 +105,7 @@ class CallerReview:
         unreached = self._reach.unreached(info, heat)
         if unreached is not None:
             cold = Heat(Level.COLD, unreached, info.name, loops=False)
-            return _cooled(result, cold, info)
+            return _cooled(result, cold, info, self._is_run_in_steps)
         if heat.level >= Level.STEP and heat.cause not in CALLS:
             return result
         nearby = self._judged(self._heats.calls(info.module).of(info))
@@ -107,7 +114,7 @@ class CallerReview:
         counts = Cause.SET_UP_CALLS not in self._analysis.ignored
         if counts and not often and asked and self._only_set_up(info):
             cold = Heat(Level.COLD, Cause.SET_UP_CALLS, info.name, loops=False)
-            return _cooled(result, cold, info)
+            return _cooled(result, cold, info, self._is_run_in_steps)
         # The rest of the package is searched only where its own module leaves the question open.
         probe = self._watch(info) if len(_callers(nearby)) <= MAX_CALLERS else None
         if probe is None:
@@ -297,14 +304,19 @@ def _same(values: list[Value]) -> Value:
     return UNKNOWN if UNKNOWN in values else join_all(values)
 
 
-def _cooled(result: Judged, cold: Heat, info: FunctionInfo) -> Judged:
+def _cooled(
+    result: Judged,
+    cold: Heat,
+    info: FunctionInfo,
+    in_steps: Callable[[JudgedSite, FunctionInfo], bool],
+) -> Judged:
     """Return the sites of a function that runs seldom, with the heat ``cold``.
 
     Compiled sites and those that cost nothing are unchanged, and so are sites in loops whose own
-    text shows what they go over, and those in nested functions that are named like steps: set-up
-    code may return these. Where no step leads to the function, only loops over elements count:
-    others are those of an evaluation or a demonstration. Where nothing makes what leads there, no
-    loop does.
+    text shows what they go over. Those in nested functions are, too, if these are named like steps,
+    which set-up code may return, or if a step runs them, as ``in_steps`` says. Where no step leads
+    to the function, only loops over elements count: others are those of an evaluation or a
+    demonstration. Where nothing makes what leads there, no loop does.
     """
     sites = [
         site
@@ -312,6 +324,7 @@ def _cooled(result: Judged, cold: Heat, info: FunctionInfo) -> Judged:
         or site.heat.costs_nothing
         or _is_nested_step(site)
         or _is_in_result(site, info)
+        or in_steps(site, info)
         or (cold.cause is not Cause.NEVER_MADE and _shows_itself(site, cold))
         else replace(site, heat=cold)
         for site in result.sites

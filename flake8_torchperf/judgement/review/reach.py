@@ -55,6 +55,13 @@ class Reach:
         """
         return self._asked(self._program.inside(info, name), info)
 
+    def is_reached_inside(self, name: str, info: FunctionInfo) -> bool:
+        """True if all places show that run a function inside another, and a step leads to one."""
+        unit = self._program.inside(info, name)
+        if unit is None or not self._program.runs(unit).outside_tests:
+            return False
+        return not self._program.runs(unit).open and self._asked(unit, info) is None
+
     def _asked(self, unit: Unit | None, info: FunctionInfo) -> Cause | None:
         if Cause.UNREACHED in self._analysis.ignored or not self._analysis.project.trains:
             return None

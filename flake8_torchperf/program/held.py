@@ -1,0 +1,329 @@
+"""Where a followed value is held: names, attributes, parameters, containers and decorators."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_torchperf.program.given import (
+    DISPATCHING,
+    PLAIN_DECORATORS,
+    STARTED,
+    STARTING_BASES,
+    UNCALLING_BASES,
+)
+from flake8_torchperf.program.linking import Linker, Unit, Variable
+from flake8_torchperf.program.outline import FUNCTION, KEY, OWNER, STARRED, VALUE, Kind
+from flake8_torchperf.program.runs import Run, Runs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from flake8_torchperf.program.uses import Uses
+
+# The most places that are looked at for one body; it may be run elsewhere if there are more.
+MAX_PLACES = 3000
+
+
+class Held(NamedTuple):
+    """A value on its way: the use that runs it, and the containers around it.
+
+    ``how`` is "called", "iterated", "indexed", "read" for a property, or "named" for the name of a
+    method. For a class, "made called" and so on: its objects are used so. ".step" and so on is for
+    an object whose method of this name runs the body. ``keys`` has one literal
+    key for each container, the outermost first; "" where nothing shows the key.
+    """
+
+    how: str
+    keys: tuple[str, ...] = ()
+    is_sure: bool = True
+
+    @property
+    def depth(self) -> int:
+        """The number of containers around the value."""
+        return len(self.keys)
+
+    def within(self, key: str) -> Held:
+        """Return the value in one container more; a position may change, so it is no key."""
+        return self._replace(keys=("" if key.isdigit() or key == STARRED else key, *self.keys))
+
+
+class Following:
+    """The state of one walk from a body, and the steps to what holds the value next."""
+
+    def __init__(self, linker: Linker, uses: Uses, runs: Callable[[Unit], Runs]) -> None:
+        self._linker = linker
+        self._uses = uses
+        self._runs = runs
+        self._unit = uses.body
+        self._body = linker.body(uses.body)
+        self._open = uses.opened
+        self._places: dict[tuple[str, int, int, int], Run] = {}
+        self._handed: dict[Unit, None] = {}
+        self._seen: set[object] = set()
+        self._waiting: list[tuple[str, int, Held]] = []
+        self._left = MAX_PLACES
+        # The decorators of the body with the places where they decorate it, and what these give.
+        self._decorators: dict[Unit, set[tuple[str, int]]] = {}
+        self._texts: dict[tuple[str, Variable], str] = {}
+
+    def _decorated(self, unit: Unit, held: Held) -> None:
+        """Follow a function or a class into its decorators."""
+        outline = self._linker.outline(unit.path)
+        word = f"{'c' if unit.is_class else 'b'}{unit.number}"
+        for root in outline.of(Kind.DECORATED, word):
+            value = outline.child(root, VALUE)
+            if value is None:
+                continue
+            called = value
+            if outline.nodes[value].kind == Kind.CALL:
+                function = outline.child(value, FUNCTION)
+                called = value if function is None else function
+            last = outline.nodes[called].word
+            if last == "register" and self._dispatched(unit.path, called, held):
+                continue
+            decorators = self._decorating(unit.path, called)
+            for found in decorators:
+                inner = [found] if called == value else [*self._given_back(found)]
+                if called != value:
+                    self._note_arguments(unit.path, value, found)
+                bound = called == value and self._uses.is_bound(unit.path, called, found)
+                for one in inner:
+                    self._decorators.setdefault(one, set()).add((unit.path, root))
+                    self._parameter(one, "0", held, bound=bound)
+            whole = str(self._linker.dotted(unit.path, called))
+            if not decorators and last not in PLAIN_DECORATORS and not whole.startswith("torch."):
+                self._open[f"`{last}` decorates {'its class' if unit.is_class else 'it'}"] = None
+
+    def _decorating(self, path: str, called: int) -> list[Unit]:
+        """Return the functions of the project that an expression before a definition names."""
+        found = self._linker.dotted(path, called)
+        if isinstance(found, Unit):
+            return [] if found.is_class else [found]
+        if self._linker.outline(path).nodes[called].kind != Kind.ATTRIBUTE:
+            return []
+        return self._uses.methods(path, called, sure=True)
+
+    def _dispatched(self, path: str, register: int, held: Held) -> bool:
+        """Follow a function that another dispatches to by the type of an argument.
+
+        False if the ``register`` of a decorator is not that of such a function.
+        """
+        outline = self._linker.outline(path)
+        holder = outline.child(register, OWNER)
+        if holder is None:
+            return False
+        found = self._linker.dotted(path, holder)
+        own = Unit(path, self._body.owner, is_class=True) if self._body.owner >= 0 else None
+        if not found and own is not None:
+            found = self._linker.method(own, outline.nodes[holder].word) or ""
+        if not isinstance(found, Unit) or found.is_class or not self._dispatches(found):
+            return False
+        body = self._linker.body(found)
+        if body.owner >= 0:
+            self._method(Unit(found.path, body.owner, is_class=True), body.name, held)
+        else:
+            self._name(found.path, body.outer, body.name, held)
+        return True
+
+    def _dispatches(self, function: Unit) -> bool:
+        """True for a function that `functools.singledispatch` or its like decorates."""
+        outline = self._linker.outline(function.path)
+        values = (
+            outline.child(root, VALUE) for root in outline.of(Kind.DECORATED, f"b{function.number}")
+        )
+        return any(
+            value is not None and outline.nodes[value].word in DISPATCHING for value in values
+        )
+
+    def _note_arguments(self, path: str, call: int, function: Unit) -> None:
+        """Note the texts that a call which makes a decorator of the body gives to parameters."""
+        outline = self._linker.outline(path)
+        body = self._linker.body(function)
+        for number in outline.children.get(call, ()):
+            node = outline.nodes[number]
+            name = node.slot
+            if name.isdigit() and int(name) < len(body.positional):
+                name = body.positional[int(name)]
+            place = function.path, Variable(function.number, name)
+            if node.kind == Kind.TEXT and self._texts.setdefault(place, node.word) != node.word:
+                self._texts[place] = ""
+
+    def _key(self, path: str, root: int) -> str:
+        """Return the key under which an assignment puts the value; "" if nothing shows it."""
+        outline = self._linker.outline(path)
+        key = outline.child(root, KEY)
+        if key is None:
+            return outline.nodes[root].word
+        node = outline.nodes[key]
+        if node.kind == Kind.NAME:
+            found = self._linker.named(path, node.body, node.word)
+            return self._texts.get((path, found), "") if isinstance(found, Variable) else ""
+        return ""
+
+    def _decorates(self, decorator: Unit, run: Run) -> bool:
+        """True if the value may be what a decorator returned where it decorates a function.
+
+        What the body itself was given to as a decorator returns it in its own place only.
+        """
+        own = self._decorators.get(decorator)
+        return own is None or (run.path, run.node) in own
+
+    def _given_back(self, function: Unit) -> Iterable[Unit]:
+        """Return the functions in a function that it returns."""
+        outline = self._linker.outline(function.path)
+        for root in outline.results.get(function.number, ()):
+            value = outline.child(root, VALUE)
+            found = None if value is None else self._linker.dotted(function.path, value)
+            if isinstance(found, Unit) and not found.is_class:
+                yield found
+
+    def _name(self, path: str, body: int, name: str, held: Held) -> None:
+        """Follow the uses of a name that is bound in a body."""
+        if not self._is_new(("name", path, body, name, held)):
+            return
+        used = False
+        for other, number in self._uses.of_name(path, body, name):
+            used = True
+            self._go(other, number, held)
+        if body:
+            return
+        if not used and not self._is_own_name(path, name):
+            self._open[f"`{name}` holds it, which nothing reads here"] = None
+
+    def _is_own_name(self, path: str, name: str) -> bool:
+        """True if a name at module level is that of the body itself, or a private one."""
+        return name.startswith("_") or (path == self._unit.path and name == self._body.name)
+
+    def _method(self, owner: Unit, name: str, held: Held) -> None:
+        """Follow the uses of a method: on objects of its class, of those below and above it."""
+        if not self._is_new(("method", owner, name, held)):
+            return
+        for path, number, sure in self._uses.of_method(owner, name):
+            self._go(path, number, held._replace(is_sure=sure and held.is_sure))
+        for path in self._uses.near(owner, name):
+            for number in self._linker.outline(path).of(Kind.TEXT, name):
+                self._go(path, number, Held("named", held.keys, is_sure=False))
+        for base in self._linker.foreign_bases(owner):
+            last = base.rpartition(".")[2]
+            if last in STARTING_BASES:
+                if name in STARTED:
+                    self._method(owner, STARTED[name], held)
+            elif last not in UNCALLING_BASES:
+                self._open[f"`{last}`, a class above it, may call it"] = None
+
+    def _objects(self, klass: Unit, method: str, held: Held) -> None:
+        """Follow the objects of a class, and of those below it that inherit a method."""
+        if not self._is_new(("objects", klass, held)):
+            return
+        made = Held(f"made {held.how}")
+        self._decorated(klass, made)
+        name = self._linker.klass(klass).name
+        used = bool(self._linker.outline(klass.path).of(Kind.DECORATED, f"c{klass.number}"))
+        for path in self._uses.modules(name, klass.path):
+            there = self._linker.outline(path)
+            for number in there.by_word.get(name, ()):
+                if self._linker.dotted(path, number) != klass:
+                    continue
+                root = there.statement(number)
+                if there.nodes[root].kind == Kind.BASE:
+                    below = Unit(path, int(there.nodes[root].word), is_class=True)
+                    if below != klass and self._linker.method(below, method) == self._unit:
+                        self._objects(below, method, held)
+                else:
+                    used = True
+                    self._go(path, number, made)
+        if not used and self._linker.is_looked_up(klass):
+            self._open["an object of its class may be made by a name"] = None
+
+    def _attribute(self, name: str, owner: Unit | None, path: str, held: Held) -> None:
+        """Follow the uses of an attribute that holds the value."""
+        if not self._is_new(("attribute", name, owner, held)):
+            return
+        used = False
+        for other in self._uses.modules(name, path):
+            outline = self._linker.outline(other)
+            for number in outline.by_word.get(name, ()):
+                if outline.nodes[number].kind != Kind.ATTRIBUTE:
+                    continue
+                if owner is None or self._uses.may_hold(other, number, owner):
+                    used = True
+                    self._go(other, number, held)
+        if not used:
+            self._open[f"`.{name}` holds it, which nothing reads here"] = None
+
+    def _is_new(self, asked: object) -> bool:
+        if asked in self._seen:
+            return False
+        self._seen.add(asked)
+        return True
+
+    def _rebound(self, path: str, root: int, held: Held) -> None:
+        """Follow what a decorator returns, which the name of the decorated function then holds."""
+        outline = self._linker.outline(path)
+        word = outline.nodes[root].word
+        if word.startswith("b"):
+            body = outline.bodies[int(word[1:])]
+            if body.owner >= 0:
+                self._method(Unit(path, body.owner, is_class=True), body.name, held)
+            else:
+                self._name(path, body.outer, body.name, held)
+        elif not held.how.startswith("made "):  # the uses of the class are followed anyway
+            self._open["a decorator of a class returns it"] = None
+
+    def _put(self, path: str, holder: int | None, held: Held) -> None:
+        """Follow a container, into which a value was put, to what an expression names."""
+        if holder is None:
+            return
+        outline = self._linker.outline(path)
+        node = outline.nodes[holder]
+        if node.kind == Kind.NAME:
+            found = self._linker.named(path, node.body, node.word)
+            if isinstance(found, Variable):
+                self._name(path, *found, held)
+            elif isinstance(found, str):
+                self._open[f"`{node.word}` of another module holds it"] = None
+        elif node.kind == Kind.ATTRIBUTE:
+            self._attribute(node.word, self._linker.owner(path, node.body), path, held)
+        elif node.kind == Kind.ITEM:
+            self._put(path, outline.child(holder, OWNER), held.within(node.word))
+
+    def _parameter(self, function: Unit, slot: str, held: Held, *, bound: bool) -> None:
+        """Follow a value into the parameter that an argument fills."""
+        body = self._linker.body(function)
+        first, keywords = body.rest
+        if slot == STARRED:
+            return
+        if slot.isdigit():
+            position = int(slot) + (bound and not body.is_static)
+            if position < len(body.positional):
+                self._name(function.path, function.number, body.positional[position], held)
+            elif first:
+                self._name(function.path, function.number, first, held.within(""))
+        elif slot in body.positional or slot in body.named:
+            self._name(function.path, function.number, slot, held)
+        elif keywords:
+            self._name(function.path, function.number, keywords, held.within(slot))
+
+    def _constructed(self, klass: Unit, slot: str, held: Held) -> None:
+        """Follow a value that is given to a class: to its constructor, or to a field of it."""
+        made = self._linker.method(klass, "__init__")
+        if made is not None:
+            self._parameter(made, slot, held, bound=True)
+        elif not slot.isdigit() and slot != STARRED:
+            self._attribute(slot, klass, klass.path, held)
+        else:
+            self._open["a field of a class holds it"] = None
+
+    def _go(self, path: str, number: int, held: Held) -> None:
+        """Follow a value from an expression that holds it, once what waits before is done."""
+        if self._is_new((path, number, held)):
+            self._waiting.append((path, number, held))
+
+    def _run(self, path: str, number: int, held: Held) -> None:
+        node = self._linker.outline(path).nodes[number]
+        key = (path, node.body, node.line, node.column)
+        known = self._places.get(key)
+        if known is None or (held.is_sure and not known.is_sure):
+            self._places[key] = Run(
+                path, node.body, node.line, node.column, number, is_sure=held.is_sure
+            )
