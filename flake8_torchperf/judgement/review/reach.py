@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.program.linking import Unit
+    from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # The most functions on the way to a function that are looked at; a step may lead to it if there
@@ -95,7 +96,7 @@ class Reach:
             places = found.outside_tests
             if found.open or len(seen) > MAX_CALLERS or not places:
                 return None  # where nobody runs it yet, or code elsewhere does, is no evidence
-            for run in places:
+            for run in map(self._narrowed, places):
                 site = self._callers.site_at(run)
                 caller = site.caller
                 if caller is not None and self._heats.own(caller).cause is Cause.NEVER_MADE:
@@ -114,6 +115,12 @@ class Reach:
                     seen.add(above)
                     waiting.append((above, caller))
         return cause
+
+    def _narrowed(self, run: Run) -> Run:
+        """Return the call that alone leads to a place, unless a loop over steps is around that."""
+        while run.through is not None and not self._callers.site_at(run).steps:
+            run = run.through
+        return run
 
     def _in_step(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if a call stands in a step; None if the callers of its caller decide."""
