@@ -25,7 +25,7 @@ from flake8_torchperf.program.held import Following, Held
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
-from flake8_torchperf.program.runs import Runs
+from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.program.uses import Uses
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # The most functions that return one another's results.
 MAX_RETURNED = 12
-# The most containers in containers that hold what is followed.
+# The most containers in containers that hold what is followed, and calls that pass a name on.
 MAX_DEPTH = 3
 
 
@@ -247,11 +247,12 @@ class _Walk(Following):
             if found.is_class:
                 self._constructed(found, slot, held)
             else:
-                self._parameter(found, slot, held, bound=self._uses.is_bound(path, called, found))
+                bound = self._uses.is_bound(path, called, found)
+                self._parameter(found, slot, self._passed(path, call, found, held), bound=bound)
             return
         if word == "getattr":
             if held.how == "named" and slot == "1":
-                self._go(path, call, Held("called", is_sure=False))
+                self._go(path, call, Held("called", is_sure=False, via=held.via))
             return
         if outline.nodes[called].kind == Kind.ATTRIBUTE:
             holder = outline.child(called, OWNER)
@@ -263,10 +264,23 @@ class _Walk(Following):
                 return
             methods = self._uses.methods(path, called)
             for method in methods:
-                self._parameter(method, slot, held, bound=True)
+                given = self._passed(path, call, method, held)
+                self._parameter(method, slot, given, bound=True)
             if methods:
                 return
         self._given_away(path, call, word, held)
+
+    def _passed(self, path: str, call: int, function: Unit, held: Held) -> Held:
+        """Return the name of a method with the call that passes it to a function."""
+        if held.how != "named":
+            return held
+        place: Run | None = self._place(path, call, held)
+        above, calls = place, 0
+        while above is not None:  # functions may pass the name on in a circle
+            above, calls = above.through, calls + 1
+        if place is None or calls > MAX_DEPTH:
+            return held._replace(via=None)
+        return held._replace(via=(function, place))
 
     def _hooked(self, path: str, call: int, method: str, held: Held) -> None:
         """Note that a hook runs where its object is called later, or a method of the object."""

@@ -30,12 +30,14 @@ class Held(NamedTuple):
     ``how`` is "called", "iterated", "indexed", "read" for a property, or "named" for the name of a
     method. For a class, "made called" and so on: its objects are used so. ".step" and so on is for
     an object whose method of this name runs the body. ``keys`` has one literal
-    key for each container, the outermost first; "" where nothing shows the key.
+    key for each container, the outermost first; "" where nothing shows the key. ``via`` is the
+    function that a name was passed to, and the call that passed it.
     """
 
     how: str
     keys: tuple[str, ...] = ()
     is_sure: bool = True
+    via: tuple[Unit, Run] | None = None
 
     @property
     def depth(self) -> int:
@@ -57,7 +59,7 @@ class Following:
         self._unit = uses.body
         self._body = linker.body(uses.body)
         self._open = uses.opened
-        self._places: dict[tuple[str, int, int, int], Run] = {}
+        self._places: dict[Run, Run] = {}
         self._handed: dict[Unit, None] = {}
         self._seen: set[object] = set()
         self._waiting: list[tuple[str, int, Held]] = []
@@ -320,10 +322,15 @@ class Following:
             self._waiting.append((path, number, held))
 
     def _run(self, path: str, number: int, held: Held) -> None:
-        node = self._linker.outline(path).nodes[number]
-        key = (path, node.body, node.line, node.column)
-        known = self._places.get(key)
+        """Note a place that runs the body."""
+        place = self._place(path, number, held)
+        known = self._places.get(place._replace(is_sure=True))
         if known is None or (held.is_sure and not known.is_sure):
-            self._places[key] = Run(
-                path, node.body, node.line, node.column, number, is_sure=held.is_sure
-            )
+            self._places[place._replace(is_sure=True)] = place
+
+    def _place(self, path: str, number: int, held: Held) -> Run:
+        """Return a place, with the call that alone leads there if the value came by its name."""
+        node = self._linker.outline(path).nodes[number]
+        inside = held.via is not None and held.via[0] == Unit(path, node.body)
+        through = held.via[1] if held.via is not None and inside else None
+        return Run(path, node.body, node.line, node.column, number, held.is_sure, through)

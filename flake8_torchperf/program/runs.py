@@ -12,7 +12,8 @@ class Run(NamedTuple):
     """A place that runs a body: the module, the body around the place, its line and column.
 
     ``is_sure`` is False where only the name of a method leads there. ``node`` is the number of the
-    call, loop or name in the outline.
+    call, loop or name in the outline. ``through`` is the call of that body around the place which
+    alone leads there, by the name of a method that it passes.
     """
 
     path: str
@@ -21,6 +22,7 @@ class Run(NamedTuple):
     column: int
     node: int
     is_sure: bool = True
+    through: Run | None = None
 
 
 class Runs(NamedTuple):

@@ -46,6 +46,18 @@ def test_functions_that_return_one_another(tmp_path: Path) -> None:
     assert why.endswith("too many functions return it")
 
 
+def test_functions_that_pass_the_name_of_a_method_in_a_circle(tmp_path: Path) -> None:
+    text = (
+        "class Show:\n    def body(self, x):\n        return x\n\n\n"
+        "def first(show, name):\n    second(show, name)\n\n\n"
+        "def second(show, name):\n    getattr(show, name)(1)\n    first(show, name)\n\n\n"
+        "first(Show(), 'body')\n"
+    )
+    found, why = runs(tmp_path, text)
+    assert set(found) == {11}
+    assert why == ""
+
+
 def test_a_function_that_is_run_in_very_many_places(tmp_path: Path) -> None:
     text = BODY + "body(1)\n" * 2 * MANY
     found, why = runs(tmp_path, text)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
+    from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # The most functions on the way to a function that are looked at; a step may lead to it if there
@@ -102,7 +103,7 @@ class Reach:
                 continue
             if not places:
                 return None  # something may run it in a way that is not followed
-            for run in places:
+            for run in map(self._narrowed, places):
                 if self._is_dead(Unit(run.path, run.body)):
                     continue
                 site = self._callers.site_at(run)
@@ -130,6 +131,12 @@ class Reach:
         if Cause.NEVER_RUN in self._analysis.ignored:
             return False
         return self._program.is_dead(unit)
+
+    def _narrowed(self, run: Run) -> Run:
+        """Return the call that alone leads to a place, unless a loop over steps is around that."""
+        while run.through is not None and not self._callers.site_at(run).steps:
+            run = run.through
+        return run
 
     def _in_step(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if a call stands in a step; None if the callers of its caller decide."""
