@@ -16,7 +16,7 @@ from flake8_torchperf.program.given import (
     ITEMS_OF,
     KEEPING,
     OPERATED_ELSEWHERE,
-    OPERATIONS,
+    OPERATOR_METHODS,
     PASSING_ON,
     RUNNING_CALLS,
     RUNNING_CLASSES,
@@ -84,7 +84,7 @@ class _Walk(Following):
             self._objects(owner, body.name, Held(ENTRANCES[body.name]))
             if body.name in ("forward", "__call__"):
                 self._method(owner, body.name, Held("called"))
-        elif body.name in OPERATIONS:
+        elif body.name in OPERATOR_METHODS:
             self._objects(owner, body.name, Held("operated"))
             if body.name in OPERATED_ELSEWHERE:
                 self._open["a dict or a set may run it"] = None
@@ -176,7 +176,7 @@ class _Walk(Following):
 
     def _operated(self, path: str, number: int, operators: str, held: Held) -> None:
         """Note that an operation on an object runs its method, if one of the operators does."""
-        if not set(operators.split(",")).isdisjoint(OPERATIONS[self._body.name]):
+        if not set(operators.split(",")).isdisjoint(OPERATOR_METHODS[self._body.name]):
             self._run(path, number, held)
 
     def _taken(self, path: str, number: int, key: str, held: Held) -> None:

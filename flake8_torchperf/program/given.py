@@ -29,7 +29,7 @@ _BINARY = {
     "pow": "Pow", "lshift": "LShift", "rshift": "RShift", "xor": "BitXor", "and": "BitAnd",
     "floordiv": "FloorDiv",
 }  # fmt: skip
-OPERATIONS = {
+OPERATOR_METHODS = {
     **{f"__{name}__": (word, f"{word}=") for name, word in _BINARY.items()},
     **{f"__r{name}__": (word, f"{word}=") for name, word in _BINARY.items()},
     **{f"__i{name}__": (f"{word}=",) for name, word in _BINARY.items()},

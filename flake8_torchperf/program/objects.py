@@ -25,7 +25,7 @@ Classes: TypeAlias = "set[Unit | str]"
 # What a value may be: an object of a class, or a function or a class itself.
 _Values: TypeAlias = "set[Unit | str | Itself]"
 # The class of an object that is made by calling a class which nothing shows: no list, no dict.
-MADE = "?"
+OF_UNKNOWN_CLASS = "?"
 # Parameters and variables that hold classes.
 _CLASS_NAMES = ("cls", "klass", "class_")
 # How many names, attributes, parameters and results may lead to the class of an object.
@@ -96,7 +96,7 @@ class Objects:
             units = _own(held)
             keys: set[Unit | None] = {one for unit in units for one in self._linker.lineage(unit)}
             keys.update(map(_itself, units))
-            if MADE in held or any(map(self._linker.is_protocol, units)):
+            if OF_UNKNOWN_CLASS in held or any(map(self._linker.is_protocol, units)):
                 keys.add(None)
             for key in keys or {None}:
                 found.setdefault(key, []).append(number)
@@ -105,7 +105,7 @@ class Objects:
     def classes(self, path: str, number: int) -> Classes:
         """Return the classes that the value of an expression may have.
 
-        Classes outside the project come as their dotted names, and `MADE` where others are
+        Classes outside the project come as their dotted names, and `OF_UNKNOWN_CLASS` where others are
         possible. Empty if nothing shows them.
         """
         known = self._known.get((path, number))
@@ -138,7 +138,7 @@ class Objects:
             case Kind.GROUP | Kind.ROUNDS if items:
                 found = self._of_any(path, children[:MAX_ENTRIES], steps - 1, items=False)
                 more = found and len(children) > MAX_ENTRIES
-                return found | {MADE} if more else found
+                return found | {OF_UNKNOWN_CLASS} if more else found
             case Kind.LAMBDA if not items:
                 return {Itself(Unit(path, int(node.word)))}
         return set()
@@ -175,7 +175,7 @@ class Objects:
             return set()
         function = outline.child(module, FUNCTION)
         if function is not None and outline.nodes[function].word in ("import_module", "__import__"):
-            return {MADE}
+            return {OF_UNKNOWN_CLASS}
         dotted = self._linker.dotted(path, module)
         place = self._linker.place(dotted) if isinstance(dotted, str) and dotted else None
         if place is None or place[1]:
@@ -187,7 +187,7 @@ class Objects:
         return {
             *(Itself(Unit(place[0], n, is_class=True)) for n, one in enumerate(there.classes)),
             *(Itself(Unit(place[0], n)) for n, one in enumerate(there.bodies) if _is_public(one)),
-            MADE,
+            OF_UNKNOWN_CLASS,
         }
 
     def _made(self, path: str, called: int | None, steps: int, *, items: bool = False) -> _Values:
@@ -217,8 +217,10 @@ class Objects:
         values = self._of(path, called, steps)
         units = sorted(one.unit for one in values if isinstance(one, Itself))
         made = {one for unit in units for one in self._called(unit, steps - 1, items=items)}
-        unknown = MADE in values or (not units and node.word.lower().endswith(_CLASS_NAMES))
-        return made | {MADE} if unknown and not items else made
+        unknown = OF_UNKNOWN_CLASS in values or (
+            not units and node.word.lower().endswith(_CLASS_NAMES)
+        )
+        return made | {OF_UNKNOWN_CLASS} if unknown and not items else made
 
     def _called(self, unit: Unit, steps: int, *, items: bool) -> _Values:
         """Return what a call of a function or a class of the project returns."""
@@ -335,13 +337,13 @@ class Objects:
                 if word.startswith("c") and self._linker.dotted(path, use) == decorator:
                     found.add(Itself(Unit(path, int(word[1:]), is_class=True)))
                 if len(found) >= MAX_ENTRIES:
-                    return {*found, MADE}
+                    return {*found, OF_UNKNOWN_CLASS}
         return found
 
     def _of_attribute(self, holders: _Values, name: str, steps: int, *, items: bool) -> _Values:
         found: _Values = set()
         for holder in holders:
-            if isinstance(holder, str) and holder != MADE:
+            if isinstance(holder, str) and holder != OF_UNKNOWN_CLASS:
                 found |= self._imported(f"{holder}.{name}", steps, items=items)
         for one in sorted({*_own(holders), *_classes(holders)}):
             for klass in self._linker.lineage(one):

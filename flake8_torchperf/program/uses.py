@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.linking import Linker, Unit, Variable
-from flake8_torchperf.program.objects import MADE
+from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, Kind
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Uses:
                 return True
             elif method is None and self._linker.foreign_bases(one):
                 return False
-        return False if MADE in found else None
+        return False if OF_UNKNOWN_CLASS in found else None
 
     def _may_mean(self, path: str, number: int, *, is_only: bool) -> bool | None:
         """True if a method that is read of an unknown object is the only one of its name.
@@ -153,7 +153,7 @@ class Uses:
 
     def _is_made(self, path: str, holder: int | None) -> bool:
         """True if an expression stands for an object of a class, though nothing shows which."""
-        return holder is not None and MADE in self._objects.classes(path, holder)
+        return holder is not None and OF_UNKNOWN_CLASS in self._objects.classes(path, holder)
 
     def _fits(self, given: list[str]) -> bool:
         """True if a call of the method on an object may give arguments in these slots."""
@@ -165,7 +165,7 @@ class Uses:
 
     def _is_foreign(self, name: Unit | str) -> bool:
         """True for a dotted name of another project."""
-        return isinstance(name, str) and name != MADE and not self._linker.is_own(name)
+        return isinstance(name, str) and name != OF_UNKNOWN_CLASS and not self._linker.is_own(name)
 
     def may_hold(self, path: str, number: int, owner: Unit) -> bool:
         """True if the owner of an attribute may be an object of a class, or of one around it."""

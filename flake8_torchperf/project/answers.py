@@ -29,7 +29,7 @@ THAT_SAY, THAT_CALL = "say ", "call "
 # Asks a folder if one of its modules trains a model.
 TRAINS = "trains "
 # Asks a folder if one of its modules is a program.
-STARTED = "started"
+IS_PROGRAM = "started"
 # Asks a folder if its modules or settings name a class of a module.
 CLASS_MADE = "made "
 # Asks a folder if its modules, settings or notebooks may find something of a module by its name.

@@ -18,7 +18,7 @@ from flake8_torchperf.project.answers import (
     PART,
     PROMISES,
     REST,
-    STARTED,
+    IS_PROGRAM,
     THAT_CALL,
     THAT_SAY,
     TRAINS,
@@ -255,7 +255,7 @@ class Project:
         texts = self._of_program(name)
         if texts is None:
             return True
-        self._note(f"{texts.folder}{PART}{STARTED}", "yes" if texts.is_started else "")
+        self._note(f"{texts.folder}{PART}{IS_PROGRAM}", "yes" if texts.is_started else "")
         return not texts.is_started
 
     def _of_program(self, name: str) -> TextSearch | None:

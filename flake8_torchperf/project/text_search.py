@@ -14,7 +14,7 @@ from flake8_torchperf.project.answers import (
     LOOKED_UP,
     OPTION,
     PART,
-    STARTED,
+    IS_PROGRAM,
     THAT_CALL,
     THAT_SAY,
     TRAINS,
@@ -209,7 +209,7 @@ class TextSearch:
             return answer_of_values(self.option_values(part.removeprefix(OPTION)))
         if part.startswith(TRAINS):
             return "yes" if self.trains(part.removeprefix(TRAINS)) else ""
-        if part == STARTED:
+        if part == IS_PROGRAM:
             return "yes" if self.is_started else ""
         asked, *rest = part.split(PART)
         if asked.startswith(CLASS_MADE):
