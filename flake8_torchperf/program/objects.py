@@ -105,8 +105,8 @@ class Objects:
     def classes(self, path: str, number: int) -> Classes:
         """Return the classes that the value of an expression may have.
 
-        Classes outside the project come as their dotted names, and `OF_UNKNOWN_CLASS` where others are
-        possible. Empty if nothing shows them.
+        Classes outside the project come as their dotted names, and `OF_UNKNOWN_CLASS` where others
+        are possible. Empty if nothing shows them.
         """
         known = self._known.get((path, number))
         if known is None:

@@ -13,12 +13,12 @@ from flake8_torchperf.project import files
 from flake8_torchperf.project.answers import (
     ALL,
     CLASS_MADE,
+    IS_PROGRAM,
     LOOKED_UP,
     OPTION,
     PART,
     PROMISES,
     REST,
-    IS_PROGRAM,
     THAT_CALL,
     THAT_SAY,
     TRAINS,

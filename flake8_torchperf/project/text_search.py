@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.digest import digest, digest_of_files
 from flake8_torchperf.project.answers import (
     CLASS_MADE,
+    IS_PROGRAM,
     LOOKED_UP,
     OPTION,
     PART,
-    IS_PROGRAM,
     THAT_CALL,
     THAT_SAY,
     TRAINS,
