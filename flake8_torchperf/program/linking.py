@@ -77,26 +77,27 @@ def _outlined(path: str, modified: int, size: int) -> Module:
 class Linker:
     """Resolves names from the modules of the project of a linted module."""
 
-    def __init__(self, project: Project) -> None:
-        self._project = project
+    def __init__(self, project: Project, modules: dict[str, Module] | None = None) -> None:
+        self.project = project
         self.linted_path = project.linted_path
-        self._modules: dict[str, Module] = {}
+        # The outlined modules by path, which linkers may share.
+        self.modules = {} if modules is None else modules
         self._lineages: dict[Unit, list[Unit]] = {}
         self._foreign: dict[Unit, list[str]] = {}
 
     def module(self, path: str) -> Module:
         """Return an outlined module; the linted text may differ from its file."""
-        known = self._modules.get(path)
+        known = self.modules.get(path)
         if known is None:
-            linted = self._project.linted
+            linted = self.project.linted
             if path == self.linted_path:
                 outline = outline_of(linted.tree)
                 known = Module(linted.name, linted.package, {}, outline)
             else:
-                self._project.note_whole(path)
+                self.project.note_whole(path)
                 known = _outlined(path, *stamp(path))
                 record(known.checked)
-            self._modules[path] = known
+            self.modules[path] = known
         return known
 
     def outline(self, path: str) -> Outline:
@@ -115,7 +116,7 @@ class Linker:
         """Return the text of a module; empty if it can't be read."""
         self.module(path)  # records that findings depend on it
         if path == self.linted_path:
-            return "".join(self._project.linted.lines).encode("utf-8", "surrogatepass")
+            return "".join(self.project.linted.lines).encode("utf-8", "surrogatepass")
         data = read_bytes(path)
         return data if isinstance(data, bytes) else b""
 
@@ -134,7 +135,7 @@ class Linker:
         """Return the modules of the project that a module imports, or imports names of."""
         found: set[str] = set()
         for source in self.outline(path).imports.values():
-            known = self._project.find(self._full(path, source))
+            known = self.project.find(self._full(path, source))
             if known is not None and known[0].path is not None:
                 found.add(str(known[0].path.resolve()))
         return found
@@ -142,13 +143,13 @@ class Linker:
     def is_looked_up(self, unit: Unit) -> bool:
         """True if a function or class may be found by its name while the program runs."""
         if unit.is_class:
-            return self._project.is_looked_up(self.klass(unit).name, unit.path)
+            return self.project.is_looked_up(self.klass(unit).name, unit.path)
         body = self.body(unit)
-        return self._project.is_looked_up(body.name, unit.path if body.owner < 0 else "")
+        return self.project.is_looked_up(body.name, unit.path if body.owner < 0 else "")
 
     def is_own(self, dotted: str) -> bool:
         """True if a dotted name starts in the project."""
-        return self._project.find(dotted) is not None
+        return self.project.find(dotted) is not None
 
     def named(self, path: str, body: int, name: str) -> Unit | Variable | str | None:
         """Return what a name in a body stands for.
@@ -189,7 +190,7 @@ class Linker:
         dotted = self._full(path, source)
         relative = source[0] > 0 or not path
         root = "" if relative else root_of(Path(path), self.module(path).package)
-        if root and not self._project.imports_alike(root, dotted):
+        if root and not self.project.imports_alike(root, dotted):
             return f"{root}:{dotted}"  # a name of another folder, whatever it is called
         return self._dotted(dotted, MAX_IMPORTS)
 
@@ -201,7 +202,7 @@ class Linker:
 
     def _dotted(self, dotted: str, left: int) -> Unit | str:
         """Return the function or class of a dotted name; the name itself if it is another thing."""
-        found = self._project.find(dotted) if left > 0 else None
+        found = self.project.find(dotted) if left > 0 else None
         if found is None or not found[1] or found[0].path is None:
             return dotted
         path, (first, *rest) = str(found[0].path.resolve()), found[1]
@@ -225,7 +226,7 @@ class Linker:
         The variable is "" for the module itself; None for any other name.
         """
         for _ in range(MAX_IMPORTS):
-            found = self._project.find(dotted)
+            found = self.project.find(dotted)
             if found is None or found[0].path is None or len(found[1]) > 1:
                 return None
             path, name = str(found[0].path.resolve()), "".join(found[1])

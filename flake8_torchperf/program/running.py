@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.program.alone import Alone
 from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.runs import Run, Runs
@@ -34,6 +35,13 @@ class Program:
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
         self._dead: dict[Unit, bool] = {}
+        self._alone: dict[str, Alone] = {}
+
+    def alone(self, path: str) -> Alone:
+        """Return the places where a module itself runs its bodies."""
+        if path not in self._alone:
+            self._alone[path] = Alone(self._linker, path)
+        return self._alone[path]
 
     def unit(self, info: FunctionInfo) -> Unit | None:
         """Return a function as a body of its module; None if the outline does not list it."""

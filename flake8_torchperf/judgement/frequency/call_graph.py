@@ -1,35 +1,22 @@
-"""The calls of one module: the function that each leads to, and the loops and branches around it.
-
-Calls are resolved by names alone. A call that could lead anywhere is not assigned to a function;
-instead, every function of that name counts as one whose callers are not all known.
-"""
+"""The calls of one module that lead to its functions, with the loops and branches around each."""
 
 from __future__ import annotations
 
 import ast
 from bisect import bisect_right
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.first_call import made_by_call, made_once, turned_on
 from flake8_torchperf.idioms.loop_kinds import goes_backward, is_written_out, takes_step
-from flake8_torchperf.judgement.frequency.receivers import Receivers
-from flake8_torchperf.syntax.traversal import (
-    ATTRIBUTE,
-    CALL,
-    CONSTANT,
-    FUNCTIONS,
-    LOAD,
-    NAME,
-    children,
-    put_children,
-    walk,
-)
+from flake8_torchperf.program.runs import Runs
+from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import (
         ClassInfo,
         FunctionInfo,
@@ -37,12 +24,6 @@ if TYPE_CHECKING:
         ModuleMap,
     )
 
-# Nodes with a part that runs more or less often than the whole.
-FREQUENCY_NODES = (
-    ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp,
-    ast.If, ast.ExceptHandler, ast.Raise,
-)  # fmt: skip
-GRAPH_NODES = frozenset((ast.Call, *FUNCTIONS, *FREQUENCY_NODES))
 # None of a node's children.
 NO_NODES: frozenset[int] = frozenset()
 
@@ -68,47 +49,37 @@ class CallSite:
         return any(map(takes_step, self.loops))
 
 
-@dataclass(slots=True, eq=False)
 class Calls:
-    """The calls of one module by the key of the function called.
+    """The calls of one module that lead to its functions, as the module alone shows them."""
 
-    ``values`` holds the names that are passed as values, ``attributes`` the attributes among them.
-    ``outward`` maps the last part of a name to the calls that lead to nothing in the module, each
-    with the expression called. ``looked_up`` holds the names that are called on an object of
-    unknown type.
-    """
-
-    sites: dict[str, list[CallSite]] = field(default_factory=dict)
-    values: set[str] = field(default_factory=set)
-    attributes: set[str] = field(default_factory=set)
-    looked_up: set[str] = field(default_factory=set)
-    outward: dict[str, list[tuple[ast.expr, CallSite]]] = field(default_factory=dict)
-    receivers: Receivers | None = None
+    def __init__(self, module: ModuleMap, program: Program) -> None:
+        self._program = program
+        self._places = Places(module)
+        self._sites: dict[str, list[CallSite]] = {}
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
         """Return the calls in the module that lead to a function."""
-        return self.sites.get(info.key, [])
+        known = self._sites.get(info.key)
+        if known is None:
+            found = [run for run in self._runs(info).places if run.is_sure]
+            known = [self._places.site(run.line, run.column) for run in sorted(found)]
+            self._sites[info.key] = known
+        return known
+
+    def are_open(self, info: FunctionInfo) -> bool:
+        """True if the module may call a function in ways that are not seen."""
+        runs = self._runs(info)
+        return bool(runs.open or runs.is_doubted) or not all(run.is_sure for run in runs.places)
+
+    def _runs(self, info: FunctionInfo) -> Runs:
+        unit = self._program.unit(info)
+        return Runs((), "") if unit is None else self._program.alone(unit.path).runs(unit)
 
     def at(self, caller: FunctionInfo, node: ast.AST) -> list[CallSite]:
-        """Return the calls that a function makes in the line of a node."""
-        line = getattr(node, "lineno", 0)
-        every = (*self.sites.values(), *([one for _, one in two] for two in self.outward.values()))
-        return [
-            site
-            for sites in every
-            for site in sites
-            if site.line == line and site.caller is not None and site.caller.key == caller.key
-        ]
-
-    def made_by(self, called: ast.expr, site: CallSite) -> list[str]:
-        """Return the classes, by dotted name, of the object whose method a call runs, if known."""
-        if self.receivers is None or not isinstance(called, ATTRIBUTE):
-            return []
-        return sorted(self.receivers.classes(called.value, site.caller))
-
-    def are_open(self, name: str) -> bool:
-        """True if something of this name may be called in ways that are not seen."""
-        return name in self.values or name in self.looked_up
+        """Return the place of a node in a function as the site of a call."""
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        site = self._places.site(line, column)
+        return [site] if site.caller is not None and site.caller.key == caller.key else []
 
 
 @dataclass(slots=True, eq=False)
@@ -134,10 +105,6 @@ class _Place:
         return _Place(self.info, self.loops, self.seldom, (*self.tests, (test, holds)))
 
 
-# A stack of nodes and places; a place applies to the nodes below it in the stack.
-_Waiting: TypeAlias = "list[Any]"
-
-
 class _Classes:
     """The classes of a module, with the lookups that resolving a method call needs."""
 
@@ -152,105 +119,11 @@ class _Classes:
             name: [info, *above[name], *below.get(name, ())]
             for name, info in module.classes.items()
         }
-        self.method_names = {name for one in module.classes.values() for name in one.methods}
-        self._private: dict[str, list[FunctionInfo]] = {}
-        for one in module.classes.values():
-            for name, method in one.methods.items():
-                if name.startswith("_") and not name.startswith("__"):
-                    self._private.setdefault(name, []).append(method)
 
     def methods(self, name: str, method: str) -> list[FunctionInfo]:
         """Return the methods of that name of a class, its bases and its subclasses."""
         related = self._related.get(name, ())
         return [one.methods[method] for one in related if method in one.methods]
-
-    def private(self, name: str) -> list[FunctionInfo]:
-        """Return the method that ``fn._rescale()`` runs, if just one class of the module has it."""
-        found = self._private.get(name, [])
-        return found if len(found) == 1 else []
-
-
-def calls_in(module: ModuleMap) -> Calls:
-    """Return every call in a module, by the function that it leads to."""
-    calls = Calls(receivers=Receivers(module))
-    values, attributes = calls.values, calls.attributes
-    known = {id(info.node): info for info in module.defined}
-    classes = _Classes(module)
-    place = _Place()
-    # A pair of node and place for each node would take a fifth longer.
-    waiting: _Waiting = [module.tree]
-    while waiting:
-        node = waiting.pop()
-        kind = type(node)
-        while kind is ATTRIBUTE:
-            if type(node.ctx) is LOAD:
-                attributes.add(node.attr)
-            node = node.value
-            kind = type(node)
-        if kind is NAME:
-            if type(node.ctx) is LOAD:
-                values.add(node.id)
-        elif kind is CONSTANT:
-            continue
-        elif isinstance(node, _Place):
-            place = node
-        elif kind not in GRAPH_NODES:
-            put_children(node, waiting)
-        elif isinstance(node, CALL):
-            _record(node, place, module, classes, calls)
-            waiting.extend(node.args)
-            waiting.extend(node.keywords)
-            called = node.func
-            if isinstance(called, ATTRIBUTE):
-                waiting.append(called.value)
-            elif not isinstance(called, NAME):
-                waiting.append(called)
-        elif isinstance(node, FUNCTIONS):
-            inside = place.within(node, known)
-            waiting += [*node.decorator_list, node.args, place, *node.body, inside]
-        else:
-            _put_parts(node, place, classes, waiting)
-    values |= attributes
-    _follow_objects(module, classes, calls)
-    return calls
-
-
-def _follow_objects(module: ModuleMap, classes: _Classes, calls: Calls) -> None:
-    """Assign calls of methods to the module's classes, where it shows the class of the object."""
-    for name in sorted(calls.looked_up & classes.method_names):
-        outward: list[tuple[ast.expr, CallSite]] = []
-        is_open = False
-        for func, site in calls.outward[name]:
-            made = [one.rpartition(".") for one in calls.made_by(func, site)]
-            own = [last for head, _, last in made if head == module.name]
-            found = {info.key: info for one in own for info in classes.methods(one, name)}
-            for key in found:
-                calls.sites.setdefault(key, []).append(site)
-            if not found:
-                outward.append((func, site))
-                is_open = is_open or not made
-        calls.outward[name] = outward
-        if not is_open:
-            calls.looked_up.discard(name)
-
-
-def _put_parts(node: ast.AST, place: _Place, classes: _Classes, waiting: _Waiting) -> None:
-    """Queue the children of a node, each with the place that says how often it runs."""
-    repeated, seldom = _frequencies(node, place, classes)
-    if isinstance(node, ast.If) and not seldom:
-        waiting += [node.test, place, *node.body, place.under(node.test, holds=True)]
-        if node.orelse:
-            waiting += [place, *node.orelse, place.under(node.test, holds=False)]
-        return
-    if not repeated and not seldom:
-        put_children(node, waiting)
-        return
-    for child in children(node):
-        if id(child) in repeated or id(child) in seldom:
-            loop = node if id(child) in repeated else None
-            waiting += [place, child, place.inside(loop, seldom=id(child) in seldom)]
-        else:
-            waiting.append(child)
 
 
 def _frequencies(
@@ -388,46 +261,3 @@ def _holding(node: ast.AST, position: tuple[int, int]) -> ast.AST | None:
         if (one.lineno, one.col_offset) <= position < end:
             return one
     return None
-
-
-def _record(
-    node: ast.Call,
-    place: _Place,
-    module: ModuleMap,
-    classes: _Classes,
-    calls: Calls,
-) -> None:
-    site = CallSite(place.info, node.lineno, place.loops, place.seldom, place.tests)
-    func = node.func
-    if isinstance(func, NAME):
-        name = func.id
-        if name in module.functions:
-            calls.sites.setdefault(module.functions[name].key, []).append(site)
-        else:
-            last = module.imports.get(name, name).rpartition(".")[2]
-            calls.outward.setdefault(last, []).append((func, site))
-    elif isinstance(func, ATTRIBUTE):
-        name, owner = func.attr, func.value
-        by_name = owner.id if isinstance(owner, NAME) else ""
-        found = _called(by_name, name, place, module, classes) or classes.private(name)
-        for info in found:
-            calls.sites.setdefault(info.key, []).append(site)
-        if not found:
-            calls.looked_up.add(name)
-            calls.outward.setdefault(name, []).append((func, site))
-
-
-def _called(
-    owner: str,
-    name: str,
-    place: _Place,
-    module: ModuleMap,
-    classes: _Classes,
-) -> list[FunctionInfo]:
-    """Return the methods that ``self.name()`` or ``Class.name()`` may run."""
-    holder = None
-    if owner in ("self", "cls") and place.info is not None and place.info.owner is not None:
-        holder = place.info.owner.name
-    elif owner in module.classes:
-        holder = owner
-    return classes.methods(holder, name) if holder is not None else []

@@ -24,7 +24,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     lineage,
     torch_kind,
 )
-from flake8_torchperf.judgement.frequency.call_graph import calls_in
+from flake8_torchperf.judgement.frequency.call_graph import Calls
 from flake8_torchperf.judgement.frequency.own_heat import own_heat
 from flake8_torchperf.judgement.frequency.propagation import SETTLED_CAUSES, CalledHeats
 from flake8_torchperf.judgement.frequency.roots import Lineage
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
+    from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.own_heat import Names
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
@@ -165,12 +165,8 @@ class FunctionHeats:
     def calls(self, module: ModuleMap) -> Calls:
         """Return the calls in a module."""
         if module.name not in self._calls:
-            self._calls[module.name] = calls_in(module)
+            self._calls[module.name] = Calls(module, self.program)
         return self._calls[module.name]
-
-    def keep(self, module: ModuleMap, calls: Calls) -> None:
-        """Store the calls of a module, so that they are not computed a second time."""
-        self._calls[module.name] = calls
 
     def called(self, info: FunctionInfo) -> Heat:
         """Return the heat of a function by its text and by the calls that lead to it."""

@@ -182,7 +182,7 @@ class CalledHeats:
         alike.
         """
         inner = info.module.name.rpartition(".")[2].startswith("_")
-        if not (inner or info.name.startswith("_")) or self._calls.are_open(info.name):
+        if not (inner or info.name.startswith("_")) or self._calls.are_open(info):
             return False
         caller = site.caller
         if caller is None:
@@ -201,7 +201,7 @@ class CalledHeats:
 
         None if the callers of the caller decide.
         """
-        if self._calls.are_open(info.name):
+        if self._calls.are_open(info):
             return False
         seldom = self._texts.is_seldom(site)
         return seldom if seldom or site.caller is None else None
@@ -215,7 +215,7 @@ class CalledHeats:
         caller = site.caller
         if caller is None:
             # A call at module level of a script runs once.
-            private = info.name.startswith("_") and not self._calls.are_open(info.name)
+            private = info.name.startswith("_") and not self._calls.are_open(info)
             return not site.loops and private
         own = self._own(caller)
         if own.cause is Cause.OUTSIDE_STEPS:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.host_modules import COLLATORS, collators
 from flake8_torchperf.idioms.module_roles import is_test_file
-from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite, Places, calls_in
+from flake8_torchperf.judgement.frequency.call_graph import CallSite, Places
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.files import read_bytes, stamp
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
-# How many parsed modules, with their calls, stay cached from one linted file to the next.
+# How many parsed modules stay cached from one linted file to the next.
 KEPT_MODULES = 16
 
 
@@ -40,7 +40,7 @@ class PackageCallers:
         self._analysis = analysis
         self._heats = heats
         self.program = heats.program
-        self._modules: dict[str, tuple[ModuleMap, Calls]] = {}
+        self._modules: dict[str, ModuleMap] = {}
         self._sites: dict[tuple[str, int, int], CallSite] = {}
         self._finders: dict[str, Places] = {}
         # The collators of each module, by the module's identity.
@@ -162,24 +162,23 @@ class PackageCallers:
     def _module(self, path: str) -> ModuleMap:
         """Return a whole module; the linted text may differ from its file."""
         project = self._analysis.project
-        return project.linted if path == project.linted_path else self._read(path)[0]
+        return project.linted if path == project.linted_path else self._read(path)
 
-    def _read(self, path: str) -> tuple[ModuleMap, Calls]:
+    def _read(self, path: str) -> ModuleMap:
         known = self._modules.get(path)
         if known is None:
             self._analysis.project.note_whole(path)
             known = self._modules[path] = _read(path, *stamp(path))
-            record(known[0].checked)
+            record(known.checked)
             project = self._analysis.project
             if not project.is_in_package(path, project.linted):
-                project.adopt(known[0])
-            self._heats.keep(*known)
+                project.adopt(known)
         return known
 
 
 @lru_cache(maxsize=KEPT_MODULES)
-def _read(path: str, modified: int, size: int) -> tuple[ModuleMap, Calls]:
-    """Return a whole module with its calls; an empty one if the file is not Python."""
+def _read(path: str, modified: int, size: int) -> ModuleMap:
+    """Return a whole module; an empty one if the file is not Python."""
     data = read_bytes(path)
     text = ""
     tree = ast.Module([], [])
@@ -188,5 +187,4 @@ def _read(path: str, modified: int, size: int) -> tuple[ModuleMap, Calls]:
         tree = ast.parse(text)
     except NO_PYTHON:
         pass  # flake8 reports the error when it lints that file
-    module = read_module(tree, (text,), Path(path))
-    return module, calls_in(module)
+    return read_module(tree, (text,), Path(path))
