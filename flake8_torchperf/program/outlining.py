@@ -47,6 +47,8 @@ class _Outliner:
         self._nodes: list[Node] = []
         self._imports: dict[str, tuple[int, str, str]] = {}
         self._stars: dict[tuple[int, str], None] = {}
+        # The bodies that yield.
+        self._generators: set[int] = set()
 
     def outline(self, tree: ast.Module) -> Outline:
         # Statements wait with the number of their body and of the class whose body they stand in.
@@ -54,6 +56,9 @@ class _Outliner:
         while waiting:
             node, body, owner = waiting.pop()
             waiting += reversed(self._statement(node, body, owner))
+        for number in self._generators:
+            if self._bodies[number].runs == "called":
+                self._bodies[number] = self._bodies[number]._replace(runs="iterated")
         return Outline(
             tuple(self._bodies),
             tuple(self._classes),
@@ -100,9 +105,7 @@ class _Outliner:
 
     def _function(self, node: _Function, body: int, owner: int) -> int:
         decorators = {dotted_name(one).rpartition(".")[2] for one in node.decorator_list}
-        runs = "iterated" if _yields(node) else "called"
-        if not READ_DECORATORS.isdisjoint(decorators):
-            runs = "read"
+        runs = "called" if READ_DECORATORS.isdisjoint(decorators) else "read"
         static = "staticmethod" in decorators
         number = self._body(node.name, node.lineno, body, owner, runs, node.args, static=static)
         for one in node.decorator_list:
@@ -320,9 +323,11 @@ class _Outliner:
                 number = self._add(Kind.PASSED, name, parent, slot, body, node)
                 self._expression(value, number, VALUE, body, depth)
             case ast.Yield(value=value):
+                self._generators.add(body)
                 if value is not None:
                     self._root(Kind.YIELDED, "", value, body)
             case ast.YieldFrom(value=value):
+                self._generators.add(body)
                 self._root(Kind.YIELDED_FROM, "", value, body)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 self._comprehension(node, parent, slot, body, depth)
@@ -375,18 +380,6 @@ class _Outliner:
 
 # Longer texts name nothing.
 MAX_TEXT = 120
-
-
-def _yields(function: _Function) -> bool:
-    """True if a function is a generator."""
-    waiting: list[ast.AST] = list(function.body)
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.Yield, ast.YieldFrom)):
-            return True
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
-            waiting += children(node)
-    return False
 
 
 def _literal(key: ast.expr) -> str:
