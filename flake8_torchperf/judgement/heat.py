@@ -33,6 +33,8 @@ class Cost(str, Enum):
 
     ELEMENT = "per element"
     STEP = "per step"
+    REQUEST = "per request"
+    EPOCH = "per epoch"
     CALL = "per call"
 
 

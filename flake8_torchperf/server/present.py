@@ -24,6 +24,8 @@ SEVERITIES = {
     "note": types.DiagnosticSeverity.Hint,
     "per element": types.DiagnosticSeverity.Warning,
     "per step": types.DiagnosticSeverity.Information,
+    "per request": types.DiagnosticSeverity.Information,
+    "per epoch": types.DiagnosticSeverity.Hint,
     "per call": types.DiagnosticSeverity.Hint,
 }
 

@@ -28,7 +28,13 @@ if TYPE_CHECKING:
 
 # Three levels for how often a finding is paid for, the worst first.
 WORST, MIDDLE, LEAST = "error", "warning", "note"
-_LEVELS = {"per element": WORST, "per step": MIDDLE, "per call": LEAST}
+_LEVELS = {
+    "per element": WORST,
+    "per step": MIDDLE,
+    "per request": MIDDLE,
+    "per epoch": LEAST,
+    "per call": LEAST,
+}
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # The codes that are named, the most frequent first; the others are dots.
 _NAMED = 3
-_COSTS = ("per step", "per element")
+_COSTS = ("per step", "per element", "per request")
 
 
 def wanted(options: argparse.Namespace) -> bool:

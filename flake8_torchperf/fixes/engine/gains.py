@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit, Finding
 
 # A finding per element is worse than one per step, which is worse than one per call.
-_WEIGHTS = {Cost.ELEMENT: 100, Cost.STEP: 10, Cost.CALL: 1}
+_WEIGHTS = {Cost.ELEMENT: 100, Cost.STEP: 10, Cost.REQUEST: 10, Cost.EPOCH: 1, Cost.CALL: 1}
 # The kinds of sites at which Python waits for a value. Straight behind one, another costs little:
 # 13 us after 4,057 us on an H100 with a busy queue.
 _WAITS = frozenset((

@@ -5,7 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import head_of, is_written_out, names_in, takes_step
+from flake8_torchperf.idioms.loop_kinds import (
+    head_of,
+    is_written_out,
+    names_in,
+    serves,
+    takes_step,
+)
 from flake8_torchperf.interpreter.events.element_loops import AT_ONCE, by_elements, over_elements
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.judgement.frequency.own_heat import FINAL
@@ -34,7 +40,7 @@ def heat(e: Evidence, why: Cause | None) -> Heat:
         return _frequency(e, over=over)  # a dispatch costs the same without a device
     if BY_CAUSE[why].question == FREQUENCY:
         name = e.place.row if why is Cause.CONVENTION else e.base.name
-        cost = Cost.ELEMENT if _paid_per_element(e, over=over) else Cost.CALL
+        cost = Cost.ELEMENT if _paid_per_element(e, over=over) else _cost_beside_loops(e)
         return Heat(Level.COLD, why, name, cost=cost)
     runs = _frequency(e, over=over and why is not Cause.AT_ONCE)
     return Heat(Level.COLD, why, e.base.name, runs=runs, cost=runs.cost)
@@ -44,7 +50,7 @@ def _frequency(e: Evidence, *, over: bool) -> Heat:
     """Return how often a site runs, by its function and its loops."""
     base = e.base
     each = _paid_per_element(e, over=over)
-    cost = Cost.ELEMENT if each else Cost.CALL
+    cost = Cost.ELEMENT if each else _cost_beside_loops(e)
     if base.cause in FINAL:
         return base.costing(cost)
     loops = [place for place in e.place.loops if _repeats(place, e.place)]
@@ -54,7 +60,7 @@ def _frequency(e: Evidence, *, over: bool) -> Heat:
     around = max(base.level, base.around)
     if loops:
         place = loops[-1]
-        cost = Cost.ELEMENT if each else Cost.STEP
+        cost = Cost.ELEMENT if each else Cost.REQUEST if serves(place.node) else Cost.STEP
         own_text = bool(shown) or (over and e.operation not in AT_ONCE)
         return Heat(
             Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=own_text
@@ -65,6 +71,13 @@ def _frequency(e: Evidence, *, over: bool) -> Heat:
     if base.level >= Level.STEP and not each:
         cost = Cost.STEP
     return base.costing(cost)
+
+
+def _cost_beside_loops(e: Evidence) -> Cost:
+    """Return the cost of a place that no loop repeats but those of its function over epochs."""
+    ctx = e.place
+    around = (ctx.analysis.is_around_steps(place.node, ctx.module) for place in ctx.loops)
+    return Cost.EPOCH if any(around) else e.base.cost
 
 
 def _may_repeat(operation: str, base: Heat) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.reachability import Every, Some
-from flake8_torchperf.judgement.heat import Call, Heat, Level
+from flake8_torchperf.judgement.heat import Call, Cost, Heat, Level
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -67,12 +67,13 @@ class CalledHeats:
         self._in_steps = Some(calls, self.in_steps)
         self._off_in_steps = Some(calls, self._rarely_in_steps)
         self._hot = Some(calls, self.makes_hot)
+        self._in_epochs = Some(calls, self._is_in_epochs)
 
     def forget(self) -> None:
         """Drop the references back to this object, so that it is freed with its last user."""
         for question in (self._before_steps, self._set_up, self._seldom):
             question.forget()
-        for one in (self._in_steps, self._off_in_steps, self._hot):
+        for one in (self._in_steps, self._off_in_steps, self._hot, self._in_epochs):
             one.forget()
 
     def of(self, info: FunctionInfo) -> Heat:
@@ -92,7 +93,8 @@ class CalledHeats:
         ):
             if cause not in self._ignored and question.of(info):
                 shown = self._beside(info) if cause is Cause.BEFORE_STEPS else cause
-                return Heat(Level.COLD, shown, info.name, loops=False)
+                cost = Cost.EPOCH if self._in_epochs.path(info) else Cost.CALL
+                return Heat(Level.COLD, shown, info.name, loops=False, cost=cost)
         return heat
 
     def _beside(self, info: FunctionInfo) -> Cause:
@@ -155,6 +157,14 @@ class CalledHeats:
         if self._own(caller).cause is not Cause.OUTSIDE_STEPS:
             return None
         return self._texts.is_seldom(site) and self._in_step_loop(site, caller)
+
+    def _is_in_epochs(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """True if the call stands in a loop around the steps; None if its caller decides."""
+        caller = site.caller
+        if caller is None:
+            return False
+        around = (self._texts.is_around_steps(loop, caller.module) for loop in site.loops)
+        return True if any(around) else None
 
     def makes_hot(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if the call stands in a loop, or in a function that runs every step.
