@@ -12,6 +12,7 @@ from flake8_torchperf.program.given import (
     ASKING,
     ENTRANCES,
     FILLING_CALLS,
+    FUNCTIONS_TAKING,
     HOOK_RUNS,
     ITEMS_OF,
     KEEPING,
@@ -240,9 +241,11 @@ class _Walk(Following):
         called = outline.child(call, FUNCTION)
         if called is None:
             return
-        self._handed[Unit(path, outline.nodes[call].body)] = None
         found = self._linker.dotted(path, called)
         word = outline.nodes[called].word
+        if found in (f"torch.{word}", f"numpy.{word}") and word not in FUNCTIONS_TAKING:
+            return  # it computes, and runs nothing
+        self._handed[Unit(path, outline.nodes[call].body)] = None
         if isinstance(found, Unit):
             if found.is_class:
                 self._constructed(found, slot, held)

@@ -57,6 +57,11 @@ RUNNING_CALLS = frozenset((
     "add_done_callback",
     "accumulate", "groupby", "defaultdict", "next", "anext", "step", "apply_along_axis", "timeit",
 ))  # fmt: skip
+# Functions of torch and numpy themselves that run what they are given, or return it.
+FUNCTIONS_TAKING = frozenset((
+    "compile", "vmap", "cond", "while_loop", "apply_along_axis", "vectorize", "frompyfunc",
+    "fromfunction", "piecewise", "apply_over_axes",
+))  # fmt: skip
 # Methods that register a hook, with the method of the same object that runs it ("" for a call).
 HOOK_RUNS = {
     "register_step_post_hook": "step",
@@ -97,6 +102,26 @@ UNCALLING_BASES = frozenset((
     "object", "Module", "ABC", "Protocol", "Generic", "NamedTuple", "TypedDict", "Enum",
     "Exception",
 ))  # fmt: skip
+# The methods that a base calls, by how their names begin, of bases that call no other: Lightning's
+# hooks are in lightning/pytorch/core/hooks.py, and those of a schedule in torch/optim.
+_LIGHTNING = (
+    "training_", "train_", "validation_", "val_", "test_", "predict_", "on_", "configure_",
+    "optimizer_", "lr_", "manual_", "backward", "prepare_", "setup", "teardown", "transfer_",
+    "get_", "log", "toggle", "untoggle", "clip_", "state_dict", "load_",
+)  # fmt: skip
+CALLED_BY_BASES = {
+    "LightningModule": _LIGHTNING,
+    "LightningDataModule": _LIGHTNING,
+    "LRScheduler": ("get_", "_get"),
+    "_LRScheduler": ("get_", "_get"),
+    "Optimizer": ("_",),
+    "Dataset": (),
+    "IterableDataset": (),
+    "Sampler": (),
+}
+# What calls the methods of such a base, as a project names it, and the packages that it is from.
+RUNNERS = {"LightningModule": ("Trainer", "LightningCLI", "Fabric")}
+RUNNING_PACKAGES = ("lightning", "pytorch_lightning")
 # Bases whose method ``start`` runs the method ``run`` once for each object, and no other one.
 STARTING_BASES = frozenset(("Thread", "Process"))
 STARTED = {"run": "start"}

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.given import (
+    CALLED_BY_BASES,
     DISPATCHING,
     PLAIN_DECORATORS,
+    RUNNERS,
+    RUNNING_PACKAGES,
     STARTED,
     STARTING_BASES,
     UNCALLING_BASES,
@@ -210,8 +213,29 @@ class Following:
             if last in STARTING_BASES:
                 if name in STARTED:
                     self._method(owner, STARTED[name], held)
-            elif last not in UNCALLING_BASES:
+            elif last not in UNCALLING_BASES and self._may_call(last, name, owner.path):
                 self._open[f"`{last}`, a class above it, may call it"] = None
+
+    def _may_call(self, base: str, name: str, path: str) -> bool:
+        """True if a base of another project may call a method, as far as is known of the base."""
+        if base not in CALLED_BY_BASES:
+            return True
+        runners = RUNNERS.get(base, ())
+        if not name.startswith(CALLED_BY_BASES[base]):
+            return False
+        return not runners or any(self._is_named(one, path) for one in runners)
+
+    def _is_named(self, runner: str, path: str) -> bool:
+        """True if a module uses a class of a framework that runs the classes derived from its own.
+
+        A module of the project may use it under a name of its own, as ``pl.Trainer``.
+        """
+        for other in self._uses.modules(runner, path):
+            for number in self._linker.outline(other).by_word.get(runner, ()):
+                found = self._linker.dotted(other, number)
+                if isinstance(found, str) and found.partition(".")[0] in RUNNING_PACKAGES:
+                    return True
+        return False
 
     def _objects(self, klass: Unit, method: str, held: Held) -> None:
         """Follow the objects of a class, and of those below it that inherit a method."""
@@ -224,7 +248,7 @@ class Following:
         for path in self._uses.modules(name, klass.path):
             there = self._linker.outline(path)
             for number in there.by_word.get(name, ()):
-                if self._linker.dotted(path, number) != klass:
+                if not self._linker.may_be(path, number, klass):
                     continue
                 root = there.statement(number)
                 if there.nodes[root].kind == Kind.BASE:

@@ -172,6 +172,18 @@ class Linker:
                 return found_there
         return None
 
+    def others(self, path: str, name: str) -> list[Unit | str]:
+        """Return what further imports of a module bind to a name."""
+        again = self.outline(path).again
+        return [self._imported(path, source) for one, source in again if one == name]
+
+    def may_be(self, path: str, number: int, meant: Unit) -> bool:
+        """True if a name or a dotted name stands for a function or class, or may do so."""
+        if self.dotted(path, number) == meant:
+            return True
+        node = self.outline(path).nodes[number]
+        return node.kind == Kind.NAME and meant in self.others(path, node.word)
+
     def _in_scope(
         self, path: str, outline: Outline, scope: int, name: str
     ) -> Unit | Variable | None:

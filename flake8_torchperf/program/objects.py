@@ -201,7 +201,9 @@ class Objects:
             return set() if owner is None else set(self._linker.lineage(owner)[1:])
         found = self._linker.dotted(path, called)
         if isinstance(found, Unit):
-            return self._called(found, steps, items=items)
+            named = self._linker.others(path, node.word) if node.kind == Kind.NAME else []
+            ways = [found, *(one for one in named if isinstance(one, Unit))]
+            return {one for way in ways for one in self._called(way, steps, items=items)}
         if found and self._linker.place(found) is None:
             return {found} if _is_class_name(found) and not items else set()
         if node.kind == Kind.ATTRIBUTE:
@@ -249,7 +251,8 @@ class Objects:
         if place is None:
             return set()
         if isinstance(place, Unit):
-            return set() if items else {Itself(place)}
+            others = (one for one in self._linker.others(path, name) if isinstance(one, Unit))
+            return set() if items else {Itself(place), *map(Itself, others)}
         if isinstance(place, str):
             return self._imported(place, steps, items=items)
         return self._bound(path, place, steps, items=items)

@@ -115,8 +115,9 @@ class Outline:
     """The bodies, classes, imports and nodes of a module.
 
     ``imports`` maps the names that imports bind anywhere in the module to the level, the module and
-    the name that they import ("" for a whole module). ``stars`` lists the modules of star imports
-    with their level.
+    the name that they import ("" for a whole module); ``again`` lists what further imports bind to
+    the same name, as in the branches of an option. ``stars`` lists the modules of star imports with
+    their level.
     """
 
     bodies: tuple[Body, ...] = ()
@@ -124,6 +125,7 @@ class Outline:
     nodes: tuple[Node, ...] = ()
     imports: dict[str, tuple[int, str, str]] = field(default_factory=dict)
     stars: tuple[tuple[int, str], ...] = ()
+    again: tuple[tuple[str, tuple[int, str, str]], ...] = ()
 
     @cached_property
     def children(self) -> dict[int, list[int]]:
@@ -221,18 +223,20 @@ def as_data(outline: Outline) -> list[Any]:
         [list(one) for one in outline.nodes],
         {name: list(one) for name, one in outline.imports.items()},
         [list(one) for one in outline.stars],
+        [[name, *source] for name, source in outline.again],
     ]
 
 
 def from_data(data: Sequence[Any]) -> Outline:
     """Return the outline that `as_data` turned into JSON. Raises TypeError or ValueError."""
-    bodies, classes, nodes, imports, stars = data
+    bodies, classes, nodes, imports, stars, again = data
     return Outline(
         tuple(_body(one) for one in bodies),
         tuple(Class(*one) for one in classes),
         tuple(Node(*one) for one in nodes),
         {name: (level, module, what) for name, (level, module, what) in imports.items()},
         tuple((level, module) for level, module in stars),
+        tuple((name, (level, module, what)) for name, level, module, what in again),
     )
 
 

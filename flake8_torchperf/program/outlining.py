@@ -46,6 +46,7 @@ class _Outliner:
         self._classes: list[Class] = []
         self._nodes: list[Node] = []
         self._imports: dict[str, tuple[int, str, str]] = {}
+        self._again: dict[tuple[str, tuple[int, str, str]], None] = {}
         self._stars: dict[tuple[int, str], None] = {}
         # The bodies that yield.
         self._generators: set[int] = set()
@@ -65,6 +66,7 @@ class _Outliner:
             tuple(self._nodes),
             self._imports,
             tuple(self._stars),
+            tuple(self._again),
         )
 
     def _statement(self, node: ast.AST, body: int, owner: int) -> list[tuple[ast.AST, int, int]]:
@@ -79,14 +81,14 @@ class _Outliner:
             case ast.Import():
                 for alias in node.names:
                     head = alias.name if alias.asname else alias.name.partition(".")[0]
-                    self._imports.setdefault(alias.asname or head, (0, head, ""))
+                    self._import(alias.asname or head, (0, head, ""))
             case ast.ImportFrom():
                 for alias in node.names:
                     if alias.name == "*":
                         self._stars[node.level, node.module or ""] = None
                     else:
                         found = (node.level, node.module or "", alias.name)
-                        self._imports.setdefault(alias.asname or alias.name, found)
+                        self._import(alias.asname or alias.name, found)
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
                 self._assignment(node, body, owner)
             case ast.For() | ast.AsyncFor():
@@ -102,6 +104,11 @@ class _Outliner:
                         self._root(Kind.USED, "", one, body)
         blocks = (one for name in _BLOCKS for one in getattr(node, name, ()))
         return [(one, body, owner) for one in blocks]
+
+    def _import(self, name: str, source: tuple[int, str, str]) -> None:
+        known = self._imports.setdefault(name, source)
+        if known != source:
+            self._again[name, source] = None
 
     def _function(self, node: _Function, body: int, owner: int) -> int:
         decorators = {dotted_name(one).rpartition(".")[2] for one in node.decorator_list}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.alone import Alone
 from flake8_torchperf.program.flow import Flow
+from flake8_torchperf.program.given import ENTRANCES
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.file_index import is_test_path
@@ -112,7 +113,9 @@ class Program:
         if runs.handed and not runs.places:
             return True
         name = self._linker.body(unit).name
-        return self._project.is_entered(name) or self._linker.is_looked_up(unit)
+        if self._project.is_entered(name):
+            return True
+        return name not in ENTRANCES and self._linker.is_looked_up(unit)
 
     def only_evaluates(self, info: FunctionInfo) -> bool:
         """True if each program that runs a function takes no training steps.

@@ -50,6 +50,7 @@ class Uses:
             words = {name}
             if other != path:
                 words |= {w for w, (_, _, what) in outline.imports.items() if what == name}
+                words |= {w for w, (_, _, what) in outline.again if what == name}
             for word in sorted(words):
                 for number in outline.by_word.get(word, ()):
                     if self._stands_for(other, number, path, target):
@@ -65,6 +66,13 @@ class Uses:
         )
         if isinstance(found, Variable):
             return path == home and found == target
+        others = self._linker.others(path, node.word) if node.kind == Kind.NAME else ()
+        return any(self._is_bound_there(one, path, home, target) for one in (found, *others))
+
+    def _is_bound_there(
+        self, found: Unit | str | None, path: str, home: str, target: Variable
+    ) -> bool:
+        """True if what is found by a name is what the module ``home`` binds."""
         if isinstance(found, Unit):
             if found.is_class or found.path != home:
                 return False
@@ -79,6 +87,7 @@ class Uses:
         """
         found = self._search(name, owner.path, is_attribute=True)
         if found is None:
+            self.opened[f"too many modules hold `{name}`"] = None
             klass = self._linker.klass(owner).name
             return self.modules(klass, owner.path)
         return found if owner.path in found else (owner.path, *found)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     Found = tuple[str, ...] | None
 
 _WORD = re.compile(r"\w+")
-# A name, a dotted path, or a path of files with a name.
-_PATH = re.compile(r"[\w.:/-]+")
+# The path of a name: ``models.vit.build``, ``models.vit:build``.
+_PATH = re.compile(r"[\w./-]*[.:]\w+")
 # Calls that ask if an object belongs to a class, and so make none.
 _ASKING = frozenset(("isinstance", "issubclass"))
 # Calls that find any name of the module they stand in, or of the modules it imports from.
@@ -44,7 +44,7 @@ class SaidNames(NamedTuple):
     words for the modules in which names are looked up that are made at run time, ``bases`` the last
     names of the bases of each class, and ``collecting`` the classes that find those below them.
     ``found_by`` holds the names by which something may be found at run time: those in texts that
-    are code, and the methods of a class that looks up its own.
+    are paths or calls, those of a module that looks up its own, and the methods of such a class.
     """
 
     by_class: dict[str, frozenset[str]]
@@ -89,12 +89,13 @@ def names_said(text: str) -> SaidNames:
     searched = _searched(tree, found[""])
     if "__name__" in searched:
         found_by |= found[""]
+        found_by.update(one.name for one in tree.body if isinstance(one, FUNCTIONS))
     by_class = {name: frozenset(said) for name, said in found.items()}
     return SaidNames(by_class, searched, bases, frozenset(collecting), frozenset(found_by))
 
 
 def _is_code(text: object) -> bool:
-    """True for a text that names something: ``"Loss"``, ``"models.vit:build"``, ``"Loss(p=2)"``."""
+    """True for a text that names something by its path, or calls it: ``"Loss(p=2)"``."""
     if not isinstance(text, str):
         return False
     if _PATH.fullmatch(text) or "(" not in text:
@@ -272,13 +273,17 @@ class MadeClasses:
     def is_looked_up(self, name: str, module: str, settings: Settings, notebooks: Settings) -> bool:
         """True if something of a module may be found by its name while the project runs.
 
-        A text names it, a file of settings or a notebook does, or the module or the subclasses of
-        a class are searched. ``module`` is "" for a method.
+        A text or a file of settings names it by a path, a notebook names it, or the module or the
+        subclasses of a class are searched. ``module`` is "" for a method.
         """
-        searched = module.removesuffix(".__init__").rpartition(".")[2] in self._searched
-        if module and (searched or name in self._collected):
+        home = module.removesuffix(".__init__").rpartition(".")[2]
+        if module and (home in self._searched or name in self._collected):
             return True
-        if any(map(_word(name).search, (*settings.that_say(name), *notebooks.that_say(name)))):
+        path = re.compile(rf"[.:]{re.escape(name)}\b")
+        if any(map(path.search, settings.that_say(name))):
+            return True
+        used = _word(name) if module else re.compile(rf"\.{re.escape(name)}\b")
+        if any(used.search(text) for text in notebooks.that_say(name) if home in text):
             return True
         paths = self._that_say(name)
         return paths is None or any(name in self.names(path).found_by for path in paths)

@@ -170,7 +170,8 @@ def ends_project(folder: str) -> bool:
 PACKAGING = {
     "pyproject.toml": re.compile(rb"^\[(?:project|tool\.poetry|tool\.flit)", re.MULTILINE),
     "setup.cfg": re.compile(rb"^\[metadata\]", re.MULTILINE),
-    "setup.py": re.compile(rb"\bsetup\("),
+    # A package without a version is installed in place, and not published.
+    "setup.py": re.compile(rb"\bsetup\((?=.*\bversion\b)|\bversion\b.*\bsetup\(", re.DOTALL),
 }
 
 

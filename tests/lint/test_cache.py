@@ -637,8 +637,8 @@ def read(x: torch.Tensor):
     ("name", "text"),
     [
         ("eval.py", "import app\nfrom pkg.helper import read\n\napp.serve(read)\n"),
-        ("names.py", 'READERS = ["read"]\n'),
-        ("net.yaml", "reader: read\n"),
+        ("names.py", 'READERS = ["pkg.helper.read"]\n'),
+        ("net.yaml", "reader: pkg.helper.read\n"),
         ("look.ipynb", '{"cells": [{"source": ["read(x)\\n"]}]}'),
     ],
 )

@@ -34,6 +34,17 @@ LISTS = {
         def step(xs: list[Tensor]):
             return [x.item() for x in xs[1:]]  # TPF101
         """,
+    "the values of a dict that is declared to be a tensor": """
+        def normalize(x: dict[str, Tensor] | Tensor) -> Tensor:
+            return x
+
+        def step(x: Tensor):
+            return next(iter(normalize(x).values()))
+        """,
+    "the values of a sparse tensor": """
+        def step(x: Tensor):
+            return x.coalesce().values().sum().item()  # TPF101
+        """,
     "a list displayed": """
         def step(x: Tensor):
             parts = [x.sum(), x.mean()]

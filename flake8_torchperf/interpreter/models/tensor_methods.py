@@ -60,6 +60,11 @@ _READS = kinds_of("reads-a-number")
 _COPIES = methods_of("copies-to-host")
 _CASTS = kinds_of("casts")
 # Methods whose result still stands for the same parameter or gradient.
+# Operations whose result is sparse.
+SPARSE_MAKERS = frozenset((
+    "coalesce", "to_sparse", "to_sparse_coo", "to_sparse_csr", "sparse_coo_tensor",
+    "sparse_csr_tensor", "sparse_mask",
+))  # fmt: skip
 KEEP_ROLE = {"detach", "float", "view", "data", "to", "flatten", "double", "half"}
 
 
@@ -73,6 +78,8 @@ def call_method(
     """Return the value of ``tensor.name(arguments)``; ``owner`` is the tensor's expression."""
     if name == "item" and (arguments.positional or arguments.keywords):
         return UNKNOWN  # torch's takes no arguments, numpy's does
+    if name == "values" and SPARSE_MAKERS.isdisjoint(tensor.chain):
+        return UNKNOWN  # only sparse tensors have values; this is a dict, whatever is declared
     if name in _READS:
         return _read(tensor, owner, name, arguments, ctx)
     if name in _COPIES:
