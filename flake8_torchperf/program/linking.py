@@ -200,6 +200,24 @@ class Linker:
                 return there
         return dotted
 
+    def constant(self, dotted: str) -> tuple[str, str] | None:
+        """Return the module and the name of what a dotted name of the project is assigned to.
+
+        Imports of the name are followed; None if no module level assigns it.
+        """
+        for _ in range(MAX_IMPORTS):
+            found = self._project.find(dotted)
+            if found is None or len(found[1]) != 1 or found[0].path is None:
+                return None
+            path, name = str(found[0].path.resolve()), found[1][0]
+            outline = self.outline(path)
+            if (0, name) in outline.bound:
+                return path, name
+            if name not in outline.imports:
+                return None
+            dotted = self._full(path, outline.imports[name])
+        return None
+
     def _below(self, unit: Unit, names: list[str]) -> Unit | None:
         """Return the unit itself, or the method that one further name of a class stands for."""
         if not names:

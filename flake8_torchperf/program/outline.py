@@ -33,6 +33,9 @@ class Kind(IntEnum):
     TEXT = 7  # ``word`` is a literal string
     PASSED = 8  # the value of its child: ``await x``, ``*x``, ``x := y``
     ROUNDS = 9  # a comprehension; the child is what each round gives
+    LITERAL = 10  # ``word`` is the text of a number, True, False or None, outside containers
+    COMPARED = 11  # ``word`` is the operator, "not" too; the children stand in slots "0" and "1"
+    OTHER = 12  # an argument, or one of several values, of which nothing else is known
     BOUND = 20  # an assignment to a name
     KEPT = 21  # an assignment to an attribute; slots VALUE and OWNER
     PUT = 22  # an assignment to an item; slots VALUE and OWNER, ``word`` is a literal key
@@ -48,6 +51,7 @@ class Kind(IntEnum):
     BASE = 32  # a base of a class, whose number ``word`` is
     RESULT = 33  # the annotation of what the body ``word`` returns
     USED = 34  # any other use
+    CHANGED = 35  # a name or attribute ``word`` is updated in place, or declared global or nonlocal
 
 
 # Slots of the children of nodes.

@@ -29,6 +29,10 @@ _Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 MAX_DEPTH = 60
 # Decorators of a method that runs when its name is read.
 READ_DECORATORS = frozenset(("property", "cached_property", "abstractproperty"))
+OPERATORS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+    ast.Is: "is", ast.IsNot: "is not", ast.In: "in", ast.NotIn: "not in",
+}  # fmt: skip
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
@@ -83,6 +87,9 @@ class _Outliner:
                         self._imports.setdefault(alias.asname or alias.name, found)
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
                 self._assignment(node, body, owner)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                for name in names:
+                    self._add(Kind.CHANGED, name, NONE, "", body, node)
             case ast.For() | ast.AsyncFor():
                 self._rounds(node.target, node.iter, node.body[0], body)
             case ast.With() | ast.AsyncWith():
@@ -180,6 +187,10 @@ class _Outliner:
                     slot = "" if isinstance(node.target, ast.Name) else ATTRIBUTE
                     slot = f"c{owner}" if owner >= 0 else slot
                     self._root(Kind.ANNOTATED, name, node.annotation, body, slot)
+        if isinstance(node, ast.AugAssign):
+            match node.target:
+                case ast.Name(id=name) | ast.Attribute(attr=name):
+                    self._add(Kind.CHANGED, name, NONE, "", body, node)
         if value is None:
             return
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -241,6 +252,7 @@ class _Outliner:
     def _expression(self, node: ast.expr, parent: int, slot: str, body: int, depth: int) -> None:
         """Add an expression below a parent."""
         if depth > MAX_DEPTH:
+            self._unknown(parent, slot, body, node)
             return
         depth += 1
         match node:
@@ -259,6 +271,12 @@ class _Outliner:
             case ast.Constant(value=str(text)):
                 if text.isprintable() and len(text) < MAX_TEXT:
                     self._add(Kind.TEXT, text, parent, slot, body, node)
+                else:
+                    self._unknown(parent, slot, body, node)
+            case ast.Constant(value=bool() | int() | float() | None as value):
+                self._literal_value(repr(value), parent, slot, body, node)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                self._literal_value(repr(-value), parent, slot, body, node)
             case ast.Lambda(args=args, body=result):
                 inner = self._body("<lambda>", node.lineno, body, NONE, "called", args)
                 self._add(Kind.LAMBDA, str(inner), parent, slot, body, node)
@@ -266,6 +284,11 @@ class _Outliner:
                 self._root(Kind.RETURNED, "", result, inner)
             case _:
                 self._other(node, parent, slot, body, depth)
+
+    def _literal_value(self, word: str, parent: int, slot: str, body: int, node: ast.expr) -> None:
+        """Add a literal value, unless it stands in a container: those may be long tables."""
+        if self._nodes[parent].kind not in (Kind.GROUP, Kind.ROUNDS):
+            self._add(Kind.LITERAL, word, parent, slot, body, node)
 
     def _call(self, node: ast.Call, parent: int, slot: str, body: int, depth: int) -> None:
         number = self._add(Kind.CALL, "", parent, slot, body, node)
@@ -300,6 +323,13 @@ class _Outliner:
                 number = self._add(Kind.EITHER, "", parent, slot, body, node)
                 self._expression(left, number, "0", body, depth)
                 self._expression(right, number, "1", body, depth)
+            case ast.Compare(left=left, ops=[kind], comparators=[right]):
+                number = self._add(Kind.COMPARED, OPERATORS[type(kind)], parent, slot, body, node)
+                self._expression(left, number, "0", body, depth)
+                self._expression(right, number, "1", body, depth)
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                number = self._add(Kind.COMPARED, "not", parent, slot, body, node)
+                self._expression(operand, number, "0", body, depth)
             case ast.Await(value=value) | ast.Starred(value=value):
                 number = self._add(Kind.PASSED, "", parent, slot, body, node)
                 self._expression(value, number, VALUE, body, depth)
@@ -307,16 +337,24 @@ class _Outliner:
                 number = self._add(Kind.PASSED, name, parent, slot, body, node)
                 self._expression(value, number, VALUE, body, depth)
             case ast.Yield(value=value):
+                self._unknown(parent, slot, body, node)
                 if value is not None:
                     self._root(Kind.YIELDED, "", value, body)
             case ast.YieldFrom(value=value):
+                self._unknown(parent, slot, body, node)
                 self._root(Kind.YIELDED_FROM, "", value, body)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 self._comprehension(node, parent, slot, body, depth)
             case _:
+                self._unknown(parent, slot, body, node)
                 for inner in children(node):
                     if isinstance(inner, ast.expr):
                         self._root_at(inner, body, depth)
+
+    def _unknown(self, parent: int, slot: str, body: int, node: ast.expr) -> None:
+        """Add an expression of which nothing is known, where that it stands there is of use."""
+        if self._nodes[parent].kind in (Kind.CALL, Kind.EITHER):
+            self._add(Kind.OTHER, "", parent, slot, body, node)
 
     def _root_at(self, node: ast.expr, body: int, depth: int) -> None:
         """Add an expression whose value goes into one that nothing is known of."""
