@@ -11,17 +11,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.program.comparisons import applied, compared
-from flake8_torchperf.program.given import ASKING, PLAIN_DECORATORS, UNCALLING_BASES
+from flake8_torchperf.program.given import RUNNING_CALLS, UNCALLING_BASES
 from flake8_torchperf.program.linking import Linker, Unit, Variable
+from flake8_torchperf.program.makers import ENVIRONMENT, MAX_CALLS, Makers
+from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
-from flake8_torchperf.project.file_index import is_test_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from flake8_torchperf.program.comparisons import Values
-    from flake8_torchperf.program.objects import Objects
-    from flake8_torchperf.program.outline import Node, Outline
+    from flake8_torchperf.program.outline import Node
     from flake8_torchperf.program.runs import Run, Runs
     from flake8_torchperf.program.uses import Search
     from flake8_torchperf.project.resolver import Project
@@ -31,19 +31,15 @@ if TYPE_CHECKING:
 MAX_HOPS = 16
 # The most names, attributes and parameters that are looked at for one test.
 MAX_QUESTIONS = 200
-# The most calls whose arguments are looked at for one parameter, and uses of one class.
-MAX_CALLS = 60
 # Builtins whose result is their argument in another type, and methods whose result is another text.
 CASTS: dict[str, Callable[[Any], object]] = {"bool": bool, "str": str, "int": int, "float": float}
 TEXT_METHODS: dict[str, Callable[[str], str]] = {
     "lower": str.lower, "upper": str.upper, "strip": str.strip
 }  # fmt: skip
-# Calls that read a variable of the environment, with the default as their second argument.
-ENVIRONMENT = frozenset(("os.environ.get", "os.getenv"))
 # Calls that give a field its default by a keyword.
 FIELDS = frozenset(("dataclasses.field", "attr.ib", "attrs.field", "attr.field", "pydantic.Field"))
-# Names by which code sets attributes whose names are made at run time.
-DYNAMIC = ("setattr", "__dict__", "__setattr__", "vars")
+# What a decorator that adds an option to a command line says without changing the default.
+CLICK_SLOTS = frozenset((FUNCTION, "0", "default", "is_flag", "help", "type", "show_default"))
 
 
 class Literals:
@@ -52,35 +48,42 @@ class Literals:
     def __init__(
         self,
         linker: Linker,
-        objects: Objects,
         search: Search,
         runs: Callable[[Unit], Runs],
         project: Project,
     ) -> None:
-        self._linker = linker
-        self._objects = objects
-        self._search = search
-        self._runs = runs
-        self._project = project
+        self.linker = linker
+        self.objects = Objects(linker)
+        self.makers = Makers(linker, self.objects, search, project)
+        self.runs = runs
+        self.project = project
 
-    def at(self, path: str, number: int, counts: Callable[[Run], bool]) -> Values:
+    def at(self, path: str, number: int, counts: Callable[[Run], bool] | None = None) -> Values:
         """Return the values of an expression; None if there may be others.
 
-        ``counts`` tells which of the places that run the function around it count.
+        ``counts`` tells which of the places that run the function around it count; all without.
         """
         return _Walk(self, counts).of(path, number)
+
+    def never_run(self, function: Unit) -> bool:
+        """True if a function is only run from a dict, by a key that no value takes."""
+        runs = self.runs(function)
+        places = runs.outside_tests
+        if runs.open or not places or len(places) > MAX_CALLS:
+            return False
+        return all(_Walk(self, None).takes_another(run, function) for run in places)
 
 
 class _Walk:
     """One walk from an expression to the literals that are its values."""
 
-    def __init__(self, literals: Literals, counts: Callable[[Run], bool]) -> None:
-        self._linker = literals._linker
-        self._objects = literals._objects
-        self._search = literals._search
-        self._runs = literals._runs
-        self._project = literals._project
-        self._counts: Callable[[Run], bool] | None = counts
+    def __init__(self, literals: Literals, counts: Callable[[Run], bool] | None) -> None:
+        self._linker = literals.linker
+        self._objects = literals.objects
+        self._makers = literals.makers
+        self._runs = literals.runs
+        self._project = literals.project
+        self._counts = counts
         self._asked = 0
         # What is being followed: what comes back to itself has no further values.
         self._open: set[object] = set()
@@ -182,14 +185,14 @@ class _Walk:
 
     def _written_elsewhere(self, path: str, name: str, found: frozenset[object]) -> Values:
         """Return the values of a constant, those that other modules assign included."""
-        if self._is_public(path, name):
+        if self._makers.is_public(path, name):
             return None
         home = self._linker.module(path).name
-        for other in self._modules(name, path) or (None,):
+        for other in self._makers.modules(name, path) or (None,):
             if other is None:
                 return None
             outline = self._linker.outline(other)
-            if self._is_set_by_name(outline, name):
+            if self._makers.sets_by_name(outline, name):
                 return None
             for root in outline.of(Kind.KEPT, name):
                 holder = outline.child(root, OWNER)
@@ -200,24 +203,6 @@ class _Walk:
                     found |= more
         return found
 
-    def _is_set_by_name(self, outline: Outline, name: str) -> bool:
-        """True if a module sets what has a name by a string: ``setattr``, ``globals()[...]``."""
-        for number in outline.of(Kind.TEXT, name):
-            node = outline.nodes[number]
-            called = outline.child(node.parent, FUNCTION)
-            if called is not None and outline.nodes[called].word in DYNAMIC:
-                return True
-        owners = (outline.child(root, OWNER) for root in outline.of(Kind.PUT, name))
-        return any(one is not None and outline.nodes[one].kind == Kind.CALL for one in owners)
-
-    def _modules(self, word: str, path: str, *, is_attribute: bool = False) -> tuple[str, ...]:
-        """Return the modules, tests excepted, that say a word; none if they are too many."""
-        found = self._search(word, path, is_attribute=is_attribute)
-        if found is None:
-            return ()
-        every = found if path in found else (path, *found)
-        return tuple(one for one in every if one == path or not is_test_path(one))
-
     # Parameters
 
     def _parameter(self, function: Unit, name: str) -> Values:
@@ -226,8 +211,11 @@ class _Walk:
         counts, self._counts = self._counts, None
         if body.owner >= 0 and not body.is_static and body.positional[:1] == (name,):
             return None
-        if self._is_called_elsewhere(function):
+        if self._makers.is_called_elsewhere(function):
             return None
+        told = self._of_command_line(function, name)
+        if told is not None:
+            return told
         runs = self._runs(function)
         places = runs.outside_tests
         if runs.open or len(places) > MAX_CALLS:
@@ -235,7 +223,7 @@ class _Walk:
         counted = [run for run in places if counts(run)] if counts is not None else []
         calls = [(run.path, run.node) for run in counted or places]
         if body.name == "__init__":
-            calls += self._from_below(Unit(function.path, body.owner, is_class=True))
+            calls += self._makers.from_below(Unit(function.path, body.owner, is_class=True))
         found: frozenset[object] = frozenset()
         for path, call in calls:
             more = self._argument(path, call, function, name)
@@ -244,73 +232,35 @@ class _Walk:
             found |= more
         return found if calls else None
 
-    def _from_below(self, owner: Unit) -> Iterator[tuple[str, int]]:
-        """Yield the calls of a constructor in those of the classes below, which replace it."""
-        for below in self._below(owner):
-            outline = self._linker.outline(below.path)
-            if "__init__" not in self._linker.klass(below).methods:
+    def _of_command_line(self, function: Unit, name: str) -> Values:
+        """Return the default of an option that a decorator of click gives a function."""
+        outline = self._linker.outline(function.path)
+        dashed = f"--{name.replace('_', '-')}"
+        for root in outline.of(Kind.DECORATED, f"b{function.number}"):
+            call = outline.child(root, VALUE)
+            called = None if call is None else outline.child(call, FUNCTION)
+            if called is None or self._linker.dotted(function.path, called) != "click.option":
                 continue
-            for number in outline.by_word.get("__init__", ()):
-                node = outline.nodes[number]
-                if node.slot == FUNCTION and self._linker.owner(below.path, node.body) == below:
-                    yield below.path, node.parent
+            given = {outline.nodes[one].slot: one for one in outline.children[call or 0]}
+            text = outline.nodes[given["0"]].word if "0" in given else ""
+            if text.partition("/")[0] not in (dashed, f"--{name}") or "1" in given:
+                continue
+            if not given.keys() <= CLICK_SLOTS or self._is_given_arguments(function):
+                return None
+            if self._project.is_in_settings(dashed.removeprefix("--")):
+                return None
+            if "default" in given:
+                return self.of(function.path, given["default"])
+            return frozenset((False if "is_flag" in given or "/" in text else None,))
+        return None
 
-    def _below(self, owner: Unit) -> list[Unit]:
-        """Return the classes of the project that derive from a class, through others too."""
-        found: list[Unit] = []
-        waiting = [owner]
-        while waiting and len(found) < MAX_CALLS:
-            one = waiting.pop()
-            for path, number in self._uses_of(one):
-                outline = self._linker.outline(path)
-                root = outline.nodes[outline.statement(number)]
-                if root.kind == Kind.BASE:
-                    below = Unit(path, int(root.word), is_class=True)
-                    if below not in found and below != owner:
-                        found.append(below)
-                        waiting.append(below)
-        return found
-
-    def _uses_of(self, owner: Unit) -> Iterator[tuple[str, int]]:
-        """Yield the places that name a class, as path and number."""
-        name = self._linker.klass(owner).name
-        for path in self._modules(name, owner.path):
-            outline = self._linker.outline(path)
-            words = {name} | {w for w, (_, _, what) in outline.imports.items() if what == name}
-            for word in sorted(words):
-                for number in outline.by_word.get(word, ()):
-                    if self._linker.dotted(path, number) == owner:
-                        yield path, number
-
-    def _is_called_elsewhere(self, function: Unit) -> bool:
-        """True if a file of settings may name a function, or another project may call it."""
-        body = self._linker.body(function)
-        if body.name == "<lambda>" or body.outer > 0:
-            return body.outer <= 0
-        names = [body.name]
-        if body.owner >= 0:
-            owner = Unit(function.path, body.owner, is_class=True)
-            names.append(self._linker.klass(owner).name)
-            if self._has_registry(owner):
-                return True
-        return self._is_public(function.path, *names) or self._project.is_in_settings(names[-1])
-
-    def _is_public(self, path: str, *names: str) -> bool:
-        """True if another project may use what a module names: it is public, in a distribution."""
-        hidden = any(name.startswith("_") and not name.endswith("__") for name in names)
-        if hidden or not self._linker.module(path).package:
-            return False
-        return self._project.in_distribution
-
-    def _has_registry(self, owner: Unit) -> bool:
-        """True if a decorator may hand a class on to code that makes its objects."""
-        outline = self._linker.outline(owner.path)
-        for root in outline.of(Kind.DECORATED, f"c{owner.number}"):
-            value = outline.child(root, VALUE)
-            called = None if value is None else outline.child(value, FUNCTION) or value
-            if called is None or outline.nodes[called].word not in PLAIN_DECORATORS:
-                return True
-        return False
+    def _is_given_arguments(self, function: Unit) -> bool:
+        """True if a call of a function gives it arguments."""
+        return any(
+            len(self._linker.outline(run.path).children.get(run.node, ())) != 1
+            for run in self._runs(function).outside_tests
+            if self._linker.outline(run.path).nodes[run.node].kind == Kind.CALL
+        )
 
     def _argument(self, path: str, call: int, function: Unit, name: str) -> Values:
         """Return the values that one call gives a parameter, its default included."""
@@ -351,9 +301,11 @@ class _Walk:
             return self._linker.method(found, "__init__") == function
         if found == function or (node.kind == Kind.ATTRIBUTE and node.word == body.name):
             return True
-        if body.name not in ("forward", "__call__"):
+        if body.name not in ("forward", "__call__") or node.word in RUNNING_CALLS:
             return False
         classes = self._objects.classes(path, called)
+        if not classes:  # the object itself, unless something has given it arguments before
+            return not (found or "partial" in outline.by_word)
         return any(
             isinstance(one, Unit) and self._linker.method(one, body.name) == function
             for one in classes
@@ -410,17 +362,17 @@ class _Walk:
 
     def _attribute(self, owner: Unit, name: str, *, of_class: bool) -> Values:
         """Return the values that an attribute has in the objects of a class, or in the class."""
-        paths = self._modules(name, owner.path, is_attribute=True)
-        if not paths or self._is_written_by_name(owner):
+        paths = self._makers.modules(name, owner.path, is_attribute=True)
+        if not paths or self._makers.is_written_by_name(owner):
             return None
         found: frozenset[object] = frozenset()
         is_field = False
         for path in paths:
             outline = self._linker.outline(path)
-            if outline.of(Kind.CHANGED, name) or self._is_set_by_name(outline, name):
+            if outline.of(Kind.CHANGED, name) or self._makers.sets_by_name(outline, name):
                 return None
             for root in outline.of(Kind.KEPT, name):
-                if not self._may_be_of(path, root, owner):
+                if not self._makers.may_be_of(path, root, owner):
                     continue
                 is_field = is_field or outline.nodes[root].slot != ""
                 more = self.of(path, outline.child(root, VALUE))
@@ -429,38 +381,8 @@ class _Walk:
                 found |= more
         if is_field and not of_class and self._linker.method(owner, "__init__") is None:
             return self._field(owner, name, paths, found)
-        public = self._is_public(owner.path, self._linker.klass(owner).name)
+        public = self._makers.is_public(owner.path, self._linker.klass(owner).name)
         return None if is_field and public else found or None
-
-    def _is_written_by_name(self, owner: Unit) -> bool:
-        """True if a method of a class sets attributes whose names are made at run time."""
-        for one in self._linker.lineage(owner):
-            outline = self._linker.outline(one.path)
-            for word in DYNAMIC:
-                for number in outline.by_word.get(word, ()):
-                    if self._linker.owner(one.path, outline.nodes[number].body) == one:
-                        return True
-        return False
-
-    def _may_be_of(self, path: str, root: int, owner: Unit) -> bool:
-        """True if an assignment to an attribute may be one to an object of a class."""
-        outline = self._linker.outline(path)
-        node = outline.nodes[root]
-        if node.slot:
-            klass = Unit(path, int(node.slot[1:]), is_class=True)
-            return self._are_related(klass, owner)
-        holder = outline.child(root, OWNER)
-        if holder is None:
-            return True
-        above = self._linker.dotted(path, holder)
-        known = {above} if isinstance(above, Unit) else self._objects.classes(path, holder)
-        return not known or any(
-            isinstance(one, Unit) and one.is_class and self._are_related(one, owner)
-            for one in known
-        )
-
-    def _are_related(self, one: Unit, other: Unit) -> bool:
-        return one in self._linker.lineage(other) or other in self._linker.lineage(one)
 
     def _field(
         self, owner: Unit, name: str, paths: tuple[str, ...], assigned: frozenset[object]
@@ -470,10 +392,10 @@ class _Walk:
         ``assigned`` holds the default. None unless every use of the class shows what it gives.
         """
         bases = [one.rpartition(".")[2] for one in self._linker.foreign_bases(owner)]
-        if not UNCALLING_BASES.issuperset(bases) or self._is_given_away(name, paths):
+        if not UNCALLING_BASES.issuperset(bases) or self._makers.is_given_away(name, paths):
             return None
         found: frozenset[object] = frozenset()
-        calls = self._constructions(owner)
+        calls = self._makers.constructions(owner)
         for path, call in calls or ():
             outline = self._linker.outline(path)
             slots = {outline.nodes[one].slot for one in outline.children.get(call, ())}
@@ -485,44 +407,19 @@ class _Walk:
             found |= more
         return found or None
 
-    def _is_given_away(self, name: str, paths: tuple[str, ...]) -> bool:
-        """True if code that is not read is given a keyword: ``replace(options, watch=True)``."""
-        for path in paths:
-            outline = self._linker.outline(path)
-            for node in outline.nodes:
-                if node.slot != name or node.parent < 0:
-                    continue
-                called = outline.child(node.parent, FUNCTION)
-                if called is not None and not isinstance(self._linker.dotted(path, called), Unit):
-                    return True
-        return False
+    # Entries of a dict
 
-    def _constructions(self, owner: Unit) -> list[tuple[str, int]] | None:
-        """Return the calls that make objects of a class or of one below it; None if open."""
-        found: list[tuple[str, int]] = []
-        for klass in (owner, *self._below(owner)):
-            public = self._is_public(klass.path, self._linker.klass(klass).name)
-            if public or self._has_registry(klass):
-                return None
-            for path, number in self._uses_of(klass):
-                outline = self._linker.outline(path)
-                node = outline.nodes[number]
-                if node.slot == FUNCTION:
-                    found.append((path, node.parent))
-                elif not self._only_names(path, number):
-                    return None
-        return found if len(found) <= MAX_CALLS else None
-
-    def _only_names(self, path: str, number: int) -> bool:
-        """True if a use of a class makes no object: an annotation, a base, ``isinstance``."""
-        outline = self._linker.outline(path)
-        node = outline.nodes[number]
-        if outline.nodes[outline.statement(number)].kind in NAMING:
-            return True
-        parent = outline.nodes[node.parent]
-        called = outline.child(node.parent, FUNCTION)
-        asks = called is not None and outline.nodes[called].word in ASKING
-        return asks or (parent.kind == Kind.ATTRIBUTE and parent.slot != FUNCTION)
+    def takes_another(self, run: Run, function: Unit) -> bool:
+        """True if a place calls an entry of a dict whose key is never that of a function."""
+        outline = self._linker.outline(run.path)
+        entry = outline.child(run.node, FUNCTION)
+        holder = None if entry is None else outline.child(entry, OWNER)
+        if entry is None or holder is None or outline.nodes[entry].kind != Kind.ITEM:
+            return False
+        word = outline.nodes[entry].word
+        asked = frozenset((word,)) if word else self.of(run.path, outline.child(entry, ""))
+        keys = self._makers.keys(run.path, holder, function)
+        return bool(asked and keys) and keys.isdisjoint(asked or ())
 
     # Calls
 
@@ -570,28 +467,13 @@ class _Walk:
         )
         if not word or self._project.is_in_settings(word):
             return None
-        for other in self._modules(word, path) or ("",):
-            if not other or self._may_set(other, word):
+        for other in self._makers.modules(word, path) or ("",):
+            if not other or self._makers.may_set(other, word):
                 return None
         if default is None:
             slots = {outline.nodes[one].slot for one in outline.children.get(call, ())}
             return None if len(slots) > 2 or STARRED in slots else frozenset((None,))
         return self.of(path, default)
-
-    def _may_set(self, path: str, word: str) -> bool:
-        """True if a module may set a variable of the environment: it says its name otherwise."""
-        outline = self._linker.outline(path)
-        if outline.of(Kind.PUT, word) or any(node.slot == word for node in outline.nodes):
-            return True
-        for number in outline.of(Kind.TEXT, word):
-            called = outline.child(outline.nodes[number].parent, FUNCTION)
-            if called is None or self._linker.dotted(path, called) not in ENVIRONMENT:
-                return True
-        return False
-
-
-# Statements and clauses in which the name of a class makes no object.
-NAMING = frozenset((Kind.BASE, Kind.ANNOTATED, Kind.RESULT))
 
 
 def _read(word: str) -> Values:

@@ -51,7 +51,7 @@ class Kind(IntEnum):
     BASE = 32  # a base of a class, whose number ``word`` is
     RESULT = 33  # the annotation of what the body ``word`` returns
     USED = 34  # any other use
-    CHANGED = 35  # a name or attribute ``word`` is updated in place, or declared global or nonlocal
+    CHANGED = 35  # ``word`` is bound to what no node shows, or declared global or nonlocal
 
 
 # Slots of the children of nodes.

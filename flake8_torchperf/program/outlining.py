@@ -95,6 +95,14 @@ class _Outliner:
             case ast.With() | ast.AsyncWith():
                 for item in node.items:
                     self._entered(item, body)
+            case ast.ExceptHandler(name=str(name)):
+                self._add(Kind.CHANGED, name, NONE, "", body, node)
+                if node.type is not None:
+                    self._root(Kind.USED, "", node.type, body)
+            case ast.match_case(pattern=pattern, guard=guard):
+                self._changed(pattern, body)
+                if guard is not None:
+                    self._root(Kind.USED, "", guard, body)
             case ast.Return(value=value) if value is not None:
                 self._root(Kind.RETURNED, "", value, body)
             case _:
@@ -188,9 +196,7 @@ class _Outliner:
                     slot = f"c{owner}" if owner >= 0 else slot
                     self._root(Kind.ANNOTATED, name, node.annotation, body, slot)
         if isinstance(node, ast.AugAssign):
-            match node.target:
-                case ast.Name(id=name) | ast.Attribute(attr=name):
-                    self._add(Kind.CHANGED, name, NONE, "", body, node)
+            self._changed(node.target, body)
         if value is None:
             return
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
@@ -218,17 +224,36 @@ class _Outliner:
                             self._target(one, part, body, owner)
                     case _:
                         self._root(Kind.UNPACKED, ",".join(_names(target)), value, body)
+                        self._changed(target, body)
             case _:
                 self._root(Kind.USED, "", value, body)
+                self._changed(target, body)
+
+    def _changed(self, target: ast.AST, body: int) -> None:
+        """Add the names and attributes that are bound to what no node shows."""
+        for one in walk([target]):
+            match one:
+                case (
+                    ast.Name(id=name, ctx=ast.Store())
+                    | ast.Attribute(attr=name, ctx=ast.Store())
+                    | ast.MatchAs(name=str(name))
+                    | ast.MatchStar(name=str(name))
+                    | ast.MatchMapping(rest=str(name))
+                ):
+                    self._add(Kind.CHANGED, name, NONE, "", body, target)
 
     def _rounds(self, target: ast.expr, source: ast.expr, inside: ast.AST, body: int) -> None:
         """Add the loop over an iterable; its place is that of the first thing in the loop."""
         self._root(Kind.ITERATED, ",".join(_names(target)), source, body, at=inside)
+        if not isinstance(target, ast.Name):
+            self._changed(target, body)
 
     def _entered(self, item: ast.withitem, body: int) -> None:
         bound = item.optional_vars
         word = bound.id if isinstance(bound, ast.Name) else ""
         self._root(Kind.ENTERED, word, item.context_expr, body)
+        if bound is not None and not word:
+            self._changed(bound, body)
 
     def _root(
         self,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.literals import Literals
-from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.text_search import texts_train
 
@@ -34,9 +33,7 @@ class Program:
         self._project = project
         self._linker = Linker(project)
         self._flow = Flow(self._linker, self._search)
-        self._literals = Literals(
-            self._linker, Objects(self._linker), self._search, self.runs, project
-        )
+        self._literals = Literals(self._linker, self._search, self.runs, project)
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
 
@@ -61,11 +58,14 @@ class Program:
         return Runs((), "its module does not list it") if unit is None else self.runs(unit)
 
     def values_of(
-        self, asked: ast.Name | ast.Attribute, info: FunctionInfo, counts: Callable[[Run], bool]
+        self,
+        asked: ast.Name | ast.Attribute,
+        info: FunctionInfo,
+        counts: Callable[[Run], bool] | None,
     ) -> Values:
         """Return the literal values that an expression in a function may have; None if open.
 
-        ``counts`` tells which of the places that run the function count, if any of them does.
+        ``counts`` tells which of the places that run the function count, if any does; all without.
         """
         if not self._project.is_searched_whole:
             return None
@@ -78,6 +78,11 @@ class Program:
             if (node.line, node.column) == place and node.body:
                 return self._literals.at(path, number, counts)
         return None
+
+    def is_never_run(self, info: FunctionInfo) -> bool:
+        """True if a function is only run from a dict, by a key that no value takes."""
+        unit = self.unit(info)
+        return unit is not None and self._literals.never_run(unit)
 
     def outermost(self, unit: Unit) -> Body:
         """Return the body itself, or the one around it that stands in no other function."""

@@ -211,13 +211,13 @@ class Project:
         return self._options[name]
 
     def is_in_settings(self, word: str) -> bool:
-        """True if a file of settings of the project says a word."""
+        """True if a file of settings of the project says a word that is not the name of a file."""
         texts = self._searching()
         if texts is None:
             return False
         settings = read_settings(texts.folder)
         self._note(f"{texts.folder}{ALL_SETTINGS}", settings.content)
-        said = re.compile(rf"\b{re.escape(word)}\b")
+        said = re.compile(rf"\b{re.escape(word)}\b(?!\.py\b)")
         return any(said.search(text) for text in settings.that_say(word))
 
     def is_made(self, owner: ClassInfo) -> bool:

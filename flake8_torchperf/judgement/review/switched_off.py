@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from itertools import chain, pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.program.comparisons import compared
@@ -17,7 +17,7 @@ from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo
 
+_Asked: TypeAlias = "ast.Name | ast.Attribute"
 # What ends a block, so that the statements after a test run only where it fails.
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 # Classes of which a literal may be an object.
-_OF_LITERALS = frozenset(("bool", "int", "float", "object", "Number", "Real", "Hashable", "str"))
+_OF_LITERALS = frozenset(("bool", "int", "float", "object", "Number", "Real", "Hashable"))
 
 
 class Switches:
@@ -50,39 +51,53 @@ class Switches:
         """Return the sites, those cold that stand in a branch which is never taken."""
         if Cause.SWITCHED_OFF in self._analysis.ignored:
             return result
-        sites: list[JudgedSite] = []
-        for site in result.sites:
-            if site.heat.level is not Level.COLD and self.is_never_taken(
-                tests_above(info.node, site.node), info
-            ):
-                site = replace(site, heat=Heat(Level.COLD, Cause.SWITCHED_OFF, "", loops=False))
-            sites.append(site)
-        unchanged = all(one is other for one, other in zip(sites, result.sites, strict=True))
-        return result if unchanged else replace(result, sites=tuple(sites))
+        warm = [site for site in result.sites if site.heat.level is not Level.COLD]
+        if not warm:
+            return result
+        whole = self._callers.program.is_never_run(info)
+        off = {id(site) for site in warm if whole or self._is_never_taken(site, info)}
+        if not off:
+            return result
+        cold = Heat(Level.COLD, Cause.SWITCHED_OFF, "", loops=False)
+        sites = (replace(one, heat=cold) if id(one) in off else one for one in result.sites)
+        return replace(result, sites=tuple(sites))
 
-    def is_never_taken(self, tests: Sequence[tuple[ast.expr, bool]], info: FunctionInfo) -> bool:
-        """True if no value of an expression passes all tests of it on the way to a branch."""
-        asked: dict[str, tuple[ast.Name | ast.Attribute, list[tuple[ast.expr, bool]]]] = {}
-        for test, holds in chain.from_iterable(_parts(*one) for one in tests):
+    def _is_never_taken(self, site: JudgedSite, info: FunctionInfo) -> bool:
+        """True if no value of an expression passes all tests of it on the way to a site.
+
+        A loop over elements is told wherever it runs, so calls in set-up code count for it.
+        """
+        counts = None if site.heat.own_text else self._counts
+        above = tests_above(info.node, site.node)
+        asked: dict[str, tuple[_Asked, list[tuple[ast.expr, bool]]]] = {}
+        for test, holds in chain.from_iterable(_parts(*one) for one in above):
             about = _asked(test)
             if about is not None:
                 asked.setdefault(ast.unparse(about), (about, []))[1].append((test, holds))
-        return any(self._passes_none(about, of, info) for about, of in asked.values())
-
-    def _passes_none(
-        self,
-        asked: ast.Name | ast.Attribute,
-        tests: list[tuple[ast.expr, bool]],
-        info: FunctionInfo,
-    ) -> bool:
-        values = self._callers.program.values_of(asked, info, self._counts)
-        if not values:
-            return False
-        return not any(all(_may_be(test, one, holds) for test, holds in tests) for one in values)
+        for about, tests in asked.values():
+            values = self._callers.program.values_of(about, info, counts)
+            # Between two tests, the value may have changed.
+            apart = [tests] if _is_kept(about, info) else [[one] for one in tests]
+            if values and any(_passes_none(values, one) for one in apart):
+                return True
+        return False
 
     def _counts(self, run: Run) -> bool:
         """True if a place that runs a function is not only set-up code."""
         return not self._is_set_up(self._callers.site_at(run))
+
+
+def _is_kept(asked: _Asked, info: FunctionInfo) -> bool:
+    """True for a name that a function does not bind anew."""
+    return isinstance(asked, ast.Name) and not any(
+        isinstance(node, ast.Name) and node.id == asked.id and isinstance(node.ctx, ast.Store)
+        for node in ast.walk(info.node)
+    )
+
+
+def _passes_none(values: frozenset[Any], tests: list[tuple[ast.expr, bool]]) -> bool:
+    """True if each of some values fails one of the tests."""
+    return not any(all(_may_be(test, one, holds) for test, holds in tests) for one in values)
 
 
 def _may_be(test: ast.expr, value: object, holds: bool) -> bool:
@@ -118,13 +133,11 @@ def _is_instance(value: object, kind: ast.expr) -> Values:
     names = {dotted_name(one).rpartition(".")[2] for one in kinds}
     if isinstance(value, str) and "str" in names:
         return frozenset((True,))
-    if isinstance(value, str) or value is None:
-        names.discard("str")
     unclear = {""} if value is None else _OF_LITERALS | {""}
     return None if names & unclear else frozenset((False,))
 
 
-def _asked(test: ast.expr) -> ast.Name | ast.Attribute | None:
+def _asked(test: ast.expr) -> _Asked | None:
     """Return the name or attribute that a test asks about with literals alone."""
     match test:
         case ast.Name() | ast.Attribute() as asked:
