@@ -65,13 +65,9 @@ class Literals:
         """
         return _Walk(self, counts).of(path, number)
 
-    def never_run(self, function: Unit) -> bool:
-        """True if a function is only run from a dict, by a key that no value takes."""
-        runs = self.runs(function)
-        places = runs.outside_tests
-        if runs.open or not places or len(places) > MAX_CALLS:
-            return False
-        return all(_Walk(self, None).takes_another(run, function) for run in places)
+    def takes_another(self, run: Run, function: Unit) -> bool:
+        """True if a place calls an entry of a dict whose key is never that of a function."""
+        return _Walk(self, None).takes_another(run, function)
 
 
 class _Walk:

@@ -79,10 +79,19 @@ class Program:
                 return self._literals.at(path, number, counts)
         return None
 
-    def is_never_run(self, info: FunctionInfo) -> bool:
-        """True if a function is only run from a dict, by a key that no value takes."""
+    def all_places(self, info: FunctionInfo) -> list[Run]:
+        """Return the places that run a function, tests excepted; none if there may be others."""
         unit = self.unit(info)
-        return unit is not None and self._literals.never_run(unit)
+        if unit is None or not self._project.is_searched_whole:
+            return []
+        runs = self.runs(unit)
+        elsewhere = bool(runs.open) or self._literals.makers.is_called_elsewhere(unit)
+        return [] if elsewhere else runs.outside_tests
+
+    def takes_another(self, run: Run, info: FunctionInfo) -> bool:
+        """True if a place calls an entry of a dict whose key is never that of a function."""
+        unit = self.unit(info)
+        return unit is not None and self._literals.takes_another(run, unit)
 
     def outermost(self, unit: Unit) -> Body:
         """Return the body itself, or the one around it that stands in no other function."""

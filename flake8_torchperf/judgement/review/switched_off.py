@@ -17,7 +17,7 @@ from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
@@ -54,7 +54,7 @@ class Switches:
         warm = [site for site in result.sites if site.heat.level is not Level.COLD]
         if not warm:
             return result
-        whole = self._callers.program.is_never_run(info)
+        whole = self._is_never_run(info)
         off = {id(site) for site in warm if whole or self._is_never_taken(site, info)}
         if not off:
             return result
@@ -62,13 +62,37 @@ class Switches:
         sites = (replace(one, heat=cold) if id(one) in off else one for one in result.sites)
         return replace(result, sites=tuple(sites))
 
+    def _is_never_run(self, info: FunctionInfo) -> bool:
+        """True if each place that runs a function stands in a branch that is never taken.
+
+        Or it takes another entry of the dict that holds the function.
+        """
+        program = self._callers.program
+        places = program.all_places(info)
+        return bool(places) and all(
+            program.takes_another(run, info) or self._stands_off(self._callers.site_at(run))
+            for run in places
+        )
+
+    def _stands_off(self, site: CallSite) -> bool:
+        """True if a call stands in a branch that is never taken."""
+        return site.caller is not None and self._pass_none(site.tests, site.caller, None)
+
     def _is_never_taken(self, site: JudgedSite, info: FunctionInfo) -> bool:
-        """True if no value of an expression passes all tests of it on the way to a site.
+        """True if a site stands in a branch that is never taken.
 
         A loop over elements is told wherever it runs, so calls in set-up code count for it.
         """
         counts = None if site.heat.own_text else self._counts
-        above = tests_above(info.node, site.node)
+        return self._pass_none(tests_above(info.node, site.node), info, counts)
+
+    def _pass_none(
+        self,
+        above: Iterable[tuple[ast.expr, bool]],
+        info: FunctionInfo,
+        counts: Callable[[Run], bool] | None,
+    ) -> bool:
+        """True if no value of an expression passes all tests of it on the way to a place."""
         asked: dict[str, tuple[_Asked, list[tuple[ast.expr, bool]]]] = {}
         for test, holds in chain.from_iterable(_parts(*one) for one in above):
             about = _asked(test)
