@@ -57,13 +57,18 @@ class Literals:
         self.makers = Makers(linker, self.objects, search, project)
         self.runs = runs
         self.project = project
+        # By place, and whether all places that run the function around it count.
+        self._known: dict[tuple[str, int, bool], Values] = {}
 
     def at(self, path: str, number: int, counts: Callable[[Run], bool] | None = None) -> Values:
         """Return the values of an expression; None if there may be others.
 
         ``counts`` tells which of the places that run the function around it count; all without.
         """
-        return _Walk(self, counts).of(path, number)
+        asked = path, number, counts is None
+        if asked not in self._known:
+            self._known[asked] = _Walk(self, counts).of(path, number)
+        return self._known[asked]
 
     def takes_another(self, run: Run, function: Unit) -> bool:
         """True if a place calls an entry of a dict whose key is never that of a function."""
@@ -166,6 +171,8 @@ class _Walk:
         outline = self._linker.outline(path)
         scope, name = variable
         if outline.of(Kind.CHANGED, name) or outline.of(Kind.PASSED, name):
+            return None
+        if name in outline.imports or (scope == 0 and self._makers.runs_texts(path)):
             return None
         roots = outline.bound.get(variable, ())
         if any(outline.nodes[root].kind != Kind.BOUND for root in roots):
@@ -359,7 +366,8 @@ class _Walk:
     def _attribute(self, owner: Unit, name: str, *, of_class: bool) -> Values:
         """Return the values that an attribute has in the objects of a class, or in the class."""
         paths = self._makers.modules(name, owner.path, is_attribute=True)
-        if not paths or self._makers.is_written_by_name(owner):
+        is_method = self._linker.method(owner, name) is not None
+        if not paths or is_method or self._makers.is_written_by_name(owner):
             return None
         found: frozenset[object] = frozenset()
         is_field = False

@@ -23,6 +23,8 @@ MAX_CALLS = 60
 ENVIRONMENT = frozenset(("os.environ.get", "os.getenv"))
 # Names by which code sets attributes whose names are made at run time.
 DYNAMIC = ("setattr", "__dict__", "__setattr__", "vars")
+# Calls that set an attribute whose name they are given.
+SETTERS = frozenset((*DYNAMIC, "register_buffer", "register_parameter", "register_module"))
 # Statements and clauses in which the name of a class makes no object.
 NAMING = frozenset((Kind.BASE, Kind.ANNOTATED, Kind.RESULT))
 
@@ -41,10 +43,15 @@ class Makers:
         for number in outline.of(Kind.TEXT, name):
             node = outline.nodes[number]
             called = outline.child(node.parent, FUNCTION)
-            if called is not None and outline.nodes[called].word in DYNAMIC:
+            if called is not None and outline.nodes[called].word in SETTERS:
                 return True
         owners = (outline.child(root, OWNER) for root in outline.of(Kind.PUT, name))
         return any(one is not None and outline.nodes[one].kind == Kind.CALL for one in owners)
+
+    def runs_texts(self, path: str) -> bool:
+        """True if a module may bind its names out of sight: it runs a text, or uses ``globals``."""
+        outline = self._linker.outline(path)
+        return any(word in outline.by_word for word in ("exec", "globals"))
 
     def modules(self, word: str, path: str, *, is_attribute: bool = False) -> tuple[str, ...]:
         """Return the modules, tests excepted, that say a word; none if they are too many."""

@@ -213,13 +213,17 @@ def tests_above(function: ast.AST, inner: ast.AST) -> list[tuple[ast.expr, bool]
 
 def _way(outer: ast.AST, inner: ast.AST) -> list[ast.AST]:
     """Return the nodes from one down to another; none if it isn't inside."""
-    if outer is inner:
-        return [outer]
-    for child in ast.iter_child_nodes(outer):
-        below = _way(child, inner)
-        if below:
-            return [outer, *below]
-    return []
+    above: dict[ast.AST, ast.AST] = {}
+    waiting = [outer]
+    while waiting and inner not in above:
+        node = waiting.pop()
+        for child in ast.iter_child_nodes(node):
+            above[child] = node
+            waiting.append(child)
+    way = [inner] if inner in above else []
+    while way and way[-1] is not outer:
+        way.append(above[way[-1]])
+    return way[::-1]
 
 
 def _tests_of(outer: ast.AST, below: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
