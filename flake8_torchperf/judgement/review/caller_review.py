@@ -67,13 +67,14 @@ class CallerReview:
         self.arguments = PackageArguments(analysis, heats, self._package_callers)
         self._hosts = HostCallers(analysis, heats, self._package_callers)
         self._reach = Reach(analysis, heats, self._package_callers)
-        self._switches = Switches(analysis, self._package_callers, self._is_set_up)
+        self._switches = Switches(analysis, self._package_callers)
         self._known: dict[CallSite, bool | None] = {}
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that remain once a function's callers are known, with their heat."""
         called = self._inside(self._by_calls(result, info), info)
-        return self._switches.reviewed(self._hosts.reviewed(called, info, self._is_set_up), info)
+        hosts = self._hosts.reviewed(called, info, self._is_set_up)
+        return self._switches.reviewed(hosts, info, self._is_set_up)
 
     def _inside(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites, those cold that are in a nested function which no step reaches."""

@@ -37,25 +37,28 @@ _OF_LITERALS = frozenset(("bool", "int", "float", "object", "Number", "Real", "H
 class Switches:
     """Decides which branches of a function no value leads to."""
 
-    def __init__(
-        self,
-        analysis: Analysis,
-        callers: PackageCallers,
-        is_set_up: Callable[[CallSite], bool],
-    ) -> None:
+    def __init__(self, analysis: Analysis, callers: PackageCallers) -> None:
         self._analysis = analysis
         self._callers = callers
-        self._is_set_up = is_set_up
 
-    def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
-        """Return the sites, those cold that stand in a branch which is never taken."""
+    def reviewed(
+        self, result: Judged, info: FunctionInfo, is_set_up: Callable[[CallSite], bool]
+    ) -> Judged:
+        """Return the sites, those cold that stand in a branch which is never taken.
+
+        ``is_set_up`` tells which calls are set-up code: a branch takes none of their arguments.
+        """
         if Cause.SWITCHED_OFF in self._analysis.ignored:
             return result
         warm = [site for site in result.sites if site.heat.level is not Level.COLD]
         if not warm:
             return result
+
+        def counts(run: Run) -> bool:
+            return not is_set_up(self._callers.site_at(run))
+
         whole = self._is_never_run(info)
-        off = {id(site) for site in warm if whole or self._is_never_taken(site, info)}
+        off = {id(site) for site in warm if whole or self._is_never_taken(site, info, counts)}
         if not off:
             return result
         cold = Heat(Level.COLD, Cause.SWITCHED_OFF, "", loops=False)
@@ -78,13 +81,15 @@ class Switches:
         """True if a call stands in a branch that is never taken."""
         return site.caller is not None and self._pass_none(site.tests, site.caller, None)
 
-    def _is_never_taken(self, site: JudgedSite, info: FunctionInfo) -> bool:
+    def _is_never_taken(
+        self, site: JudgedSite, info: FunctionInfo, counts: Callable[[Run], bool]
+    ) -> bool:
         """True if a site stands in a branch that is never taken.
 
         A loop over elements is told wherever it runs, so calls in set-up code count for it.
         """
-        counts = None if site.heat.own_text else self._counts
-        return self._pass_none(tests_above(info.node, site.node), info, counts)
+        above = tests_above(info.node, site.node)
+        return self._pass_none(above, info, None if site.heat.own_text else counts)
 
     def _pass_none(
         self,
@@ -105,10 +110,6 @@ class Switches:
             if values and any(_passes_none(values, one) for one in apart):
                 return True
         return False
-
-    def _counts(self, run: Run) -> bool:
-        """True if a place that runs a function is not only set-up code."""
-        return not self._is_set_up(self._callers.site_at(run))
 
 
 def _is_kept(asked: _Asked, info: FunctionInfo) -> bool:
