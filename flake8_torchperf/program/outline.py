@@ -34,6 +34,8 @@ class Kind(IntEnum):
     PASSED = 8  # the value of its child: ``await x``, ``*x``, ``x := y``
     ROUNDS = 9  # a comprehension; the child is what each round gives
     OPERATION = 10  # ``word`` lists the operators by their names in the ast; slots are positions
+    LITERAL = 11  # ``word`` is the text of a number, True, False or None, outside containers
+    OTHER = 12  # an argument, or one of several values, of which nothing else is known
     BOUND = 20  # an assignment to a name
     KEPT = 21  # an assignment to an attribute; slots VALUE and OWNER
     PUT = 22  # an assignment to an item; slots VALUE, OWNER and KEY, ``word`` is a literal key
@@ -49,6 +51,7 @@ class Kind(IntEnum):
     BASE = 32  # a base of a class, whose number ``word`` is
     RESULT = 33  # the annotation of what the body ``word`` returns
     USED = 34  # any other use
+    CHANGED = 35  # ``word`` is bound to what no node shows, or declared global or nonlocal
 
 
 # Slots of the children of nodes.

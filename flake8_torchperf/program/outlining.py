@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.program.comparisons import COMPARISONS
 from flake8_torchperf.program.outline import (
     ATTRIBUTE,
     FUNCTION,
@@ -91,11 +92,22 @@ class _Outliner:
                         self._import(alias.asname or alias.name, found)
             case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
                 self._assignment(node, body, owner)
+            case ast.Global(names=names) | ast.Nonlocal(names=names):
+                for name in names:
+                    self._add(Kind.CHANGED, name, NONE, "", body, node)
             case ast.For() | ast.AsyncFor():
                 self._rounds(node.target, node.iter, node.body[0], body)
             case ast.With() | ast.AsyncWith():
                 for item in node.items:
                     self._entered(item, body)
+            case ast.ExceptHandler(name=str(name)):
+                self._add(Kind.CHANGED, name, NONE, "", body, node)
+                if node.type is not None:
+                    self._root(Kind.USED, "", node.type, body)
+            case ast.match_case(pattern=pattern, guard=guard):
+                self._changed(pattern, body)
+                if guard is not None:
+                    self._root(Kind.USED, "", guard, body)
             case ast.Return(value=value) if value is not None:
                 self._root(Kind.RETURNED, "", value, body)
             case _:
@@ -191,6 +203,8 @@ class _Outliner:
                     slot = "" if isinstance(node.target, ast.Name) else ATTRIBUTE
                     slot = f"c{owner}" if owner >= 0 else slot
                     self._root(Kind.ANNOTATED, name, node.annotation, body, slot)
+        if isinstance(node, ast.AugAssign):
+            self._changed(node.target, body)
         if value is None:
             return
         if isinstance(node, ast.AugAssign):
@@ -224,17 +238,36 @@ class _Outliner:
                             self._target(one, part, body, owner)
                     case _:
                         self._root(Kind.UNPACKED, ",".join(_names(target)), value, body)
+                        self._changed(target, body)
             case _:
                 self._root(Kind.USED, "", value, body)
+                self._changed(target, body)
+
+    def _changed(self, target: ast.AST, body: int) -> None:
+        """Add the names and attributes that are bound to what no node shows."""
+        for one in walk([target]):
+            match one:
+                case (
+                    ast.Name(id=name, ctx=ast.Store())
+                    | ast.Attribute(attr=name, ctx=ast.Store())
+                    | ast.MatchAs(name=str(name))
+                    | ast.MatchStar(name=str(name))
+                    | ast.MatchMapping(rest=str(name))
+                ):
+                    self._add(Kind.CHANGED, name, NONE, "", body, target)
 
     def _rounds(self, target: ast.expr, source: ast.expr, inside: ast.AST, body: int) -> None:
         """Add the loop over an iterable; its place is that of the first thing in the loop."""
         self._root(Kind.ITERATED, ",".join(_names(target)), source, body, at=inside)
+        if not isinstance(target, ast.Name):
+            self._changed(target, body)
 
     def _entered(self, item: ast.withitem, body: int) -> None:
         bound = item.optional_vars
         word = bound.id if isinstance(bound, ast.Name) else ""
         self._root(Kind.ENTERED, word, item.context_expr, body)
+        if bound is not None and not word:
+            self._changed(bound, body)
 
     def _root(
         self,
@@ -258,6 +291,7 @@ class _Outliner:
     def _expression(self, node: ast.expr, parent: int, slot: str, body: int, depth: int) -> None:
         """Add an expression below a parent."""
         if depth > MAX_DEPTH:
+            self._unknown(parent, slot, body, node)
             return
         depth += 1
         match node:
@@ -276,6 +310,12 @@ class _Outliner:
             case ast.Constant(value=str(text)):
                 if text.isprintable() and len(text) < MAX_TEXT:
                     self._add(Kind.TEXT, text, parent, slot, body, node)
+                else:
+                    self._unknown(parent, slot, body, node)
+            case ast.Constant(value=bool() | int() | float() | None as value):
+                self._literal_value(repr(value), parent, slot, body, node)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                self._literal_value(repr(-value), parent, slot, body, node)
             case ast.Lambda(args=args, body=result):
                 inner = self._body("<lambda>", node.lineno, body, NONE, "called", args)
                 self._add(Kind.LAMBDA, str(inner), parent, slot, body, node)
@@ -283,6 +323,11 @@ class _Outliner:
                 self._root(Kind.RETURNED, "", result, inner)
             case _:
                 self._other(node, parent, slot, body, depth)
+
+    def _literal_value(self, word: str, parent: int, slot: str, body: int, node: ast.expr) -> None:
+        """Add a literal value, unless it stands in a container: those may be long tables."""
+        if self._nodes[parent].kind not in (Kind.GROUP, Kind.ROUNDS):
+            self._add(Kind.LITERAL, word, parent, slot, body, node)
 
     def _call(self, node: ast.Call, parent: int, slot: str, body: int, depth: int) -> None:
         number = self._add(Kind.CALL, "", parent, slot, body, node)
@@ -330,15 +375,18 @@ class _Outliner:
                 number = self._add(Kind.PASSED, name, parent, slot, body, node)
                 self._expression(value, number, VALUE, body, depth)
             case ast.Yield(value=value):
+                self._unknown(parent, slot, body, node)
                 self._generators.add(body)
                 if value is not None:
                     self._root(Kind.YIELDED, "", value, body)
             case ast.YieldFrom(value=value):
+                self._unknown(parent, slot, body, node)
                 self._generators.add(body)
                 self._root(Kind.YIELDED_FROM, "", value, body)
             case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
                 self._comprehension(node, parent, slot, body, depth)
             case _:
+                self._unknown(parent, slot, body, node)
                 for inner in children(node):
                     if isinstance(inner, ast.expr):
                         self._root_at(inner, body, depth)
@@ -356,8 +404,13 @@ class _Outliner:
         word = ",".join(type(one).__name__ for one in operators)
         number = self._add(Kind.OPERATION, word, parent, slot, body, node)
         for position, one in enumerate(operands):
-            if not isinstance(one, ast.Constant):
+            if word in COMPARISONS or not isinstance(one, ast.Constant):
                 self._expression(one, number, str(position), body, depth)
+
+    def _unknown(self, parent: int, slot: str, body: int, node: ast.expr) -> None:
+        """Add an expression of which nothing is known, where that it stands there is of use."""
+        if self._nodes[parent].kind in (Kind.CALL, Kind.EITHER):
+            self._add(Kind.OTHER, "", parent, slot, body, node)
 
     def _root_at(self, node: ast.expr, body: int, depth: int) -> None:
         """Add an expression whose value goes into one that nothing is known of."""

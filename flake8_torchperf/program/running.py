@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.alone import Alone
 from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.given import ENTRANCES
 from flake8_torchperf.program.linking import Linker, Unit
+from flake8_torchperf.program.literals import Literals
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.text_search import texts_train
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from flake8_torchperf.program.comparisons import Values
     from flake8_torchperf.program.outline import Body
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.project.resolver import Project
@@ -33,6 +36,7 @@ class Program:
         self._project = project
         self._linker = Linker(project)
         self._flow = Flow(self._linker, self._search)
+        self._literals = Literals(self._linker, self._search, self.runs, project)
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
         self._dead: dict[Unit, bool] = {}
@@ -63,6 +67,42 @@ class Program:
         """Return the places that run a function, and why there may be others."""
         unit = self.unit(info)
         return Runs((), "its module does not list it") if unit is None else self.runs(unit)
+
+    def values_of(
+        self,
+        asked: ast.Name | ast.Attribute,
+        info: FunctionInfo,
+        counts: Callable[[Run], bool] | None,
+    ) -> Values:
+        """Return the literal values that an expression in a function may have; None if open.
+
+        ``counts`` tells which of the places that run the function count, if any does; all without.
+        """
+        if not self._project.is_searched_whole:
+            return None
+        path = self.path_of(info)
+        outline = self._linker.outline(path)
+        word = asked.id if isinstance(asked, ast.Name) else asked.attr
+        place = asked.lineno, asked.col_offset
+        for number in outline.by_word.get(word, ()):
+            node = outline.nodes[number]
+            if (node.line, node.column) == place and node.body:
+                return self._literals.at(path, number, counts)
+        return None
+
+    def all_places(self, info: FunctionInfo) -> list[Run]:
+        """Return the places that run a function, tests excepted; none if there may be others."""
+        unit = self.unit(info)
+        if unit is None or not self._project.is_searched_whole:
+            return []
+        runs = self.runs(unit)
+        elsewhere = bool(runs.open) or self._literals.makers.is_called_elsewhere(unit)
+        return [] if elsewhere else runs.outside_tests
+
+    def takes_another(self, run: Run, info: FunctionInfo) -> bool:
+        """True if a place calls an entry of a dict whose key is never that of a function."""
+        unit = self.unit(info)
+        return unit is not None and self._literals.takes_another(run, unit)
 
     def outermost(self, unit: Unit) -> Body:
         """Return the body itself, or the one around it that stands in no other function."""

@@ -34,6 +34,11 @@ _ARGUMENT = r"[\"']--{dashed}[\"'](?P<rest>(?:(?!add_argument)[^#]){{0,400}})"
 _DEFAULT = re.compile(r"default[ \t]*=[ \t]*" + _LITERAL)
 # `name: value` in YAML.
 _ENTRY = r"^[ \t-]*{name}[ \t]*:[ \t]*(?P<value>[^\n#]*)"
+# `--name value`, `--name=value`, `--name` and `section.name=value` of a command line.
+_TYPED = (
+    r"(?<![\w-])(?:--{dashed}(?![\w-])(?:[= \t]+(?P<value>[^\s\\;&|-][^\s\\;&|]*))?"
+    r"|(?:[+~]*[\w.]+\.)?{name}=(?P<set>[^\s\\;&|]*))"
+)
 _OF_YAML = {"true": True, "false": False, "null": None, "~": None, "": None}
 
 
@@ -86,8 +91,19 @@ def values_given(name: str, modules: Iterable[str], settings: Iterable[str] = ()
             else:
                 whole = False
     entry = re.compile(_ENTRY.format(name=re.escape(name)), re.MULTILINE)
-    found.update(_of_yaml(m["value"].strip()) for text in settings for m in entry.finditer(text))
+    typed = re.compile(_TYPED.format(name=re.escape(name), dashed=_dashed(name)))
+    for text in settings:
+        found.update(_of_yaml(m["value"].strip()) for m in entry.finditer(text))
+        for match in typed.finditer(text):
+            value = match["value"] or match["set"]
+            whole = whole and "$" not in (value or "")
+            found.add(True if value is None else _of_yaml(value.strip("\"'")))
     return Given(frozenset(found), whole, frozenset(others - {name}))
+
+
+def _dashed(name: str) -> str:
+    """Return the pattern of an option's name on a command line."""
+    return re.escape(name).replace("_", "[-_]")
 
 
 class _Expression(NamedTuple):
@@ -105,7 +121,7 @@ def _in_module(name: str, text: str) -> Iterator[Literal | _Expression]:
     parts = {
         "name": re.escape(name),
         "literal": _LITERAL,
-        "dashed": re.escape(name).replace("_", "[-_]"),
+        "dashed": _dashed(name),
     }
     text = _code(text)
     for match in re.finditer(_GIVEN.format(**parts), text):

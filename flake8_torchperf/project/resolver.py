@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import tokenize
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -215,6 +216,16 @@ class Project:
             self._note(f"{texts.folder}{PART}{OPTION}{name}", answer)
             self._note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
         return self._options[name]
+
+    def is_in_settings(self, word: str) -> bool:
+        """True if a file of settings of the project says a word that is not the name of a file."""
+        texts = self._searching()
+        if texts is None:
+            return False
+        settings = read_settings(texts.folder)
+        self._note(f"{texts.folder}{ALL_SETTINGS}", settings.content)
+        said = re.compile(rf"\b{re.escape(word)}\b(?!\.py\b)")
+        return any(said.search(text) for text in settings.that_say(word))
 
     def is_made(self, owner: ClassInfo) -> bool:
         """True if the project may make objects of a class: it names the class in live code.

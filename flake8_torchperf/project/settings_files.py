@@ -1,6 +1,7 @@
-"""The files of settings (YAML) below a project's folder, which give options their values.
+"""The files of settings below a project's folder, which give options their values.
 
-Its notebooks are read in the same way, as texts that may name its functions.
+These are YAML files, and shell scripts with the command lines and variables in them. Notebooks are
+read in the same way, as texts that may name the project's functions.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from flake8_torchperf.project.files import TRUSTED, read_file
 
 # Ends the path of a folder in a query for all files of settings below it.
 ALL_SETTINGS = "*settings"
-ENDINGS = (".yaml", ".yml")
+ENDINGS = (".yaml", ".yml", ".sh")
 # If the files of settings hold more bytes than this, they are data.
 MAX_SETTINGS = 4_000_000
 # Ends the path of a folder in a query for all notebooks below it.
@@ -31,9 +32,9 @@ class Settings(NamedTuple):
     content: str
     asked: float
 
-    def that_say(self, word: str) -> list[str]:
-        """Return the texts that hold a word, even as part of a longer one."""
-        return [text for text in self.texts if word in text]
+    def that_say(self, *words: str) -> list[str]:
+        """Return the texts that hold one of some words, even as part of a longer one."""
+        return [text for text in self.texts if any(word in text for word in words)]
 
 
 # The files read last, by their endings.

@@ -157,7 +157,9 @@ class TextSearch:
         settings = read_settings(self.folder)
         asked = (name, settings.content)
         if asked not in self._values:
-            self._values[asked] = self._read_values(name, settings.that_say(name))
+            self._values[asked] = self._read_values(
+                name, settings.that_say(name, name.replace("_", "-"))
+            )
         return self._values[asked]
 
     def _read_values(self, name: str, settings: list[str]) -> Given:

@@ -18,7 +18,7 @@ from flake8_torchperf.options import Options
 FOLDER = Path(__file__).parent / "program"
 
 _FILE_NAME = re.compile(r"`([\w./-]+)`:")
-_FENCE = re.compile(r"```(python|yaml|toml|json)?")
+_FENCE = re.compile(r"```(python|yaml|toml|json|sh)?")
 _NOT_YET = "Not yet: "
 _MARK = re.compile(r"# (?:error: (TPF\d{3}(?:, TPF\d{3})*)|no error)$")
 

@@ -210,7 +210,8 @@ def _off(name: str, ctx: Context) -> bool:
     default = None if ctx.node is None else literal_default(name, ctx.node)
     if default is None or default.value is not False:
         return False
-    return True not in ctx.analysis.project.option_values(name).values
+    given = ctx.analysis.project.option_values(name)
+    return True not in given.values and (given.whole or not given.values)
 
 
 def _by_settings(test: ast.expr, ctx: Context) -> Guard | None:

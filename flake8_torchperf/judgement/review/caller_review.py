@@ -24,6 +24,7 @@ from flake8_torchperf.judgement.review.host_callers import HostCallers
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
 from flake8_torchperf.judgement.review.package_callers import PackageCallers
 from flake8_torchperf.judgement.review.reach import Reach
+from flake8_torchperf.judgement.review.switched_off import Switches
 from flake8_torchperf.judgement.site import Judged
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
@@ -70,12 +71,14 @@ class CallerReview:
         self.arguments = PackageArguments(analysis, heats, self._package_callers)
         self._hosts = HostCallers(analysis, heats, self._package_callers)
         self._reach = Reach(analysis, heats, self._package_callers)
+        self._switches = Switches(analysis, self._package_callers)
         self._known: dict[CallSite, bool | None] = {}
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that remain once a function's callers are known, with their heat."""
         called = self._inside(self._by_calls(result, info), info)
-        return self._hosts.reviewed(called, info, self._is_set_up)
+        hosts = self._hosts.reviewed(called, info, self._is_set_up)
+        return self._switches.reviewed(hosts, info, self._is_set_up)
 
     def _inside(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites, those cold that are in a nested function which no step reaches."""

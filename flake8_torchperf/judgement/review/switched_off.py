@@ -1,0 +1,275 @@
+"""Sites in branches that no value takes which the project gives an option, an argument or a field.
+
+The values are followed to where they are written, so only sites that would be told are asked for.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from flake8_torchperf.judgement.heat import Heat, Level
+from flake8_torchperf.program.comparisons import compared
+from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.values.cause import Cause
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.judgement.frequency.call_graph import CallSite
+    from flake8_torchperf.judgement.review.package_callers import PackageCallers
+    from flake8_torchperf.judgement.site import Judged, JudgedSite
+    from flake8_torchperf.program.comparisons import Values
+    from flake8_torchperf.program.runs import Run
+    from flake8_torchperf.project.module_index import FunctionInfo
+
+_Asked: TypeAlias = "ast.Name | ast.Attribute"
+# What ends a block, so that the statements after a test run only where it fails.
+_LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
+# Classes of which a literal may be an object.
+_OF_LITERALS = frozenset(("bool", "int", "float", "object", "Number", "Real", "Hashable"))
+
+
+class Switches:
+    """Decides which branches of a function no value leads to."""
+
+    def __init__(self, analysis: Analysis, callers: PackageCallers) -> None:
+        self._analysis = analysis
+        self._callers = callers
+
+    def reviewed(
+        self, result: Judged, info: FunctionInfo, is_set_up: Callable[[CallSite], bool]
+    ) -> Judged:
+        """Return the sites, those cold that stand in a branch which is never taken.
+
+        ``is_set_up`` tells which calls are set-up code: a branch takes none of their arguments.
+        """
+        if Cause.SWITCHED_OFF in self._analysis.ignored:
+            return result
+        warm = [site for site in result.sites if site.heat.level is not Level.COLD]
+        if not warm:
+            return result
+
+        def counts(run: Run) -> bool:
+            return not is_set_up(self._callers.site_at(run))
+
+        whole = self._is_never_run(info)
+        off = {id(site) for site in warm if whole or self._is_never_taken(site, info, counts)}
+        if not off:
+            return result
+        cold = Heat(Level.COLD, Cause.SWITCHED_OFF, "", loops=False)
+        sites = (replace(one, heat=cold) if id(one) in off else one for one in result.sites)
+        return replace(result, sites=tuple(sites))
+
+    def _is_never_run(self, info: FunctionInfo) -> bool:
+        """True if each place that runs a function stands in a branch that is never taken.
+
+        Or it takes another entry of the dict that holds the function.
+        """
+        program = self._callers.program
+        places = program.all_places(info)
+        return bool(places) and all(
+            program.takes_another(run, info) or self._stands_off(self._callers.site_at(run))
+            for run in places
+        )
+
+    def _stands_off(self, site: CallSite) -> bool:
+        """True if a call stands in a branch that is never taken."""
+        return site.caller is not None and self._pass_none(site.tests, site.caller, None)
+
+    def _is_never_taken(
+        self, site: JudgedSite, info: FunctionInfo, counts: Callable[[Run], bool]
+    ) -> bool:
+        """True if a site stands in a branch that is never taken.
+
+        A loop over elements is told wherever it runs, so calls in set-up code count for it.
+        """
+        above = tests_above(info.node, site.node)
+        return self._pass_none(above, info, None if site.heat.own_text else counts)
+
+    def _pass_none(
+        self,
+        above: Iterable[tuple[ast.expr, bool]],
+        info: FunctionInfo,
+        counts: Callable[[Run], bool] | None,
+    ) -> bool:
+        """True if no value of an expression passes all tests of it on the way to a place."""
+        asked: dict[str, tuple[_Asked, list[tuple[ast.expr, bool]]]] = {}
+        for test, holds in chain.from_iterable(_parts(*one) for one in above):
+            about = _asked(test)
+            if about is not None:
+                asked.setdefault(ast.unparse(about), (about, []))[1].append((test, holds))
+        for about, tests in asked.values():
+            values = self._callers.program.values_of(about, info, counts)
+            # Between two tests, the value may have changed.
+            apart = [tests] if _is_kept(about, info) else [[one] for one in tests]
+            if values and any(_passes_none(values, one) for one in apart):
+                return True
+        return False
+
+
+def _is_kept(asked: _Asked, info: FunctionInfo) -> bool:
+    """True for a name that a function does not bind anew."""
+    return isinstance(asked, ast.Name) and not any(
+        isinstance(node, ast.Name) and node.id == asked.id and isinstance(node.ctx, ast.Store)
+        for node in ast.walk(info.node)
+    )
+
+
+def _passes_none(values: frozenset[Any], tests: list[tuple[ast.expr, bool]]) -> bool:
+    """True if each of some values fails one of the tests."""
+    return not any(all(_may_be(test, one, holds) for test, holds in tests) for one in values)
+
+
+def _may_be(test: ast.expr, value: object, holds: bool) -> bool:
+    """True if a test of a value may have an outcome."""
+    found = _outcomes(test, value)
+    return found is None or holds in found
+
+
+def _outcomes(test: ast.expr, value: object) -> Values:
+    """Return the outcomes of a test of an expression that has a value; None if unknown."""
+    match test:
+        case ast.Name() | ast.Attribute():
+            return frozenset((bool(value),))
+        case ast.Call(args=[_, kind]):
+            return _is_instance(value, kind)
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            word = type(operator).__name__
+            if isinstance(left, ast.Constant):
+                return compared(word, frozenset((left.value,)), frozenset((value,)))
+            if isinstance(right, ast.Constant):
+                wanted: list[Any] = [right.value]
+            elif isinstance(right, (ast.Tuple, ast.List, ast.Set)):
+                wanted = [one.value for one in right.elts if isinstance(one, ast.Constant)]
+            else:
+                return None
+            return compared(word, frozenset((value,)), frozenset(wanted))
+    return None
+
+
+def _is_instance(value: object, kind: ast.expr) -> Values:
+    """Return if a literal is an object of a class, or of one in a tuple; None if unknown."""
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    names = {dotted_name(one).rpartition(".")[2] for one in kinds}
+    if isinstance(value, str) and "str" in names:
+        return frozenset((True,))
+    unclear = {""} if value is None else _OF_LITERALS | {""}
+    return None if names & unclear else frozenset((False,))
+
+
+def _asked(test: ast.expr) -> _Asked | None:
+    """Return the name or attribute that a test asks about with literals alone."""
+    match test:
+        case ast.Name() | ast.Attribute() as asked:
+            return asked
+        case ast.Call(
+            func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as asked, _]
+        ):
+            return asked
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() as asked,
+            ops=[ast.In() | ast.NotIn()],
+            comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items)],
+        ):
+            return asked if all(isinstance(one, ast.Constant) for one in items) else None
+        case ast.Compare(ops=[ast.In() | ast.NotIn()]):
+            return None
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() as asked, ops=[_], comparators=[ast.Constant()]
+        ):
+            return asked
+        case ast.Compare(
+            left=ast.Constant(), ops=[_], comparators=[ast.Name() | ast.Attribute() as asked]
+        ):
+            return asked
+    return None
+
+
+def _parts(test: ast.expr, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the tests that a test joins, each with the outcome that it must have."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            yield from _parts(inner, not holds)
+        case ast.BoolOp(op=operator, values=values):
+            if isinstance(operator, ast.And) == holds:
+                for one in values:
+                    yield from _parts(one, holds)
+        case _:
+            yield test, holds
+
+
+def tests_above(function: ast.AST, inner: ast.AST) -> list[tuple[ast.expr, bool]]:
+    """Return the tests on the way to a node of a function, each with the outcome that leads on."""
+    found: list[tuple[ast.expr, bool]] = []
+    way = _way(function, inner)
+    for outer, below in pairwise(way):
+        found += _tests_of(outer, below)
+    return found
+
+
+def _way(outer: ast.AST, inner: ast.AST) -> list[ast.AST]:
+    """Return the nodes from one down to another; none if it isn't inside."""
+    above: dict[ast.AST, ast.AST] = {}
+    waiting = [outer]
+    while waiting and inner not in above:
+        node = waiting.pop()
+        for child in ast.iter_child_nodes(node):
+            above[child] = node
+            waiting.append(child)
+    way = [inner] if inner in above else []
+    while way and way[-1] is not outer:
+        way.append(above[way[-1]])
+    return way[::-1]
+
+
+def _tests_of(outer: ast.AST, below: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the tests that a node decides a child by, and those before the child in its block."""
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(outer, name, None)
+        if isinstance(block, list) and below in block:
+            for one in block[: block.index(below)]:
+                if (
+                    isinstance(one, ast.If)
+                    and not one.orelse
+                    and isinstance(one.body[-1], _LEAVING)
+                ):
+                    yield one.test, False
+    match outer:
+        case ast.If(test=test, body=body):
+            if below is not test:
+                yield test, below in body
+        case ast.IfExp(test=test, body=taken):
+            if below is not test:
+                yield test, below is taken
+        case ast.While(test=test, body=body) if below in body:
+            yield test, True
+        case ast.BoolOp(op=operator, values=values):
+            for one in values[: values.index(below)] if below in values else ():
+                yield one, isinstance(operator, ast.And)
+        case ast.Match(subject=subject, cases=cases) if isinstance(below, ast.match_case):
+            for case in cases[: cases.index(below)]:
+                yield from _as_test(subject, case, holds=False)
+            yield from _as_test(subject, below, holds=True)
+
+
+def _as_test(
+    subject: ast.expr, case: ast.match_case, *, holds: bool
+) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the comparison that a case with literals makes, with an outcome."""
+    if case.guard is not None and not holds:
+        return  # the guard may fail
+    patterns = case.pattern.patterns if isinstance(case.pattern, ast.MatchOr) else [case.pattern]
+    values: list[ast.expr] = []
+    for one in patterns:
+        match one:
+            case ast.MatchValue(value=ast.Constant() as value):
+                values.append(value)
+            case ast.MatchSingleton(value=single):
+                values.append(ast.Constant(single))
+            case _:
+                return
+    yield ast.Compare(subject, [ast.In()], [ast.Tuple(values, ast.Load())]), holds

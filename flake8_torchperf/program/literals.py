@@ -1,0 +1,488 @@
+"""The literal values that a name or an attribute may have, followed to where they are written.
+
+A value is followed through assignments, constants of modules, fields and attributes of objects, and
+parameters to the arguments of the calls that lead to their function.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.program.comparisons import COMPARISONS, CONTAINS, applied, compared
+from flake8_torchperf.program.given import RUNNING_CALLS, UNCALLING_BASES
+from flake8_torchperf.program.linking import Linker, Unit, Variable
+from flake8_torchperf.program.makers import ENVIRONMENT, MAX_CALLS, Makers
+from flake8_torchperf.program.objects import Objects
+from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flake8_torchperf.program.comparisons import Values
+    from flake8_torchperf.program.linking import Search
+    from flake8_torchperf.program.outline import Node
+    from flake8_torchperf.program.runs import Run, Runs
+    from flake8_torchperf.project.resolver import Project
+
+# The most names, attributes and parameters on the way from a test to a literal: a program that
+# hands a setting on more often wraps it in an object.
+MAX_HOPS = 16
+# The most names, attributes and parameters that are looked at for one test.
+MAX_QUESTIONS = 200
+# Builtins whose result is their argument in another type, and methods whose result is another text.
+CASTS: dict[str, Callable[[Any], object]] = {"bool": bool, "str": str, "int": int, "float": float}
+TEXT_METHODS: dict[str, Callable[[str], str]] = {
+    "lower": str.lower, "upper": str.upper, "strip": str.strip
+}  # fmt: skip
+# Calls that give a field its default by a keyword.
+FIELDS = frozenset(("dataclasses.field", "attr.ib", "attrs.field", "attr.field", "pydantic.Field"))
+# What a decorator that adds an option to a command line says without changing the default.
+CLICK_SLOTS = frozenset((FUNCTION, "0", "default", "is_flag", "help", "type", "show_default"))
+
+
+class Literals:
+    """Follows values through a project; None stands for a value that is not known."""
+
+    def __init__(
+        self,
+        linker: Linker,
+        search: Search,
+        runs: Callable[[Unit], Runs],
+        project: Project,
+    ) -> None:
+        self.linker = linker
+        self.objects = Objects(linker, search)
+        self.makers = Makers(linker, self.objects, search, project)
+        self.runs = runs
+        self.project = project
+        # By place, and whether all places that run the function around it count.
+        self._known: dict[tuple[str, int, bool], Values] = {}
+
+    def at(self, path: str, number: int, counts: Callable[[Run], bool] | None = None) -> Values:
+        """Return the values of an expression; None if there may be others.
+
+        ``counts`` tells which of the places that run the function around it count; all without.
+        """
+        asked = path, number, counts is None
+        if asked not in self._known:
+            self._known[asked] = _Walk(self, counts).of(path, number)
+        return self._known[asked]
+
+    def takes_another(self, run: Run, function: Unit) -> bool:
+        """True if a place calls an entry of a dict whose key is never that of a function."""
+        return _Walk(self, None).takes_another(run, function)
+
+
+class _Walk:
+    """One walk from an expression to the literals that are its values."""
+
+    def __init__(self, literals: Literals, counts: Callable[[Run], bool] | None) -> None:
+        self._linker = literals.linker
+        self._objects = literals.objects
+        self._makers = literals.makers
+        self._runs = literals.runs
+        self._project = literals.project
+        self._counts = counts
+        self._asked = 0
+        # What is being followed: what comes back to itself has no further values.
+        self._open: set[object] = set()
+
+    def of(self, path: str, number: int | None) -> Values:
+        """Return the values of an expression."""
+        if number is None:
+            return None
+        outline = self._linker.outline(path)
+        node = outline.nodes[number]
+        children = outline.children.get(number, ())
+        match node.kind:
+            case Kind.LITERAL:
+                return _read(node.word)
+            case Kind.TEXT:
+                return frozenset((node.word,))
+            case Kind.EITHER | Kind.PASSED if children:
+                return self._any(path, children)
+            case Kind.OPERATION if node.word in COMPARISONS:
+                right = outline.child(number, "1")
+                contains = node.word in CONTAINS
+                two = self._items(path, right) if contains else self.of(path, right)
+                return compared(node.word, self.of(path, outline.child(number, "0")), two)
+            case Kind.NAME:
+                return self._named(path, node)
+            case Kind.ATTRIBUTE:
+                return self._member(path, number)
+            case Kind.CALL:
+                return self._called(path, number)
+        return None
+
+    def _any(self, path: str, numbers: Iterable[int | None]) -> Values:
+        """Return the values of several expressions together."""
+        found: frozenset[object] = frozenset()
+        for number in numbers:
+            more = self.of(path, number)
+            if more is None:
+                return None
+            found |= more
+        return found
+
+    def _items(self, path: str, number: int | None) -> Values:
+        """Return the values in a container that is written out."""
+        outline = self._linker.outline(path)
+        if number is None or outline.nodes[number].kind != Kind.GROUP:
+            return None
+        texts = [outline.nodes[one] for one in outline.children.get(number, ())]
+        if not texts or any(one.kind != Kind.TEXT for one in texts):
+            return None
+        return frozenset(one.word for one in texts)
+
+    def _once(self, asked: object, answer: Callable[[], Values]) -> Values:
+        """Return an answer; nothing for a question that leads back to itself."""
+        if asked in self._open:
+            return frozenset()
+        self._asked += 1
+        if len(self._open) >= MAX_HOPS or self._asked > MAX_QUESTIONS:
+            return None
+        self._open.add(asked)
+        try:
+            return answer()
+        finally:
+            self._open.discard(asked)
+
+    # Names
+
+    def _named(self, path: str, node: Node) -> Values:
+        found = self._linker.named(path, node.body, node.word)
+        if isinstance(found, Variable):
+            return self._once((path, found), lambda: self._variable(path, found))
+        if isinstance(found, str):
+            return self._constant(found)
+        return None
+
+    def _constant(self, dotted: str) -> Values:
+        """Return the values of a constant of another module."""
+        found = self._linker.place(dotted)
+        if found is None or not found[1]:
+            return None
+        path, name = found
+        return self._once(found, lambda: self._variable(path, Variable(0, name)))
+
+    def _variable(self, path: str, variable: Variable) -> Values:
+        outline = self._linker.outline(path)
+        scope, name = variable
+        if outline.of(Kind.CHANGED, name) or outline.of(Kind.PASSED, name):
+            return None
+        if name in outline.imports or (scope == 0 and self._makers.runs_texts(path)):
+            return None
+        roots = outline.bound.get(variable, ())
+        if any(outline.nodes[root].kind != Kind.BOUND for root in roots):
+            return None
+        found = self._any(path, [outline.child(root, VALUE) for root in roots])
+        body = outline.bodies[scope]
+        if name in (*body.positional, *body.named):
+            given = self._parameter(Unit(path, scope), name)
+            return None if given is None or found is None else given | found
+        if scope == 0 and found is not None:
+            return self._written_elsewhere(path, name, found)
+        return found if roots else None
+
+    def _written_elsewhere(self, path: str, name: str, found: frozenset[object]) -> Values:
+        """Return the values of a constant, those that other modules assign included."""
+        if self._makers.is_public(path, name):
+            return None
+        home = self._linker.module(path).name
+        for other in self._makers.modules(name, path) or (None,):
+            if other is None:
+                return None
+            outline = self._linker.outline(other)
+            if self._makers.sets_by_name(outline, name):
+                return None
+            for root in outline.of(Kind.KEPT, name):
+                holder = outline.child(root, OWNER)
+                if holder is not None and self._linker.dotted(other, holder) == home:
+                    more = self.of(other, outline.child(root, VALUE))
+                    if more is None:
+                        return None
+                    found |= more
+        return found
+
+    # Parameters
+
+    def _parameter(self, function: Unit, name: str) -> Values:
+        """Return the values that the calls of a function give a parameter."""
+        body = self._linker.body(function)
+        counts, self._counts = self._counts, None
+        if body.owner >= 0 and not body.is_static and body.positional[:1] == (name,):
+            return None
+        if self._makers.is_called_elsewhere(function):
+            return None
+        told = self._of_command_line(function, name)
+        if told is not None:
+            return told
+        runs = self._runs(function)
+        places = runs.outside_tests
+        if runs.open or len(places) > MAX_CALLS:
+            return None
+        counted = [run for run in places if counts(run)] if counts is not None else []
+        calls = [(run.path, run.node) for run in counted or places]
+        if body.name == "__init__":
+            calls += self._makers.from_below(Unit(function.path, body.owner, is_class=True))
+        found: frozenset[object] = frozenset()
+        for path, call in calls:
+            more = self._argument(path, call, function, name)
+            if more is None:
+                return None
+            found |= more
+        return found if calls else None
+
+    def _of_command_line(self, function: Unit, name: str) -> Values:
+        """Return the default of an option that a decorator of click gives a function."""
+        outline = self._linker.outline(function.path)
+        dashed = f"--{name.replace('_', '-')}"
+        for root in outline.of(Kind.DECORATED, f"b{function.number}"):
+            call = outline.child(root, VALUE)
+            called = None if call is None else outline.child(call, FUNCTION)
+            if called is None or self._linker.dotted(function.path, called) != "click.option":
+                continue
+            given = {outline.nodes[one].slot: one for one in outline.children[call or 0]}
+            text = outline.nodes[given["0"]].word if "0" in given else ""
+            if text.partition("/")[0] not in (dashed, f"--{name}") or "1" in given:
+                continue
+            if not given.keys() <= CLICK_SLOTS or self._is_given_arguments(function):
+                return None
+            if self._project.is_in_settings(dashed.removeprefix("--")):
+                return None
+            if "default" in given:
+                return self.of(function.path, given["default"])
+            return frozenset((False if "is_flag" in given or "/" in text else None,))
+        return None
+
+    def _is_given_arguments(self, function: Unit) -> bool:
+        """True if a call of a function gives it arguments."""
+        return any(
+            len(self._linker.outline(run.path).children.get(run.node, ())) != 1
+            for run in self._runs(function).outside_tests
+            if self._linker.outline(run.path).nodes[run.node].kind == Kind.CALL
+        )
+
+    def _argument(self, path: str, call: int, function: Unit, name: str) -> Values:
+        """Return the values that one call gives a parameter, its default included."""
+        outline = self._linker.outline(path)
+        is_call = outline.nodes[call].kind == Kind.CALL
+        called = outline.child(call, FUNCTION) if is_call else None
+        if called is None or not self._names(path, called, function):
+            return None
+        body = self._linker.body(function)
+        slots = {outline.nodes[one].slot for one in outline.children.get(call, ())}
+        if STARRED in slots:
+            return None
+        names = [name]
+        if name in body.positional:
+            position = body.positional.index(name) - self._is_bound(path, called, function)
+            names.append(str(position))
+        for slot in names:
+            if slot in slots:
+                return self.of(path, outline.child(call, slot))
+        return self._default(function, name)
+
+    def _default(self, function: Unit, name: str) -> Values:
+        outline = self._linker.outline(function.path)
+        for root in outline.of(Kind.DEFAULT, name):
+            if outline.nodes[root].slot == str(function.number):
+                return self.of(function.path, outline.child(root, VALUE))
+        return None
+
+    def _names(self, path: str, called: int, function: Unit) -> bool:
+        """True if what a call calls is the function itself, no object that passes arguments on."""
+        body = self._linker.body(function)
+        outline = self._linker.outline(path)
+        node = outline.nodes[called]
+        found = self._linker.dotted(path, called)
+        if body.owner < 0:
+            return found == function
+        if body.name == "__init__" and isinstance(found, Unit) and found.is_class:
+            return self._linker.method(found, "__init__") == function
+        if found == function or (node.kind == Kind.ATTRIBUTE and node.word == body.name):
+            return True
+        if body.name not in ("forward", "__call__") or node.word in RUNNING_CALLS:
+            return False
+        classes = self._objects.classes(path, called)
+        if not classes:  # the object itself, unless something has given it arguments before
+            return not (found or "partial" in outline.by_word)
+        return any(
+            isinstance(one, Unit) and self._linker.method(one, body.name) == function
+            for one in classes
+        )
+
+    def _is_bound(self, path: str, called: int, function: Unit) -> bool:
+        """True if a call gives the first parameter of a method no argument of its own."""
+        body = self._linker.body(function)
+        if body.owner < 0 or body.is_static:
+            return False
+        holder = self._linker.outline(path).child(called, OWNER)
+        above = None if holder is None else self._linker.dotted(path, holder)
+        return not isinstance(above, Unit)
+
+    # Attributes
+
+    def _member(self, path: str, number: int) -> Values:
+        """Return the values of an attribute of an object, a class or a module."""
+        outline = self._linker.outline(path)
+        name = outline.nodes[number].word
+        holder = outline.child(number, OWNER)
+        if holder is None:
+            return None
+        dotted = self._linker.dotted(path, number)
+        if isinstance(dotted, str) and dotted and self._linker.place(dotted) is not None:
+            return self._constant(dotted)
+        above = self._linker.dotted(path, holder)
+        known = {above} if isinstance(above, Unit) else self._objects.classes(path, holder)
+        owners = sorted(one for one in known if isinstance(one, Unit) and one.is_class)
+        if len(owners) == len(known) == 1:
+            owner = owners[0]
+            named = owner == above
+            found = self._once((owner, name), lambda: self._attribute(owner, name, of_class=named))
+            if found is not None:
+                return found
+        if self._is_own_object(path, holder):
+            return None
+        return self._option(name)
+
+    def _option(self, name: str) -> Values:
+        """Return the values that texts and settings give an option of a name; None if open."""
+        given = self._project.option_values(name)
+        return given.values if given.whole and given.values else None
+
+    def _is_own_object(self, path: str, holder: int) -> bool:
+        """True for ``self``: the attributes of a class are its own, whatever their names."""
+        outline = self._linker.outline(path)
+        node = outline.nodes[holder]
+        found = self._linker.named(path, node.body, node.word) if node.kind == Kind.NAME else None
+        if not isinstance(found, Variable):
+            return False
+        body = outline.bodies[found.body]
+        return body.owner >= 0 and body.positional[:1] == (found.name,)
+
+    def _attribute(self, owner: Unit, name: str, *, of_class: bool) -> Values:
+        """Return the values that an attribute has in the objects of a class, or in the class."""
+        paths = self._makers.modules(name, owner.path, is_attribute=True)
+        is_method = self._linker.method(owner, name) is not None
+        if not paths or is_method or self._makers.is_written_by_name(owner):
+            return None
+        found: frozenset[object] = frozenset()
+        is_field = False
+        for path in paths:
+            outline = self._linker.outline(path)
+            if outline.of(Kind.CHANGED, name) or self._makers.sets_by_name(outline, name):
+                return None
+            for root in outline.of(Kind.KEPT, name):
+                if not self._makers.may_be_of(path, root, owner):
+                    continue
+                is_field = is_field or outline.nodes[root].slot != ""
+                more = self.of(path, outline.child(root, VALUE))
+                if more is None:
+                    return None
+                found |= more
+        if is_field and not of_class and self._linker.method(owner, "__init__") is None:
+            return self._field(owner, name, paths, found)
+        public = self._makers.is_public(owner.path, self._linker.klass(owner).name)
+        return None if is_field and public else found or None
+
+    def _field(
+        self, owner: Unit, name: str, paths: tuple[str, ...], assigned: frozenset[object]
+    ) -> Values:
+        """Return the values of a field, from what is assigned and what makes the objects.
+
+        ``assigned`` holds the default. None unless every use of the class shows what it gives.
+        """
+        bases = [one.rpartition(".")[2] for one in self._linker.foreign_bases(owner)]
+        if not UNCALLING_BASES.issuperset(bases) or self._makers.is_given_away(name, paths):
+            return None
+        found: frozenset[object] = frozenset()
+        calls = self._makers.constructions(owner)
+        for path, call in calls or ():
+            outline = self._linker.outline(path)
+            slots = {outline.nodes[one].slot for one in outline.children.get(call, ())}
+            if slots & {STARRED, "0"}:
+                return None
+            more = self.of(path, outline.child(call, name)) if name in slots else assigned
+            if not more:
+                return None
+            found |= more
+        return found or None
+
+    # Entries of a dict
+
+    def takes_another(self, run: Run, function: Unit) -> bool:
+        """True if a place calls an entry of a dict whose key is never that of a function."""
+        outline = self._linker.outline(run.path)
+        entry = outline.child(run.node, FUNCTION)
+        holder = None if entry is None else outline.child(entry, OWNER)
+        if entry is None or holder is None or outline.nodes[entry].kind != Kind.ITEM:
+            return False
+        word = outline.nodes[entry].word
+        asked = frozenset((word,)) if word else self.of(run.path, outline.child(entry, ""))
+        keys = self._makers.keys(run.path, holder, function)
+        return bool(asked and keys) and keys.isdisjoint(asked or ())
+
+    # Calls
+
+    def _called(self, path: str, call: int) -> Values:
+        """Return the values of what a call returns."""
+        outline = self._linker.outline(path)
+        called = outline.child(call, FUNCTION)
+        if called is None:
+            return None
+        word = outline.nodes[called].word
+        found = self._linker.dotted(path, called)
+        first, second = outline.child(call, "0"), outline.child(call, "1")
+        if isinstance(found, Unit):
+            return None if found.is_class else self._once(found, lambda: self._results(found))
+        if found in ENVIRONMENT:
+            return self._variable_of_environment(path, call)
+        if found in FIELDS:
+            return self.of(path, outline.child(call, "default"))
+        if found in CASTS and second is None:
+            return applied(CASTS[found], self.of(path, first))
+        if found == "getattr" and second is not None:
+            node = outline.nodes[second]
+            return self._option(node.word) if node.kind == Kind.TEXT else None
+        if word in TEXT_METHODS and first is None:
+            return applied(TEXT_METHODS[word], self.of(path, outline.child(called, OWNER)))
+        return None
+
+    def _results(self, function: Unit) -> Values:
+        """Return the values that a function returns, None for its end included."""
+        outline = self._linker.outline(function.path)
+        roots = outline.results.get(function.number, ())
+        if not roots or self._linker.body(function).runs != "called":
+            return None
+        if outline.of(Kind.DECORATED, f"b{function.number}"):
+            return None
+        found = self._any(function.path, [outline.child(root, VALUE) for root in roots])
+        return None if found is None else found | {None}
+
+    def _variable_of_environment(self, path: str, call: int) -> Values:
+        """Return the default of a variable of the environment, unless the project may set it."""
+        outline = self._linker.outline(path)
+        key, default = outline.child(call, "0"), outline.child(call, "1")
+        word = (
+            "" if key is None or outline.nodes[key].kind != Kind.TEXT else outline.nodes[key].word
+        )
+        if not word or self._project.is_in_settings(word):
+            return None
+        for other in self._makers.modules(word, path) or ("",):
+            if not other or self._makers.may_set(other, word):
+                return None
+        if default is None:
+            slots = {outline.nodes[one].slot for one in outline.children.get(call, ())}
+            return None if len(slots) > 2 or STARRED in slots else frozenset((None,))
+        return self.of(path, default)
+
+
+def _read(word: str) -> Values:
+    """Return the value of a literal's text; None for one that has no text, such as infinity."""
+    try:
+        return frozenset((ast.literal_eval(word),))
+    except ValueError:
+        return None
