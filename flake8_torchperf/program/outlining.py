@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 # Expressions nested deeper than this are left out: nobody wrote them by hand.
 MAX_DEPTH = 60
+# And lambdas in lambdas.
+MAX_LAMBDAS = 16
 # Decorators of a method that runs when its name is read.
 READ_DECORATORS = frozenset(("property", "cached_property", "abstractproperty"))
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -51,6 +53,8 @@ class _Outliner:
         self._stars: dict[tuple[int, str], None] = {}
         # The bodies that yield.
         self._generators: set[int] = set()
+        # How many lambdas are around the expression that is added.
+        self._lambdas = 0
 
     def outline(self, tree: ast.Module) -> Outline:
         # Statements wait with the number of their body and of the class whose body they stand in.
@@ -317,10 +321,15 @@ class _Outliner:
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
                 self._literal_value(repr(-value), parent, slot, body, node)
             case ast.Lambda(args=args, body=result):
+                if self._lambdas >= MAX_LAMBDAS:
+                    self._unknown(parent, slot, body, node)
+                    return
+                self._lambdas += 1
                 inner = self._body("<lambda>", node.lineno, body, NONE, "called", args)
                 self._add(Kind.LAMBDA, str(inner), parent, slot, body, node)
                 self._parameters(args, inner, body)
                 self._root(Kind.RETURNED, "", result, inner)
+                self._lambdas -= 1
             case _:
                 self._other(node, parent, slot, body, depth)
 

@@ -79,7 +79,8 @@ def call_method(
     if name == "item" and (arguments.positional or arguments.keywords):
         return UNKNOWN  # torch's takes no arguments, numpy's does
     if name == "values" and SPARSE_MAKERS.isdisjoint(tensor.chain):
-        return UNKNOWN  # only sparse tensors have values; this is a dict, whatever is declared
+        # Only sparse tensors have values: this is a dict of tensors, whatever is declared.
+        return Sequence("list", replace(tensor, role=""))
     if name in _READS:
         return _read(tensor, owner, name, arguments, ctx)
     if name in _COPIES:

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from itertools import chain, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.program.comparisons import compared
 from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.traversal import once
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -21,12 +22,16 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
-    from flake8_torchperf.judgement.site import Judged, JudgedSite
+    from flake8_torchperf.judgement.site import Judged
     from flake8_torchperf.program.comparisons import Values
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo
 
 _Asked: TypeAlias = "ast.Name | ast.Attribute"
+# Tests with the outcome that leads on.
+_Tests: TypeAlias = "tuple[tuple[ast.expr, bool], ...]"
+# The most tests that are looked at for one site, nearest first: nobody reads deeper code.
+MAX_TESTS = 16
 # What ends a block, so that the statements after a test run only where it fails.
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 # Classes of which a literal may be an object.
@@ -57,7 +62,16 @@ class Switches:
             return not is_set_up(self._callers.site_at(run))
 
         whole = self._is_never_run(info)
-        off = {id(site) for site in warm if whole or self._is_never_taken(site, info, counts)}
+        above = tests_above(info.node, frozenset(id(site.node) for site in warm))
+        off = {
+            id(site)
+            for site in warm
+            if whole
+            # A loop over elements is told wherever it runs, so set-up code counts for it.
+            or self._pass_none(
+                above.get(id(site.node), ()), info, None if site.heat.own_text else counts
+            )
+        }
         if not off:
             return result
         cold = Heat(Level.COLD, Cause.SWITCHED_OFF, "", loops=False)
@@ -79,16 +93,6 @@ class Switches:
     def _stands_off(self, site: CallSite) -> bool:
         """True if a call stands in a branch that is never taken."""
         return site.caller is not None and self._pass_none(site.tests, site.caller, None)
-
-    def _is_never_taken(
-        self, site: JudgedSite, info: FunctionInfo, counts: Callable[[Run], bool]
-    ) -> bool:
-        """True if a site stands in a branch that is never taken.
-
-        A loop over elements is told wherever it runs, so calls in set-up code count for it.
-        """
-        above = tests_above(info.node, site.node)
-        return self._pass_none(above, info, None if site.heat.own_text else counts)
 
     def _pass_none(
         self,
@@ -113,9 +117,16 @@ class Switches:
 
 def _is_kept(asked: _Asked, info: FunctionInfo) -> bool:
     """True for a name that a function does not bind anew."""
-    return isinstance(asked, ast.Name) and not any(
-        isinstance(node, ast.Name) and node.id == asked.id and isinstance(node.ctx, ast.Store)
-        for node in ast.walk(info.node)
+    return isinstance(asked, ast.Name) and asked.id not in _bound(info.node)
+
+
+@once
+def _bound(function: ast.AST) -> frozenset[str]:
+    """Return the names that a function binds in its body."""
+    return frozenset(
+        node.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     )
 
 
@@ -202,58 +213,60 @@ def _parts(test: ast.expr, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
             yield test, holds
 
 
-def tests_above(function: ast.AST, inner: ast.AST) -> list[tuple[ast.expr, bool]]:
-    """Return the tests on the way to a node of a function, each with the outcome that leads on."""
-    found: list[tuple[ast.expr, bool]] = []
-    way = _way(function, inner)
-    for outer, below in pairwise(way):
-        found += _tests_of(outer, below)
+def tests_above(function: ast.AST, wanted: frozenset[int]) -> dict[int, _Tests]:
+    """Return the nearest tests on the way to nodes of a function, by the identity of the node.
+
+    Each comes with the outcome that leads on.
+    """
+    found: dict[int, _Tests] = {}
+    waiting: list[tuple[ast.AST, _Tests]] = [(function, ())]
+    while waiting:
+        node, tests = waiting.pop()
+        if id(node) in wanted:
+            found[id(node)] = tests
+        waiting += _children(node, tests[-MAX_TESTS:])
     return found
 
 
-def _way(outer: ast.AST, inner: ast.AST) -> list[ast.AST]:
-    """Return the nodes from one down to another; none if it isn't inside."""
-    above: dict[ast.AST, ast.AST] = {}
-    waiting = [outer]
-    while waiting and inner not in above:
-        node = waiting.pop()
-        for child in ast.iter_child_nodes(node):
-            above[child] = node
-            waiting.append(child)
-    way = [inner] if inner in above else []
-    while way and way[-1] is not outer:
-        way.append(above[way[-1]])
-    return way[::-1]
-
-
-def _tests_of(outer: ast.AST, below: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
-    """Yield the tests that a node decides a child by, and those before the child in its block."""
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(outer, name, None)
-        if isinstance(block, list) and below in block:
-            for one in block[: block.index(below)]:
-                if (
-                    isinstance(one, ast.If)
-                    and not one.orelse
-                    and isinstance(one.body[-1], _LEAVING)
-                ):
-                    yield one.test, False
-    match outer:
-        case ast.If(test=test, body=body):
-            if below is not test:
-                yield test, below in body
-        case ast.IfExp(test=test, body=taken):
-            if below is not test:
-                yield test, below is taken
-        case ast.While(test=test, body=body) if below in body:
-            yield test, True
+def _children(node: ast.AST, tests: _Tests) -> Iterator[tuple[ast.AST, _Tests]]:
+    """Yield the children of a node, each with the tests on the way to it."""
+    match node:
+        case ast.If(test=test, body=body, orelse=orelse):
+            yield test, tests
+            yield from _block(body, (*tests, (test, True)))
+            yield from _block(orelse, (*tests, (test, False)))
+        case ast.While(test=test, body=body, orelse=orelse):
+            yield test, tests
+            yield from _block(body, (*tests, (test, True)))
+            yield from _block(orelse, tests)
+        case ast.IfExp(test=test, body=first, orelse=second):
+            yield test, tests
+            yield first, (*tests, (test, True))
+            yield second, (*tests, (test, False))
         case ast.BoolOp(op=operator, values=values):
-            for one in values[: values.index(below)] if below in values else ():
-                yield one, isinstance(operator, ast.And)
-        case ast.Match(subject=subject, cases=cases) if isinstance(below, ast.match_case):
-            for case in cases[: cases.index(below)]:
-                yield from _as_test(subject, case, holds=False)
-            yield from _as_test(subject, below, holds=True)
+            for one in values:
+                yield one, tests
+                tests = (*tests, (one, isinstance(operator, ast.And)))[-MAX_TESTS:]
+        case ast.Match(subject=subject, cases=cases):
+            yield subject, tests
+            for case in cases:
+                yield case, (*tests, *_as_test(subject, case, holds=True))
+                tests = (*tests, *_as_test(subject, case, holds=False))[-MAX_TESTS:]
+        case _:
+            for _, value in ast.iter_fields(node):
+                if isinstance(value, list):
+                    yield from _block(value, tests)
+                elif isinstance(value, ast.AST):
+                    yield value, tests
+
+
+def _block(nodes: list[Any], tests: _Tests) -> Iterator[tuple[ast.AST, _Tests]]:
+    """Yield the nodes of a list; statements behind a test that leaves the block run if it fails."""
+    for one in nodes:
+        if isinstance(one, ast.AST):
+            yield one, tests
+        if isinstance(one, ast.If) and not one.orelse and isinstance(one.body[-1], _LEAVING):
+            tests = (*tests, (one.test, False))[-MAX_TESTS:]
 
 
 def _as_test(
