@@ -53,7 +53,7 @@ def place(site: JudgedSite, *, brief: int = 0) -> Place:
         found = Place(f"loop at line {loop.line}")
     else:
         found = _named(heat.cause, heat, BRIEF.get(heat.cause) if brief else None)
-    if brief or not heat.caller or "{name}" in found.words:
+    if brief or not heat.caller or "{name}" in found.words or heat.cause is Cause.UNREACHED:
         return found
     return Place(f"{found.words}, for `{{name}}` at line {heat.line}", heat.caller)
 

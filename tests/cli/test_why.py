@@ -366,6 +366,56 @@ def test_a_copy_in_a_step_is_not_said_to_be_outside_steps(tmp_path: Path) -> Non
     assert "no step repeats" not in copy.rule
 
 
+SHOWN = """\
+from helper import total
+
+
+def shown(x):
+    return f"{total(x):.3f}"
+"""
+READING = """\
+import torch
+
+
+def total(x: torch.Tensor):
+    return x.sum().item()
+"""
+TRAINING = """\
+import torch
+from shown import shown
+
+
+def report(net: torch.nn.Module):
+    print(shown(net.weight))
+
+
+def train(net: torch.nn.Module, loader, optimizer):
+    for batch in loader:
+        net(batch).sum().backward()
+        optimizer.step()
+{}report(net)
+
+
+if __name__ == "__main__":
+    train(torch.nn.Linear(9, 9), [], None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("indent", "row", "reported"), [(8, "called", True), (4, "unreached", False)]
+)
+def test_the_whole_way_from_a_step_through_other_modules(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, indent: int, row: str, reported: bool
+) -> None:
+    (tmp_path / ".git").mkdir()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(TRAINING.format(" " * indent))
+    (tmp_path / "shown.py").write_text(SHOWN)
+    (found,) = told_of(tmp_path / "helper.py", READING, "x.sum().item()").findings
+    assert (found.row, found.reported) == (row, reported)
+    assert found.calls == ("shown at shown.py:5", "report at train.py:6", "train at train.py:13")
+
+
 class TestNotebooks:
     """With nbformat."""
 

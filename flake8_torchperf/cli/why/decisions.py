@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -94,7 +95,7 @@ def judged(finding: Finding, trials: Trials) -> Judged:
         "" if operand is None else RESIDENCE.get(operand.device, operand.device),
         frequency(finding.site),
         tuple(
-            f"{one.caller or 'module level'} at {one.path}:{one.line}"
+            f"{one.caller or 'module level'} at {_shown(one.path)}:{one.line}"
             for one in finding.site.heat.frequency.calls
         ),
         decision.row,
@@ -104,6 +105,12 @@ def judged(finding: Finding, trials: Trials) -> Judged:
         decision.wanted,
         tuple(changes),
     )
+
+
+def _shown(path: str) -> str:
+    """Return a path from the folder that the command runs in, if the file is below that."""
+    below = os.path.relpath(path) if path else ""
+    return path if below.startswith(os.pardir) else below
 
 
 def leader_of(finding: Finding, trials: Trials) -> int:

@@ -15,7 +15,6 @@ from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
     from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
@@ -120,11 +119,11 @@ class CalledHeats:
         """
         path = self._in_steps.path(info)
         if path:
-            return called_heat(info, path, Level.STEP)
+            return called_heat(info, tuple(map(called_from, path)), Level.STEP)
         if heat.cause in SET_UP or heat.cause is Cause.OUTSIDE_STEPS:
             return None
         path = self._hot.path(info)
-        return called_heat(info, path, Level.COLD) if path else None
+        return called_heat(info, tuple(map(called_from, path)), Level.COLD) if path else None
 
     def in_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if the call stands in a step, or in a function that runs every step.
@@ -235,13 +234,13 @@ class CalledHeats:
         return False if own.cause in SET_UP else None
 
 
-def called_heat(info: FunctionInfo, path: Sequence[CallSite], around: Level) -> Heat:
+def called_heat(info: FunctionInfo, path: tuple[Call, ...], around: Level) -> Heat:
     """Return the heat of a function that calls make hot; ``around`` is the level around its loops.
 
     ``path`` leads from the function's own call to the one that runs often.
     """
-    cause = Cause.CALLED_IN_LOOP if path[0].caller is None else Cause.CALLED
-    return Heat(Level.STEP, cause, info.name, around=around, calls=tuple(map(called_from, path)))
+    cause = Cause.CALLED if path[0].caller else Cause.CALLED_IN_LOOP
+    return Heat(Level.STEP, cause, info.name, around=around, calls=path)
 
 
 def called_from(site: CallSite) -> Call:

@@ -17,7 +17,7 @@ from flake8_torchperf.interpreter.driver.function_analysis import interpret_func
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
-from flake8_torchperf.judgement.frequency.propagation import CALLS, called_heat
+from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from, called_heat
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.review.host_callers import HostCallers
@@ -28,7 +28,6 @@ from flake8_torchperf.judgement.review.switched_off import Switches
 from flake8_torchperf.judgement.site import Judged
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, join_all
 
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Interpreted
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.heat import Call
+    from flake8_torchperf.judgement.review.reach import Unreached
     from flake8_torchperf.judgement.site import JudgedSite
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value
@@ -90,11 +91,10 @@ class CallerReview:
         """Return a site of a function, cold if what holds it is nested and no step reaches that."""
         if ".<locals>." not in site.function or site.heat.cause not in OPEN_INSIDE:
             return site
-        cause = self._reach.unreached_inside(site.function, info)
-        if cause is None:
+        unreached = self._reach.unreached_inside(site.function, info)
+        if unreached is None:
             return site
-        name = site.function.rpartition(".")[2]
-        return replace(site, heat=Heat(Level.COLD, cause, name, loops=False))
+        return replace(site, heat=_unreached_heat(site.function.rpartition(".")[2], unreached))
 
     def _is_run_in_steps(self, site: JudgedSite, info: FunctionInfo) -> bool:
         """True if a site is in a function nested in another, and a step runs that."""
@@ -107,7 +107,7 @@ class CallerReview:
             return result
         unreached = self._reach.unreached(info, heat)
         if unreached is not None:
-            cold = Heat(Level.COLD, unreached, info.name, loops=False)
+            cold = _unreached_heat(info.name, unreached)
             return _cooled(result, cold, info, self._is_run_in_steps)
         if heat.level >= Level.STEP and heat.cause not in CALLS:
             return result
@@ -128,9 +128,9 @@ class CallerReview:
         return replace(result, sites=tuple(sites))
 
     def rewarmed(self, result: Judged, found: Interpreted, info: FunctionInfo) -> Judged:
-        """Return a helper's sites, judged again if some are reported only if a step calls it."""
+        """Return a helper's sites, judged again if a step or a loop elsewhere leads to it."""
         heat = self._heats.called(info)
-        if heat.cause is not Cause.GIVEN_TENSORS or not any(map(_wants_step, result.sites)):
+        if heat.cause is not Cause.GIVEN_TENSORS or not result.sites:
             return result
         self.warm(info)
         if self._heats.called(info) is heat:
@@ -144,31 +144,36 @@ class CallerReview:
             return
         if not self._analysis.project.is_searched_whole:
             return  # a partial search of a large package shows too little for the time it takes
-        site = self._first_call(info, MAX_CALLERS_ABOVE, steps=True)
-        if site is not None:
-            self._heats.warm(info, called_heat(info, [site], Level.STEP))
+        path = self._path(info, MAX_CALLERS_ABOVE, steps=True)
+        if path:
+            self._heats.warm(info, called_heat(info, path, Level.STEP))
         elif heat.cause not in SET_UP:
-            site = self._first_call(info, MAX_CALLERS_ABOVE, steps=False)
-            if site is not None:
-                self._heats.warm(info, called_heat(info, [site], Level.COLD))
+            path = self._path(info, MAX_CALLERS_ABOVE, steps=False)
+            if path:
+                self._heats.warm(info, called_heat(info, path, Level.COLD))
 
-    def _first_call(self, info: FunctionInfo, further: int, *, steps: bool) -> CallSite | None:
-        """Return the first call in the package from a step or a loop, even through its callers."""
+    def _path(self, info: FunctionInfo, further: int, *, steps: bool) -> tuple[Call, ...]:
+        """Return the calls in the package from a function to a step or a loop; empty if none do.
+
+        The first call that does is followed, through up to ``further`` callers above its own.
+        """
         for site in self._package_callers.leading(info):
             caller = site.caller
             if caller is None or caller.key == info.key:
                 continue
             heats = self._heats.of_module(caller.module)
             answer = heats.in_steps(info, site) if steps else heats.makes_hot(info, site)
+            if answer:
+                return (called_from(site),)
             if answer is None:
                 called = self._heats.called(caller)
                 known = called.around is Level.STEP if steps else called.level >= Level.STEP
-                answer = known or (
-                    further > 0 and self._first_call(caller, further - 1, steps=steps) is not None
-                )
-            if answer:
-                return site
-        return None
+                above = called.calls if known else ()
+                if not known and further > 0:
+                    above = self._path(caller, further - 1, steps=steps)
+                if known or above:
+                    return (called_from(site), *above)
+        return ()
 
     def _only_set_up(self, info: FunctionInfo) -> bool:
         """True if every call that leads to a function, however indirectly, is in set-up code.
@@ -276,20 +281,6 @@ class CallerReview:
         return bool(self._package_callers.of(info))
 
 
-def _wants_step(site: JudgedSite) -> bool:
-    """True if the site is reported in a step, but not in every helper: a copy, a wait, a growth."""
-    if site.kind is SiteKind.GROWTH and site.heat.level < Level.STEP:
-        return True
-    return site.kind in COPY_KINDS and site.heat.hidden_by in STEP_DECIDES
-
-
-COPY_KINDS = (SiteKind.TRANSFER, SiteKind.SYNCHRONIZE)
-# Causes of copies in a helper that count if a step calls it.
-STEP_DECIDES = frozenset(
-    (Cause.COPY_ASKED, Cause.COPY_IN_LOOP, Cause.HOST_MADE, Cause.GIVEN_TENSORS)
-)
-
-
 def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:
     """Return the functions that hold the calls outside set-up code, by their keys."""
     warm = [site.caller for site, answer in judged if not answer]
@@ -333,6 +324,11 @@ def _cooled(
         for site in result.sites
     ]
     return replace(result, sites=tuple(sites))
+
+
+def _unreached_heat(name: str, found: Unreached) -> Heat:
+    """Return the heat of a function that no step leads to."""
+    return Heat(Level.COLD, found.cause, name, loops=False, calls=found.calls)
 
 
 def _shows_itself(site: JudgedSite, cold: Heat) -> bool:

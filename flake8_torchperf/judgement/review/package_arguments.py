@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.calls.summaries import is_declared_int
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
-from flake8_torchperf.judgement.frequency.propagation import called_heat
+from flake8_torchperf.judgement.frequency.propagation import called_from, called_heat
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.review.seen_callers import SeenCallers
 from flake8_torchperf.knowledge.methods import methods_of
@@ -122,9 +122,9 @@ class PackageArguments:
             return
         heats = self._heats.of_module(site.caller.module)
         if heats.in_steps(info, site):
-            self._heats.warm(info, called_heat(info, [site], Level.STEP))
+            self._heats.warm(info, called_heat(info, (called_from(site),), Level.STEP))
         elif heats.makes_hot(info, site):
-            self._heats.warm(info, called_heat(info, [site], Level.COLD))
+            self._heats.warm(info, called_heat(info, (called_from(site),), Level.COLD))
 
 
 def _as_given(name: str, tensor: Tensor, caller: FunctionInfo) -> Tensor:

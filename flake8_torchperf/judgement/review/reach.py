@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.idioms.evaluations import runs_without_gradients, samples
 from flake8_torchperf.idioms.loop_kinds import STATEMENTS
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
-from flake8_torchperf.judgement.frequency.propagation import CALLS
+from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.values.cause import Cause
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
-    from flake8_torchperf.judgement.heat import Heat
+    from flake8_torchperf.judgement.heat import Call, Heat
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo
@@ -24,6 +24,13 @@ if TYPE_CHECKING:
 # The most functions on the way to a function that are looked at; a step may lead to it if there
 # are more.
 MAX_CALLERS = 40
+
+
+class Unreached(NamedTuple):
+    """Why no step leads to a function, with calls that lead to it all the same, its own first."""
+
+    cause: Cause
+    calls: tuple[Call, ...] = ()
 
 
 class Reach:
@@ -34,9 +41,9 @@ class Reach:
         self._heats = heats
         self._callers = callers
         self._program = callers.program
-        self._known: dict[Unit, Cause | None] = {}
+        self._known: dict[Unit, Unreached | None] = {}
 
-    def unreached(self, info: FunctionInfo, heat: Heat) -> Cause | None:
+    def unreached(self, info: FunctionInfo, heat: Heat) -> Unreached | None:
         """Return why no step of a program that trains leads to a function; None if one may.
 
         `Cause.NEVER_MADE` if only methods of classes that nothing makes lead to it,
@@ -44,12 +51,12 @@ class Reach:
         """
         unit = self._program.unit(info)
         if unit is not None and self._is_dead(unit):
-            return Cause.NEVER_RUN
+            return Unreached(Cause.NEVER_RUN)
         if not self._is_open(heat) or self._evaluates(info):
             return None
         return self._asked(unit, info)
 
-    def unreached_inside(self, name: str, info: FunctionInfo) -> Cause | None:
+    def unreached_inside(self, name: str, info: FunctionInfo) -> Unreached | None:
         """Return why no step leads to a function inside another; None if one may.
 
         ``name`` is its qualified name.
@@ -63,7 +70,7 @@ class Reach:
             return False
         return not self._program.runs(unit).open and self._asked(unit, info) is None
 
-    def _asked(self, unit: Unit | None, info: FunctionInfo) -> Cause | None:
+    def _asked(self, unit: Unit | None, info: FunctionInfo) -> Unreached | None:
         if Cause.UNREACHED in self._analysis.ignored or not self._analysis.project.trains:
             return None
         if unit is None or not self._analysis.project.is_searched_whole:
@@ -84,13 +91,15 @@ class Reach:
             return heat.loops and heat.level is Level.COLD
         return heat.cause in (Cause.GIVEN_TENSORS, Cause.NOTHING)
 
-    def _cause(self, unit: Unit, start: FunctionInfo) -> Cause | None:
+    def _cause(self, unit: Unit, start: FunctionInfo) -> Unreached | None:
         """Return why no step leads to a body, through whatever runs it; None if one may.
 
         ``start`` is the function that is the body, or that holds it.
         """
         cause: Cause | None = None
-        seen = {unit}
+        shown: tuple[Call, ...] = ()
+        # The bodies that were met, each with the calls from it to the first one.
+        seen: dict[Unit, tuple[Call, ...]] = {unit: ()}
         waiting: list[tuple[Unit, FunctionInfo]] = [(unit, start)]
         while waiting:
             one, info = waiting.pop()
@@ -117,14 +126,15 @@ class Reach:
                     return None
                 if answer is not None or caller is None:
                     cause = Cause.UNREACHED
+                    shown = shown or (*seen[one], called_from(site))
                     continue
                 above = nested or self._program.unit(caller)
                 if above is None:
                     return None
                 if above not in seen:
-                    seen.add(above)
+                    seen[above] = (*seen[one], called_from(site))
                     waiting.append((above, caller))
-        return cause
+        return None if cause is None else Unreached(cause, shown)
 
     def _is_dead(self, unit: Unit) -> bool:
         """True if nothing runs a body; new code, as in an editor, has no callers yet."""
