@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     Found = tuple[str, ...] | None
 
 _WORD = re.compile(r"\w+")
-# The path of a name: ``models.vit.build``, ``models.vit:build``.
-_PATH = re.compile(r"[\w./-]*[.:]\w+")
+# The path of a name, as ``models.vit.build``, ``models.vit:build`` or ``train = pkg.cli:main``.
+_PATH = re.compile(r"(?:[\w-]+\s*=\s*)?[\w./-]*[.:]\w+")
 # Calls that ask if an object belongs to a class, and so make none.
 _ASKING = frozenset(("isinstance", "issubclass"))
 # Calls that find any name of the module they stand in, or of the modules it imports from.
