@@ -18,13 +18,13 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
 }  # fmt: skip
 CONTAINS = ("In", "NotIn")
-COMPARISONS = frozenset((*_OPERATORS, *CONTAINS, "Not"))
+COMPARING = frozenset((*_OPERATORS, *CONTAINS, "Not"))
 
 
 def compared(word: str, left: Values, right: Values) -> Values:
     """Return the outcomes of a comparison of two values, or of ``not`` with one.
 
-    ``word`` is one of `COMPARISONS`. For ``in``, the right values are those in a container.
+    ``word`` is one of `COMPARING`. For ``in``, the right values are those in a container.
     """
     if left is None:
         return None

@@ -10,10 +10,10 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.program.comparisons import COMPARISONS, CONTAINS, applied, compared
+from flake8_torchperf.program.comparisons import COMPARING, CONTAINS, applied, compared
 from flake8_torchperf.program.given import RUNNING_CALLS, UNCALLING_BASES
 from flake8_torchperf.program.linking import Linker, Unit, Variable
-from flake8_torchperf.program.makers import ENVIRONMENT, MAX_CALLS, Makers
+from flake8_torchperf.program.makers import ENVIRONMENT_CALLS, MAX_CALLS, Makers
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
 
@@ -32,12 +32,19 @@ MAX_HOPS = 16
 # The most names, attributes and parameters that are looked at for one test.
 MAX_QUESTIONS = 200
 # Builtins whose result is their argument in another type, and methods whose result is another text.
-CASTS: dict[str, Callable[[Any], object]] = {"bool": bool, "str": str, "int": int, "float": float}
+LITERAL_CASTS: dict[str, Callable[[Any], object]] = {
+    "bool": bool,
+    "str": str,
+    "int": int,
+    "float": float,
+}
 TEXT_METHODS: dict[str, Callable[[str], str]] = {
     "lower": str.lower, "upper": str.upper, "strip": str.strip
 }  # fmt: skip
 # Calls that give a field its default by a keyword.
-FIELDS = frozenset(("dataclasses.field", "attr.ib", "attrs.field", "attr.field", "pydantic.Field"))
+FIELD_CALLS = frozenset(
+    ("dataclasses.field", "attr.ib", "attrs.field", "attr.field", "pydantic.Field")
+)
 # What a decorator that adds an option to a command line says without changing the default.
 CLICK_SLOTS = frozenset((FUNCTION, "0", "default", "is_flag", "help", "type", "show_default"))
 
@@ -103,7 +110,7 @@ class _Walk:
                 return frozenset((node.word,))
             case Kind.EITHER | Kind.PASSED if children:
                 return self._any(path, children)
-            case Kind.OPERATION if node.word in COMPARISONS:
+            case Kind.OPERATION if node.word in COMPARING:
                 right = outline.child(number, "1")
                 contains = node.word in CONTAINS
                 two = self._items(path, right) if contains else self.of(path, right)
@@ -438,12 +445,12 @@ class _Walk:
         first, second = outline.child(call, "0"), outline.child(call, "1")
         if isinstance(found, Unit):
             return None if found.is_class else self._once(found, lambda: self._results(found))
-        if found in ENVIRONMENT:
+        if found in ENVIRONMENT_CALLS:
             return self._variable_of_environment(path, call)
-        if found in FIELDS:
+        if found in FIELD_CALLS:
             return self.of(path, outline.child(call, "default"))
-        if found in CASTS and second is None:
-            return applied(CASTS[found], self.of(path, first))
+        if found in LITERAL_CASTS and second is None:
+            return applied(LITERAL_CASTS[found], self.of(path, first))
         if found == "getattr" and second is not None:
             node = outline.nodes[second]
             return self._option(node.word) if node.kind == Kind.TEXT else None

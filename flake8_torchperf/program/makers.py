@@ -1,4 +1,4 @@
-"""What makes the objects of classes and calls functions out of sight, and what sets by a name."""
+"""The calls that make objects of classes, call functions or set attributes out of sight."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 # The most uses of one class, and calls of one function, whose arguments are looked at.
 MAX_CALLS = 60
 # Calls that read a variable of the environment, with the default as their second argument.
-ENVIRONMENT = frozenset(("os.environ.get", "os.getenv"))
+ENVIRONMENT_CALLS = frozenset(("os.environ.get", "os.getenv"))
 # Names by which code sets attributes whose names are made at run time.
 DYNAMIC = ("setattr", "__dict__", "__setattr__", "vars")
 # Calls that set an attribute whose name they are given.
-SETTERS = frozenset((*DYNAMIC, "register_buffer", "register_parameter", "register_module"))
+SETTING_CALLS = frozenset((*DYNAMIC, "register_buffer", "register_parameter", "register_module"))
 # Statements and clauses in which the name of a class makes no object.
 NAMING = frozenset((Kind.BASE, Kind.ANNOTATED, Kind.RESULT))
 
@@ -43,7 +43,7 @@ class Makers:
         for number in outline.of(Kind.TEXT, name):
             node = outline.nodes[number]
             called = outline.child(node.parent, FUNCTION)
-            if called is not None and outline.nodes[called].word in SETTERS:
+            if called is not None and outline.nodes[called].word in SETTING_CALLS:
                 return True
         owners = (outline.child(root, OWNER) for root in outline.of(Kind.PUT, name))
         return any(one is not None and outline.nodes[one].kind == Kind.CALL for one in owners)
@@ -258,6 +258,6 @@ class Makers:
             return True
         for number in outline.of(Kind.TEXT, word):
             called = outline.child(outline.nodes[number].parent, FUNCTION)
-            if called is None or self._linker.dotted(path, called) not in ENVIRONMENT:
+            if called is None or self._linker.dotted(path, called) not in ENVIRONMENT_CALLS:
                 return True
         return False

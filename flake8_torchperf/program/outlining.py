@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.program.comparisons import COMPARISONS
+from flake8_torchperf.program.comparisons import COMPARING
 from flake8_torchperf.program.outline import (
     ATTRIBUTE,
     FUNCTION,
@@ -413,7 +413,7 @@ class _Outliner:
         word = ",".join(type(one).__name__ for one in operators)
         number = self._add(Kind.OPERATION, word, parent, slot, body, node)
         for position, one in enumerate(operands):
-            if word in COMPARISONS or not isinstance(one, ast.Constant):
+            if word in COMPARING or not isinstance(one, ast.Constant):
                 self._expression(one, number, str(position), body, depth)
 
     def _unknown(self, parent: int, slot: str, body: int, node: ast.expr) -> None:

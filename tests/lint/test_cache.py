@@ -624,6 +624,12 @@ def test_a_class_is_looked_at_again_when_it_is_named(
     assert "pkg/net.py:6" in check(cwd=project, cache=cache).output
 
 
+NOTEBOOK = """\
+{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{
+  "cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": null,
+  "source": ["from pkg.helper import read\\n", "read(x)\\n"]
+}]}
+"""
 READER = """\
 import torch
 
@@ -639,7 +645,7 @@ def read(x: torch.Tensor):
         ("eval.py", "import app\nfrom pkg.helper import read\n\napp.serve(read)\n"),
         ("names.py", 'READERS = ["pkg.helper.read"]\n'),
         ("net.yaml", "reader: pkg.helper.read\n"),
-        ("look.ipynb", '{"cells": [{"source": ["read(x)\\n"]}]}'),
+        ("look.ipynb", NOTEBOOK),
     ],
 )
 def test_a_function_is_looked_at_again_when_something_runs_it(
