@@ -150,15 +150,13 @@ class Program:
 
     def _may_be_entered(self, unit: Unit) -> bool:
         """True if a body runs without a call that is seen: as an import does, or by its name."""
-        runs = self.runs(unit)
-        if unit.number == 0 or runs.open or runs.is_doubted:
+        name = self._linker.body(unit).name
+        if unit.number == 0 or self._project.is_entered(name):
             return True
         if PurePath(unit.path).name in ENTERED_MODULES:
             return True
-        if runs.handed and not runs.places:
-            return True
-        name = self._linker.body(unit).name
-        if self._project.is_entered(name):
+        runs = self.runs(unit)
+        if runs.open or runs.is_doubted or (runs.handed and not runs.places):
             return True
         return name not in ENTRANCES and self._linker.is_looked_up(unit)
 

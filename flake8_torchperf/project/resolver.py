@@ -246,9 +246,9 @@ class Project:
         """True if a function, a class or, with no path, a method may be run by its name.
 
         A text, a file of settings or a notebook of the project names it, or its module is searched.
-        False in a project that is not searched at all.
+        False in a project that holds no program.
         """
-        texts = self._searching()
+        texts = self._of_program("_")
         if texts is None:
             return False
         module = _dotted_in(texts.folder, path)
