@@ -103,18 +103,40 @@ UNCALLING_BASES = frozenset((
     "Exception",
 ))  # fmt: skip
 # The methods that a base calls, by how their names begin, of bases that call no other: Lightning's
-# hooks are in lightning/pytorch/core/hooks.py, and those of a schedule in torch/optim.
+# hooks are in lightning/pytorch/core/hooks.py, the others in torch's own classes.
 _LIGHTNING = (
     "training_", "train_", "validation_", "val_", "test_", "predict_", "on_", "configure_",
     "optimizer_", "lr_", "manual_", "backward", "prepare_", "setup", "teardown", "transfer_",
     "get_", "log", "toggle", "untoggle", "clip_", "state_dict", "load_",
 )  # fmt: skip
 CALLED_BY_BASES = {
+    "Module": (
+        "_load",
+        "_save",
+        "_apply",
+        "_named",
+        "_get_name",
+        "_replicate",
+        "load_state_dict",
+        "state_dict",
+        "get_extra_state",
+        "set_extra_state",
+        "extra_repr",
+        "train",
+        "parameters",
+        "named_",
+        "buffers",
+        "modules",
+        "children",
+        "requires_grad_",
+        "zero_grad",
+        "register_",
+    ),
     "LightningModule": _LIGHTNING,
     "LightningDataModule": _LIGHTNING,
     "LRScheduler": ("get_", "_get"),
     "_LRScheduler": ("get_", "_get"),
-    "Optimizer": ("_",),
+    "Optimizer": ("_", "add_param_group", "state_dict", "load_state_dict"),
     "Dataset": (),
     "IterableDataset": (),
     "Sampler": (),

@@ -213,13 +213,13 @@ class Following:
             if last in STARTING_BASES:
                 if name in STARTED:
                     self._method(owner, STARTED[name], held)
-            elif last not in UNCALLING_BASES and self._may_call(last, name, owner.path):
+            elif self._may_call(last, name, owner.path):
                 self._open[f"`{last}`, a class above it, may call it"] = None
 
     def _may_call(self, base: str, name: str, path: str) -> bool:
         """True if a base of another project may call a method, as far as is known of the base."""
         if base not in CALLED_BY_BASES:
-            return True
+            return base not in UNCALLING_BASES
         runners = RUNNERS.get(base, ())
         if not name.startswith(CALLED_BY_BASES[base]):
             return False
@@ -249,6 +249,8 @@ class Following:
             there = self._linker.outline(path)
             for number in there.by_word.get(name, ()):
                 if not self._linker.may_be(path, number, klass):
+                    if path != klass.path:
+                        self._uses.doubt(self._linker.dotted(path, number), klass.path, name)
                     continue
                 root = there.statement(number)
                 if there.nodes[root].kind == Kind.BASE:

@@ -48,6 +48,10 @@ HOLDING_CALLS = (
     "enumerate",
     "zip",
 )
+# Expressions whose value may be an object.
+_VALUES = (Kind.NAME, Kind.ATTRIBUTE, Kind.CALL, Kind.ITEM)
+# Stands for a name in what is bound to it, as in ``model = model.to(device)``.
+_ITSELF = "*"
 # Methods of containers that return one item, and those that return the items.
 ONE_ITEM, ALL_ITEMS = ("get", "pop", "setdefault", "popleft"), ("values", "items", "copy")
 
@@ -112,7 +116,11 @@ class Objects:
         if known is None:
             self._names.clear()
             values = self._of(path, number, MAX_STEPS)
-            known = {one for one in values if not isinstance(one, Itself)}
+            known = {
+                one
+                for one in values
+                if not isinstance(one, Itself) and not str(one).startswith(_ITSELF)
+            }
             self._known[path, number] = known
         return known
 
@@ -269,7 +277,7 @@ class Objects:
     def _bound(self, path: str, variable: Variable, steps: int, *, items: bool) -> _Values:
         key = path, *variable, items
         if key not in self._names:
-            self._names[key] = set()  # for a name that is bound to what it holds
+            self._names[key] = {_ITSELF}  # for a name that is bound to what it holds
             self._names[key] = self._of_variable(path, *variable, steps, items=items)
         return self._names[key]
 
@@ -287,20 +295,27 @@ class Objects:
             for one in self._stated(path, root, items=items)
         ]
         found: _Values = set(stated)
+        is_whole = True
         for root in outline.bound.get((scope, name), ()):
             value = outline.child(root, VALUE)
             kind = outline.nodes[root].kind
+            bound: _Values = set()
             if kind in (Kind.BOUND, Kind.ENTERED):
-                found |= self._of(path, value, steps - 1, items=items)
+                bound = self._of(path, value, steps - 1, items=items)
             elif kind == Kind.ITERATED and not items:
-                found |= self._of(path, value, steps - 1, items=True)
+                bound = self._of(path, value, steps - 1, items=True)
+            if not bound and value is not None and outline.nodes[value].kind in _VALUES:
+                is_whole = False
+            found |= {one for one in bound if not str(one).startswith(_ITSELF)}
         for root in outline.put.get(name, ()) if items else ():
             body = outline.nodes[root].body
             if self._linker.named(path, body, name) == Variable(scope, name):
                 found |= self._of(path, outline.child(root, VALUE), steps - 1)
-        if not found and name in (*holder.positional, *holder.named):
-            found = self._given(path, scope, holder, name, steps, items=items)
-        return found
+        if not stated and name in (*holder.positional, *holder.named):
+            given = self._given(path, scope, holder, name, steps, items=items)
+            is_whole = is_whole and bool(given)
+            found |= given
+        return found if is_whole or not found else {*found, OF_UNKNOWN_CLASS}
 
     def _given(
         self, path: str, number: int, body: Body, name: str, steps: int, *, items: bool

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.linking import Linker, Unit, Variable
@@ -78,7 +80,22 @@ class Uses:
                 return False
             body = self._linker.body(found)
             return (body.outer, body.name) == target and body.owner < 0
-        return path != home and found == f"{self._linker.module(home).name}.{target.name}"
+        if path != home and found == f"{self._linker.module(home).name}.{target.name}":
+            return True
+        self.doubt(found, home, target.name)
+        return False
+
+    def doubt(self, found: Unit | str | None, home: str, name: str) -> None:
+        """Note a dotted name that was not found, if it may stand for what a module binds.
+
+        It ends in the name of the module, or of its folder, and the bound name: the folder that its
+        import starts from may not be the one where it was looked for.
+        """
+        if isinstance(found, str) and found:
+            module, _, last = found.rpartition(".")
+            near = os.path.splitext(home)[0].split(os.sep)[-2:]
+            if last == name and re.split(r"[.:]", module)[-1] in near:
+                self.doubted = True
 
     def near(self, owner: Unit, name: str) -> tuple[str, ...]:
         """Return the modules that may use a method: those that hold its name.
