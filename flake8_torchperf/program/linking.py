@@ -11,6 +11,7 @@ from flake8_torchperf.program.outlining import outline_of
 from flake8_torchperf.program.shelf import outline_of_text
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
+from flake8_torchperf.project.live_names import is_looked_up
 from flake8_torchperf.project.module_index import absolute_import, module_name
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded, root_of
 
@@ -143,9 +144,9 @@ class Linker:
     def is_looked_up(self, unit: Unit) -> bool:
         """True if a function or class may be found by its name while the program runs."""
         if unit.is_class:
-            return self.project.is_looked_up(self.klass(unit).name, unit.path)
+            return is_looked_up(self.project, self.klass(unit).name, unit.path)
         body = self.body(unit)
-        return self.project.is_looked_up(body.name, unit.path if body.owner < 0 else "")
+        return is_looked_up(self.project, body.name, unit.path if body.owner < 0 else "")
 
     def is_own(self, dotted: str) -> bool:
         """True if a dotted name starts in the project."""

@@ -13,6 +13,7 @@ from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.literals import Literals
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.file_index import is_test_path
+from flake8_torchperf.project.live_names import is_entered
 from flake8_torchperf.project.text_search import texts_train
 
 if TYPE_CHECKING:
@@ -151,7 +152,7 @@ class Program:
     def _may_be_entered(self, unit: Unit) -> bool:
         """True if a body runs without a call that is seen: as an import does, or by its name."""
         name = self._linker.body(unit).name
-        if unit.number == 0 or self._project.is_entered(name):
+        if unit.number == 0 or is_entered(self._project, name):
             return True
         if PurePath(unit.path).name in ENTERED_MODULES:
             return True

@@ -13,9 +13,6 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.project import files
 from flake8_torchperf.project.answers import (
     ALL,
-    CLASS_MADE,
-    IS_PROGRAM,
-    LOOKED_UP,
     OPTION,
     PART,
     PROMISES,
@@ -43,9 +40,7 @@ from flake8_torchperf.project.roots import (
     start_of,
 )
 from flake8_torchperf.project.settings_files import (
-    ALL_NOTEBOOKS,
     ALL_SETTINGS,
-    read_notebooks,
     read_settings,
 )
 from flake8_torchperf.project.text_search import (
@@ -59,7 +54,7 @@ from flake8_torchperf.project.text_search import (
 )
 
 if TYPE_CHECKING:
-    from flake8_torchperf.project.module_index import ClassInfo, ModuleMap
+    from flake8_torchperf.project.module_index import ModuleMap
 
 # Stands for the path and the folder of a text that has no file.
 NO_PATH = ""
@@ -104,7 +99,7 @@ class Project:
                 self._read += 1
                 self._modules[name] = self._opened(path)
                 break
-            self._note(path, NO_FILE)
+            self.note(path, NO_FILE)
         return self._modules[name]
 
     def adopt(self, module: ModuleMap) -> None:
@@ -127,24 +122,25 @@ class Project:
     def _opened(self, path: str) -> ModuleMap | None:
         """Map the file at a path, and record a query for its module level, or for all of it."""
         module, content = read_file(path)
-        self._note(path, content)
+        self.note(path, content)
         with noting(self._reads):
             if module is not None:
                 record(module.checked)
             if module is not None and module.parts is not None:
                 module.parts.ask(REST)
             else:
-                self._note(f"{path}{PART}{ALL}", content)
+                self.note(f"{path}{PART}{ALL}", content)
         return module
 
     def note_whole(self, path: str) -> None:
         """Record that findings depend on all of a file whose text has been searched."""
         if self._reads is not None and f"{path}{PART}{ALL}" not in self._reads:
             content = _content(path, stamp(path))
-            self._note(path, content)
-            self._note(f"{path}{PART}{ALL}", content)
+            self.note(path, content)
+            self.note(f"{path}{PART}{ALL}", content)
 
-    def _note(self, path: str, content: str) -> None:
+    def note(self, path: str, content: str) -> None:
+        """Record that findings depend on an answer, if answers are recorded."""
         if self._reads is not None:
             self._reads[path] = content
 
@@ -186,7 +182,7 @@ class Project:
         if texts is None:
             return ()
         found = texts.that_say(word, among)
-        self._note(f"{texts.folder}{PART}{THAT_SAY}{word}{_text(among)}", answer_of_search(found))
+        self.note(f"{texts.folder}{PART}{THAT_SAY}{word}{_text(among)}", answer_of_search(found))
         return found
 
     def modules_that_call(self, word: str, module: ModuleMap | None = None) -> tuple[str, ...]:
@@ -198,7 +194,7 @@ class Project:
         if self._that_say(word, among) is None:
             among = Range(among.inside)
         found = texts.that_call(word, among)
-        self._note(f"{texts.folder}{PART}{THAT_CALL}{word}{_text(among)}", answer_of_search(found))
+        self.note(f"{texts.folder}{PART}{THAT_CALL}{word}{_text(among)}", answer_of_search(found))
         return found
 
     def is_in_package(self, path: str, module: ModuleMap) -> bool:
@@ -213,8 +209,8 @@ class Project:
         if name not in self._options:
             self._options[name] = texts.option_values(name)
             answer = answer_of_values(self._options[name])
-            self._note(f"{texts.folder}{PART}{OPTION}{name}", answer)
-            self._note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
+            self.note(f"{texts.folder}{PART}{OPTION}{name}", answer)
+            self.note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
         return self._options[name]
 
     def is_in_settings(self, word: str) -> bool:
@@ -223,53 +219,11 @@ class Project:
         if texts is None:
             return False
         settings = read_settings(texts.folder)
-        self._note(f"{texts.folder}{ALL_SETTINGS}", settings.content)
+        self.note(f"{texts.folder}{ALL_SETTINGS}", settings.content)
         said = re.compile(rf"\b{re.escape(word)}\b(?!\.py\b)")
         return any(said.search(text) for text in settings.that_say(word))
 
-    def is_made(self, owner: ClassInfo) -> bool:
-        """True if the project may make objects of a class: it names the class in live code.
-
-        The public classes of a distribution are named elsewhere, and those of a package that is not
-        searched whole, or that lies in no marked project, may be.
-        """
-        texts = self._of_program(owner.name)
-        if texts is None:
-            return True
-        name, module = owner.name, _place_in(texts.folder, owner.module)
-        found = texts.is_made(name, module)
-        self._note(f"{texts.folder}{PART}{CLASS_MADE}{name}{PART}{module}", "yes" if found else "")
-        self._note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
-        return found or self._names_it(name, texts)
-
-    def is_looked_up(self, name: str, path: str) -> bool:
-        """True if a function, a class or, with no path, a method may be run by its name.
-
-        A text, a file of settings or a notebook of the project names it, or its module is searched.
-        False in a project that holds no program.
-        """
-        texts = self._of_program("_")
-        if texts is None:
-            return False
-        module = _dotted_in(texts.folder, path)
-        found = texts.is_looked_up(name, module)
-        self._note(f"{texts.folder}{PART}{LOOKED_UP}{name}{PART}{module}", "yes" if found else "")
-        self._note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
-        self._note(f"{texts.folder}{ALL_NOTEBOOKS}", read_notebooks(texts.folder).content)
-        return found or name in self._said.found_by
-
-    def is_entered(self, name: str) -> bool:
-        """True if code that is not in the project may run something of this name.
-
-        That code is another project's, or the program's where the project holds none.
-        """
-        texts = self._of_program(name)
-        if texts is None:
-            return True
-        self._note(f"{texts.folder}{PART}{IS_PROGRAM}", "yes" if texts.is_started else "")
-        return not texts.is_started
-
-    def _of_program(self, name: str) -> TextSearch | None:
+    def program_texts(self, name: str) -> TextSearch | None:
         """Return the texts of the project if only these may run something of this name.
 
         None for a public name of a distribution, in a project that is not searched whole or that
@@ -281,23 +235,15 @@ class Project:
             return None
         return None if self.in_distribution and not name.startswith("_") else self._searching()
 
-    def _names_it(self, name: str, texts: TextSearch) -> bool:
-        """True if the linted text, which may differ from its file, names a class in live code."""
-        said = self._said.by_class.items()
-        holders = [holder for holder, words in said if name in words and holder != name]
-        return any(
-            not one or texts.is_made(one, _place_in(texts.folder, self.linted)) for one in holders
-        )
-
     @cached_property
-    def _said(self) -> SaidNames:
+    def said(self) -> SaidNames:
         """The names that the linted text says."""
         return names_said("".join(self.linted.lines))
 
     @cached_property
     def in_distribution(self) -> bool:
         """True if the project says how its package is installed."""
-        return self._folder != "" and is_distribution(self._folder, self._note)
+        return self._folder != "" and is_distribution(self._folder, self.note)
 
     @cached_property
     def trains(self) -> bool:
@@ -321,7 +267,7 @@ class Project:
             elif not any(map(self._is_ours, self.linted.imports.values())):
                 return False
         found = texts.trains("" if inside.startswith(".") else inside)
-        self._note(f"{texts.folder}{PART}{TRAINS}{inside}", "yes" if found else "")
+        self.note(f"{texts.folder}{PART}{TRAINS}{inside}", "yes" if found else "")
         return found
 
     def modules_that_promise(self) -> tuple[str, ...]:
@@ -363,7 +309,7 @@ class Project:
         texts = self._texts_in(self._package())
         if texts is not None and self._reads is not None:
             self._reads.setdefault(texts.folder, texts.content)
-            self._note(f"{texts.folder}{PART}{ALL}", texts.content)
+            self.note(f"{texts.folder}{PART}{ALL}", texts.content)
         return texts
 
     def searched_texts(self) -> TextSearch | None:
@@ -455,7 +401,7 @@ class Project:
         if found is None:
             found = start_of(head, root, self._folder, self._folders)
             self._starts[root, head] = found
-            self._note(f"{root}{STARTS}{head}", found)
+            self.note(f"{root}{STARTS}{head}", found)
         return found
 
 
@@ -521,15 +467,6 @@ def _package_path(module: ModuleMap) -> str:
     if not module.package:
         return str(module.path.resolve())
     return os.path.join(import_root(module) or "", module.name.partition(".")[0], "")
-
-
-def _place_in(folder: str, module: ModuleMap) -> str:
-    """Return the dotted path of a module below a folder."""
-    return _dotted_in(folder, "" if module.path is None else str(module.path.resolve()))
-
-
-def _dotted_in(folder: str, path: str) -> str:
-    return os.path.splitext(path.removeprefix(folder))[0].replace(os.sep, ".")
 
 
 def _own_path(module: ModuleMap) -> str:

@@ -10,6 +10,7 @@ from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
 from flake8_torchperf.interpreter.events.options import is_never_taken, outcome_by_settings
 from flake8_torchperf.interpreter.inference.parameters import literal_default
+from flake8_torchperf.project.live_names import is_made
 from flake8_torchperf.syntax.compile_guards import asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
@@ -133,7 +134,7 @@ def _is_dead_class(kind: ast.expr, ctx: Context) -> bool:
         found = ClassValue(owner := ctx.module.classes[kind.id], owner.key)
     elif isinstance(kind, (ast.Name, ast.Attribute)):
         found = ctx.analysis.external(ctx.module.qualify(kind))
-    return isinstance(found, ClassValue) and not ctx.analysis.project.is_made(found.info)
+    return isinstance(found, ClassValue) and not is_made(ctx.analysis.project, found.info)
 
 
 def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
