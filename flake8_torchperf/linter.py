@@ -198,7 +198,7 @@ def _compiled(
         return find_compiled(module)
     from flake8_torchperf.project.resolver import Project
 
-    return find_compiled(module, assume=True, texts=Project(module, reads).texts())
+    return find_compiled(module, assume=True, project=Project(module, reads))
 
 
 def _called(options: Options) -> frozenset[str]:

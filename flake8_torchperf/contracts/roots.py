@@ -154,7 +154,7 @@ def _modules(paths: list[str], analysis: Analysis) -> Iterator[ModuleMap]:
     linted = analysis.project.linted
     here = ""
     if linted.parsed is not None:
-        here = "" if linted.path is None else str(linted.path.resolve())
+        here = linted.place
         yield linted
     for path in [one for one in dict.fromkeys(paths) if one != here][:MAX_MODULES]:
         module = read_whole(path, *stamp(path))

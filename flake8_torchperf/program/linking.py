@@ -138,7 +138,7 @@ class Linker:
         for source in self.outline(path).imports.values():
             known = self.project.find(self._full(path, source))
             if known is not None and known[0].path is not None:
-                found.add(str(known[0].path.resolve()))
+                found.add(known[0].place)
         return found
 
     def is_looked_up(self, unit: Unit) -> bool:
@@ -218,7 +218,7 @@ class Linker:
         found = self.project.find(dotted) if left > 0 else None
         if found is None or not found[1] or found[0].path is None:
             return dotted
-        path, (first, *rest) = str(found[0].path.resolve()), found[1]
+        path, (first, *rest) = found[0].place, found[1]
         outline = self.outline(path)
         here = self._in_scope(path, outline, 0, first)
         if isinstance(here, Unit):
@@ -242,7 +242,7 @@ class Linker:
             found = self.project.find(dotted)
             if found is None or found[0].path is None or len(found[1]) > 1:
                 return None
-            path, name = str(found[0].path.resolve()), "".join(found[1])
+            path, name = found[0].place, "".join(found[1])
             outline = self.outline(path)
             if not name or (0, name) in outline.bound:
                 return path, name

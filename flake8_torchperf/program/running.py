@@ -215,9 +215,8 @@ class Program:
 
     def path_of(self, info: FunctionInfo) -> str:
         """Return the resolved path of the module of a function, as `Run` spells it."""
-        path = info.module.path
-        linted = info.module is self._project.linted or path is None
-        return self._linker.linted_path if linted or path is None else str(path.resolve())
+        linted = info.module is self._project.linted or info.module.path is None
+        return self._linker.linted_path if linted else info.module.place
 
     def _search(
         self, word: str, path: str, *, is_attribute: bool = False

@@ -74,7 +74,7 @@ def _names_it(project: Project, name: str, texts: TextSearch) -> bool:
 
 def _place_in(folder: str, module: ModuleMap) -> str:
     """Return the dotted path of a module below a folder."""
-    return _dotted_in(folder, "" if module.path is None else str(module.path.resolve()))
+    return _dotted_in(folder, module.place)
 
 
 def _dotted_in(folder: str, path: str) -> str:

@@ -172,6 +172,14 @@ class ModuleMap:
     # Records the queries of an outline.
     parts: Parts | None = None
     _nodes: dict[int, Nodes] = field(default_factory=dict)
+    _places: list[str] = field(default_factory=list)
+
+    @property
+    def place(self) -> str:
+        """The path of the module, links resolved; "" for a text without a file."""
+        if not self._places:
+            self._places.append("" if self.path is None else str(self.path.resolve()))
+        return self._places[0]
 
     @property
     def lines(self) -> tuple[str, ...]:

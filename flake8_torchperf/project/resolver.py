@@ -304,14 +304,6 @@ class Project:
         """The folder of the outermost package; "" for a module outside any package."""
         return os.path.join(self._root, self.top, "") if self._root and self.top else ""
 
-    def texts(self) -> TextSearch | None:
-        """Return the text of all modules of the package; None if there is no package."""
-        texts = self._texts_in(self._package())
-        if texts is not None and self._reads is not None:
-            self._reads.setdefault(texts.folder, texts.content)
-            self.note(f"{texts.folder}{PART}{ALL}", texts.content)
-        return texts
-
     def searched_texts(self) -> TextSearch | None:
         """Return the text of all modules that are searched for callers; None if none are.
 
@@ -452,7 +444,7 @@ def split_lines(text: str) -> tuple[str, ...]:
 
 def import_root(module: ModuleMap) -> str | None:
     """Return the folder that absolute imports of a module's own package start from."""
-    return None if module.path is None else root_of(module.path.resolve(), module.package)
+    return None if module.path is None else root_of(Path(module.place), module.package)
 
 
 def root_of(path: Path, package: str) -> str:
@@ -465,10 +457,10 @@ def _package_path(module: ModuleMap) -> str:
     if module.path is None:
         return ""
     if not module.package:
-        return str(module.path.resolve())
+        return module.place
     return os.path.join(import_root(module) or "", module.name.partition(".")[0], "")
 
 
 def _own_path(module: ModuleMap) -> str:
     """Return the resolved path of a module whose text was read; "" for others."""
-    return "" if module.path is None or module.parsed is None else str(module.path.resolve())
+    return "" if module.parsed is None else module.place

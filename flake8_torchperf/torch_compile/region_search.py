@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.project.scopes import PARTIAL, TRANSFORMS, Callable_, Resolver, Scope, Scopes
 from flake8_torchperf.torch_compile.compile_calls import Settings, Ways, stated
 from flake8_torchperf.torch_compile.compiled_code import Compilation, CompiledCode, Wrap
-from flake8_torchperf.torch_compile.traced_nodes import body_of, not_traced, traced
+from flake8_torchperf.torch_compile.traced_nodes import body_of, is_entry, not_traced, traced
 from flake8_torchperf.torch_compile.vmap import BatchedNames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
+
+    from flake8_torchperf.torch_compile.package_reach import PackageReach
 
 
 class Search:
@@ -78,17 +80,16 @@ class Search:
         """Add ``forward`` of every class with a base, for --torchperf-assume-compiled."""
         for klass in self._module.classes.values():
             method = klass.methods.get("forward")
-            function = any(base.rpartition(".")[2] == "Function" for base in klass.bases)
-            if method is not None and klass.bases and not function:
+            if method is not None and is_entry(method):
                 self._add(method.node, Settings(), "assumed to be compiled")
 
-    def outside(self, reached: Mapping[str, Compilation]) -> None:
-        """Add the functions that compiled code of other modules calls, by qualified names."""
-        for info in self._module.defined if reached else ():
-            compilation = reached.get(info.qualname)
-            if compilation is None or id(info.node) in self.found.functions:
+    def outside(self, reach: PackageReach) -> None:
+        """Add the functions that compiled code of other modules calls."""
+        for info in self._module.defined:
+            if id(info.node) in self.found.functions or not_traced(info.node, self._module):
                 continue
-            if not not_traced(info.node, self._module):
+            compilation = reach.compilation(info)
+            if compilation is not None:
                 self.found.functions[id(info.node)] = compilation
                 self._entries.append(info.node)
 
@@ -165,7 +166,7 @@ class Search:
 
     def callees(self) -> None:
         """Add the functions that compiled functions call in this module."""
-        waiting = list(self._entries)
+        waiting, self._entries = self._entries, []
         while waiting:
             caller = waiting.pop(0)
             place = self.scopes.of_function.get(id(caller))

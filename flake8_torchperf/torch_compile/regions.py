@@ -10,9 +10,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.project.scopes import (
-    read_scopes,
-)
+from flake8_torchperf.project.scopes import read_scopes
 from flake8_torchperf.syntax.compile_guards import COMPILE_WORDS
 from flake8_torchperf.torch_compile.recompilation import find_marks
 from flake8_torchperf.torch_compile.region_search import Search
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flake8_torchperf.project.module_index import ModuleMap
-    from flake8_torchperf.project.text_search import TextSearch
+    from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
 # Switches of torch._dynamo.config that prevent graph breaks, as they stand in a module's text.
@@ -39,12 +37,12 @@ _WORDS = frozenset(("compile", "optimize", "vmap", "functorch"))
 
 
 def find_compiled(
-    module: ModuleMap, *, assume: bool = False, texts: TextSearch | None = None
+    module: ModuleMap, *, assume: bool = False, project: Project | None = None
 ) -> CompiledCode | None:
     """Return the compiled and transformed functions of a module; None if it has none.
 
     With ``assume``, every ``forward`` of a class with a base counts as compiled, and so do the
-    functions that these methods call in the modules of ``texts``.
+    functions of the module that these methods call in a ``project``.
     """
     text = "".join(module.lines)
     if not assume and not (_speaks(module.lines, text) and _names(module)):
@@ -55,10 +53,11 @@ def find_compiled(
     search.calls()
     if assume:
         search.assume()
-        if texts is not None and module.path is not None:
-            from flake8_torchperf.torch_compile.package_reach import reached_from_outside
+        if project is not None and module.path is not None:
+            from flake8_torchperf.torch_compile.package_reach import PackageReach
 
-            search.outside(reached_from_outside(texts).get(str(module.path.resolve()), {}))
+            search.callees()
+            search.outside(PackageReach(project))
     elif not search.wraps_any:
         return None
     search.callees()

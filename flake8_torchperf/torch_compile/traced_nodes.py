@@ -11,7 +11,7 @@ from flake8_torchperf.syntax.traversal import SCOPES, children, walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.project.scopes import Callable_
 
 # Decorators that keep the compiler from tracing a function.
@@ -32,6 +32,15 @@ def not_traced(node: Callable_, module: ModuleMap) -> bool:
         if module.qualify(inner).rpartition(".")[2] in NOT_TRACED:
             return True
     return False
+
+
+def is_entry(info: FunctionInfo) -> bool:
+    """True for the ``forward`` of a module, and for the ``__call__`` of a class that has one."""
+    owner = info.owner
+    if owner is None or not owner.bases or info.name not in ("forward", "__call__"):
+        return False
+    is_function = any(base.rpartition(".")[2] == "Function" for base in owner.bases)
+    return "forward" in owner.methods and not is_function  # autograd's ``forward`` is no module's
 
 
 def body_of(node: Callable_) -> list[ast.AST]:

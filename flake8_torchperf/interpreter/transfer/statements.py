@@ -45,8 +45,7 @@ from flake8_torchperf.interpreter.transfer.kept_growth import kept_growth
 from flake8_torchperf.interpreter.transfer.narrowing import narrow, note_outcome
 from flake8_torchperf.interpreter.transfer.operators import binary
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.project import local_imports
-from flake8_torchperf.project.module_index import ClassInfo, local_class
+from flake8_torchperf.project.module_index import ClassInfo, local_class, record_import
 from flake8_torchperf.syntax.traversal import DEFINITIONS
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import for_better_reason
@@ -283,7 +282,7 @@ def _delete(node: ast.Delete, env: Env, ctx: Context) -> None:
 def _import(node: ast.Import | ast.ImportFrom, env: Env, ctx: Context) -> None:
     if ctx.function == "<module>":
         return  # the module's map holds its imports
-    for name, target in local_imports.bound(node, ctx.module.package).items():
+    for name, target in record_import(node, ctx.module.package)[0].items():
         bind(env, name, Imported(target))
 
 

@@ -6,9 +6,6 @@ something to report.
 
 from __future__ import annotations
 
-import ast
-from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.host_modules import COLLATORS, collators
@@ -16,9 +13,7 @@ from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import CallSite, Places
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.file_index import is_test_path
-from flake8_torchperf.project.files import read_bytes, stamp
-from flake8_torchperf.project.module_index import read_module
-from flake8_torchperf.project.resolver import NO_PYTHON, decoded
+from flake8_torchperf.project.whole_modules import whole_module
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -28,9 +23,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
-
-# How many parsed modules stay cached from one linted file to the next.
-KEPT_MODULES = 16
 
 
 class PackageCallers:
@@ -168,23 +160,9 @@ class PackageCallers:
         known = self._modules.get(path)
         if known is None:
             self._analysis.project.note_whole(path)
-            known = self._modules[path] = _read(path, *stamp(path))
+            known = self._modules[path] = whole_module(path)
             record(known.checked)
             project = self._analysis.project
             if not project.is_in_package(path, project.linted):
                 project.adopt(known)
         return known
-
-
-@lru_cache(maxsize=KEPT_MODULES)
-def _read(path: str, modified: int, size: int) -> ModuleMap:
-    """Return a whole module; an empty one if the file is not Python."""
-    data = read_bytes(path)
-    text = ""
-    tree = ast.Module([], [])
-    try:
-        text = decoded(data if isinstance(data, bytes) else b"")
-        tree = ast.parse(text)
-    except NO_PYTHON:
-        pass  # flake8 reports the error when it lints that file
-    return read_module(tree, (text,), Path(path))
