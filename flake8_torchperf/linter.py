@@ -126,7 +126,7 @@ def values_in(source: str, filename: str, line: int, options: Options) -> LineVa
     ]
     review = CallerReview(analysis, heats)
     for one in around:
-        review.warm(one)
+        review.package.warm(one)
     review.arguments.tell(around)  # as a run does for suspects
     info, watched = values_in_line(module, line, analysis)
     values = watched.values()
@@ -369,7 +369,7 @@ def _findings(
     try:
         if follows:
             for info in selection.unheard(suspects.functions):
-                review.warm(info)
+                review.package.warm(info)
         review.arguments.tell(suspects.functions)
         for info in callers_first(selection.chosen(suspects.functions, looked_at)):
             met = driver.interpret_function(info, analysis)

@@ -7,25 +7,45 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 if TYPE_CHECKING:
-    from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
+    from collections.abc import Sequence
+
+    from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # True and False are the call's own answer; None means that the answer for its caller decides.
 Judge: TypeAlias = "Callable[[FunctionInfo, CallSite], bool | None]"
 
+# The most functions of one module, or of a package, on the way to a function that are looked at.
+MAX_IN_MODULE = 10_000
+MAX_IN_PACKAGE = 40
+
+
+class CallsOf(Protocol):
+    """The calls that lead to functions."""
+
+    def of(self, info: FunctionInfo) -> Sequence[CallSite]:
+        """Return the calls that lead to a function."""
+
 
 class _Ways:
     """The functions that lead to an undecided one, with the answers of their calls.
 
-    The calls that a function makes to itself are ignored.
+    The calls that a function makes to itself are ignored. ``is_whole`` is False if more functions
+    lead to it than ``most``; then some of these have no calls here.
     """
 
     def __init__(
-        self, start: FunctionInfo, calls: Calls, judge: Judge, known: Callable[[str], bool | None]
+        self,
+        start: FunctionInfo,
+        calls: CallsOf,
+        judge: Judge,
+        known: Callable[[str], bool | None],
+        most: int,
     ) -> None:
+        self.is_whole = True
         self.said: dict[str, list[bool]] = {start.key: []}
         # The callers of calls that meet the condition (None: module level), with the callees.
         self.agreeing: dict[str | None, list[str]] = {}
@@ -35,7 +55,8 @@ class _Ways:
         waiting = [start]
         while waiting:
             info = waiting.pop()
-            for site in calls.of(info):
+            self.is_whole = self.is_whole and len(self.said) <= most
+            for site in calls.of(info) if self.is_whole else ():
                 answer, caller = judge(info, site), site.caller
                 if caller is None or answer is not None:
                     if caller is None or caller.key != info.key:
@@ -80,18 +101,23 @@ def _nothing(_info: FunctionInfo, _site: CallSite) -> bool | None:
 class Every:
     """Decides if a function is called at all, and only by calls that meet the condition.
 
-    For functions that call each other in a circle, the calls from outside the circle decide.
+    False if more than ``most`` functions lead to it. For functions that call each other in a
+    circle, the calls from outside the circle decide.
     """
 
-    def __init__(self, calls: Calls, judge: Judge) -> None:
+    def __init__(self, calls: CallsOf, judge: Judge, most: int = MAX_IN_MODULE) -> None:
         self._calls = calls
         self._judge = judge
+        self._most = most
         self._known: dict[str, bool] = {}
 
     def of(self, info: FunctionInfo) -> bool:
         """Return True if every call that leads to the function meets the condition."""
         if info.key not in self._known:
-            ways = _Ways(info, self._calls, self._judge, self._known.get)
+            ways = _Ways(info, self._calls, self._judge, self._known.get, self._most)
+            if not ways.is_whole:
+                self._known[info.key] = False
+                return False
             called = ways.reached_from(dict.fromkeys(ways.saying(True), 0))
             uncalled = [key for key in ways.said if key not in called]
             refused = ways.reached_from(dict.fromkeys([*ways.saying(False), *uncalled], 0))
@@ -115,9 +141,10 @@ class Some:
     the caller.
     """
 
-    def __init__(self, calls: Calls, judge: Judge) -> None:
+    def __init__(self, calls: CallsOf, judge: Judge, most: int = MAX_IN_MODULE) -> None:
         self._calls = calls
         self._judge = judge
+        self._most = most
         # The number of calls to the nearest one that meets the condition; None if none does.
         self._known: dict[str, int | None] = {}
 
@@ -152,9 +179,10 @@ class Some:
 
     def _away(self, info: FunctionInfo) -> int | None:
         if info.key not in self._known:
-            ways = _Ways(info, self._calls, self._judge, self._is_known)
+            ways = _Ways(info, self._calls, self._judge, self._is_known, self._most)
             near = self._reached(ways)
-            self._known.update((key, near.get(key)) for key in ways.said)
+            decided = ways.said if ways.is_whole else {*near, info.key}
+            self._known.update((key, near.get(key)) for key in decided)
         return self._known[info.key]
 
     def _reached(self, ways: _Ways) -> dict[str, int]:

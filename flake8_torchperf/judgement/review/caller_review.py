@@ -11,18 +11,16 @@ from dataclasses import replace
 from operator import is_
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.interpreter.calls.summaries import called_at, fill_as_called
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
-from flake8_torchperf.judgement.frequency.own_heat import SET_UP
-from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from, called_heat
+from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.review.host_callers import HostCallers
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
 from flake8_torchperf.judgement.review.package_callers import PackageCallers
+from flake8_torchperf.judgement.review.package_heats import PackageHeats
 from flake8_torchperf.judgement.review.reach import Reach
 from flake8_torchperf.judgement.review.switched_off import Switches
 from flake8_torchperf.judgement.site import Judged
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Interpreted
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
-    from flake8_torchperf.judgement.heat import Call
     from flake8_torchperf.judgement.review.reach import Unreached
     from flake8_torchperf.judgement.site import JudgedSite
     from flake8_torchperf.project.module_index import FunctionInfo
@@ -45,15 +42,8 @@ if TYPE_CHECKING:
 
 # Causes that no call in the package changes.
 DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
-# Causes of cold functions that a call seen elsewhere in the package outweighs.
-# Causes of functions that run beside the loop over steps, or in it where an option says so.
-BESIDE_STEPS = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SWITCHED_OFF)
-WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
 # Causes of functions that no step leads to: of the loops in these, only those over elements count.
 NO_STEP = (Cause.UNREACHED, Cause.NEVER_RUN)
-CONSTRUCTOR = "__init__"
-# How many levels of callers are searched above the direct callers of a function.
-MAX_CALLERS_ABOVE = 3
 # Causes of nested functions that what runs them outweighs.
 OPEN_INSIDE = (Cause.GIVEN_TENSORS, Cause.NOTHING)
 # A call, and whether it is set-up; None if its caller decides that.
@@ -73,13 +63,13 @@ class CallerReview:
         self._hosts = HostCallers(analysis, heats, self._package_callers)
         self._reach = Reach(analysis, heats, self._package_callers)
         self._switches = Switches(analysis, self._package_callers)
-        self._known: dict[CallSite, bool | None] = {}
+        self.package = PackageHeats(analysis, heats, self._package_callers)
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that remain once a function's callers are known, with their heat."""
         called = self._inside(self._by_calls(result, info), info)
-        hosts = self._hosts.reviewed(called, info, self._is_set_up)
-        return self._switches.reviewed(hosts, info, self._is_set_up)
+        hosts = self._hosts.reviewed(called, info, self.package.is_set_up)
+        return self._switches.reviewed(hosts, info, self.package.is_set_up)
 
     def _inside(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites, those cold that are in a nested function which no step reaches."""
@@ -115,7 +105,7 @@ class CallerReview:
         often = any(answer is False for _, answer in nearby)
         asked = heat.level is Level.HOT or heat.cause is Cause.NOTHING
         counts = Cause.SET_UP_CALLS not in self._analysis.ignored
-        if counts and not often and asked and self._only_set_up(info):
+        if counts and not often and asked and self.package.only_set_up(info):
             cold = Heat(Level.COLD, Cause.SET_UP_CALLS, info.name, loops=False)
             return _cooled(result, cold, info, self._is_run_in_steps)
         # The rest of the package is searched only where its own module leaves the question open.
@@ -132,85 +122,13 @@ class CallerReview:
         heat = self._heats.called(info)
         if heat.cause is not Cause.GIVEN_TENSORS or not result.sites:
             return result
-        self.warm(info)
+        self.package.warm(info)
         if self._heats.called(info) is heat:
             return result
         return judge(found, self._heats)
 
-    def warm(self, info: FunctionInfo) -> None:
-        """Make a function hot if a loop or a step elsewhere in the package calls it."""
-        heat = self._heats.called(info)
-        if heat.level >= Level.STEP or heat.cause not in WARMED:
-            return
-        if not self._analysis.project.is_searched_whole:
-            return  # a partial search of a large package shows too little for the time it takes
-        path = self._path(info, MAX_CALLERS_ABOVE, steps=True)
-        if path:
-            self._heats.warm(info, called_heat(info, path, Level.STEP))
-        elif heat.cause not in SET_UP:
-            path = self._path(info, MAX_CALLERS_ABOVE, steps=False)
-            if path:
-                self._heats.warm(info, called_heat(info, path, Level.COLD))
-
-    def _path(self, info: FunctionInfo, further: int, *, steps: bool) -> tuple[Call, ...]:
-        """Return the calls in the package from a function to a step or a loop; empty if none do.
-
-        The first call that does is followed, through up to ``further`` callers above its own.
-        """
-        for site in self._package_callers.leading(info):
-            caller = site.caller
-            if caller is None or caller.key == info.key:
-                continue
-            heats = self._heats.of_module(caller.module)
-            answer = heats.in_steps(info, site) if steps else heats.makes_hot(info, site)
-            if answer:
-                return (called_from(site),)
-            if answer is None:
-                called = self._heats.called(caller)
-                known = called.around is Level.STEP if steps else called.level >= Level.STEP
-                above = called.calls if known else ()
-                if not known and further > 0:
-                    above = self._path(caller, further - 1, steps=steps)
-                if known or above:
-                    return (called_from(site), *above)
-        return ()
-
-    def _only_set_up(self, info: FunctionInfo) -> bool:
-        """True if every call that leads to a function, however indirectly, is in set-up code.
-
-        The search stops at the first call that is not, or at a function that nothing calls, because
-        each name costs a search of the whole package.
-        """
-        seen = {info.key}
-        waiting = [info]
-        found = False
-        while waiting:
-            called = waiting.pop()
-            judged = self._judged(self._package_callers.of(called))
-            answers = [answer for _, answer in judged]
-            if not judged or False in answers:
-                return False
-            found = found or True in answers
-            for site, answer in judged:
-                caller = site.caller
-                if answer is None and caller is not None and caller.key not in seen:
-                    seen.add(caller.key)
-                    waiting.append(caller)
-        return found
-
-    def _is_set_up(self, site: CallSite) -> bool:
-        """True if a call is in set-up code, or in a function that only set-up code calls."""
-        [(_, answer)] = self._judged([site])
-        if answer is None and site.caller is not None:
-            return self._only_set_up(site.caller)
-        return answer is True
-
     def _judged(self, calls: list[CallSite]) -> list[_Judged]:
-        """Return each call with True if it is set-up, False if not, None if its caller decides."""
-        for site in calls:
-            if site not in self._known:
-                self._known[site] = self._sets_up(site)
-        return [(site, self._known[site]) for site in calls]
+        return [(site, self.package.sets_up(site)) for site in calls]
 
     def _watch(self, info: FunctionInfo) -> Analysis | None:
         """Return an analysis that saw the arguments of all calls in the package outside set-up.
@@ -241,44 +159,6 @@ class CallerReview:
         filled = dict(declared)
         fill_as_called(filled, agreed, private=info.name.startswith("_"))
         return filled != declared
-
-    def _sets_up(self, site: CallSite) -> bool | None:
-        """True if a call is in code that sets up, saves or shows; None if its caller decides that.
-
-        A convention for the caller's name does not count: other code may call in each step the
-        functions that a metric calls at the end.
-        """
-        caller = site.caller
-        if self._heats.is_seldom(site):
-            return True
-        if caller is None:
-            return not site.loops
-        called = self._heats.called(caller)
-        if is_test_file(caller.module):
-            return True
-        repeated = self._heats.of_module(caller.module).repeats(site)
-        if called.level >= Level.STEP or site.steps:
-            return False
-        if called.cause in BESIDE_STEPS:
-            return not repeated
-        if caller.name == CONSTRUCTOR and self._made_by_others(caller):
-            return None
-        if called.cause is Cause.CONVENTION:
-            if not called.loops:
-                return None  # the name of a caller is no evidence for its callees
-            return not repeated
-        if called.cause in SET_UP or called.cause is Cause.NAMED_COLD:
-            return True
-        return False if repeated else None
-
-    def _made_by_others(self, info: FunctionInfo) -> bool:
-        """True if the package makes objects of the method's class, which is not one of torch's.
-
-        A layer is made once, but a function may make other objects in each step.
-        """
-        if info.owner is None or torch_kind(info.owner, self._analysis):
-            return False
-        return bool(self._package_callers.of(info))
 
 
 def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:
