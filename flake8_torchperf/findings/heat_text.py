@@ -107,8 +107,8 @@ def frequency(site: JudgedSite) -> str:
     """Return how often a place runs and why, whether its wait matters or not."""
     heat = site.heat.frequency
     if heat.cause is Cause.NOTHING and heat.level is Level.COLD:
-        return f"{heat.cost.value}, and {_unknown(heat)}"
-    return f"{heat.cost.value}, {place(site.heated(heat)).text}"
+        return f"{heat.often}, and {_unknown(heat)}"
+    return f"{heat.often}, {place(site.heated(heat)).text}"
 
 
 def row_of(heat: Heat) -> str:

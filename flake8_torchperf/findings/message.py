@@ -79,7 +79,7 @@ def format_message(
     for brief in range(BRIEFEST + 1):
         told = place(site, brief=brief)
         promised = site.heat.cause is Cause.CONTRACT
-        where = told.words if promised else f"{site.heat.cost.value} ({told.words})"
+        where = told.words if promised else f"{site.heat.often} ({told.words})"
         parts = {"instead": advice, "where": where}
         parts["where"] += _room_for(others)
         parts["loop"] = _loop(site, told)

@@ -91,6 +91,7 @@ class Heat:
     is True if the code itself shows what a loop's rounds are: elements, steps or calls of a model.
     ``why`` is the cause for which an otherwise hot place is reported only in scope "all".
     ``runs`` is how often the place runs if ``cause`` only says that its wait does not matter.
+    ``rate`` says how often the place runs in words of its own, "" if those of ``cost`` do.
     ``measured`` holds a profile's measurements, if there are any.
     """
 
@@ -103,13 +104,20 @@ class Heat:
     why: Cause | None = None
     runs: Heat | None = None
     cost: Cost = Cost.CALL
+    rate: str = ""
     own_text: bool = False
     measured: Measured | None = None
     calls: tuple[Call, ...] = ()
 
-    def costing(self, cost: Cost) -> Heat:
-        """Return this heat with another cost."""
-        return self if cost is self.cost else replace(self, cost=cost)
+    def costing(self, cost: Cost, rate: str = "") -> Heat:
+        """Return this heat with another cost, and with words for it."""
+        same = cost is self.cost and rate == self.rate
+        return self if same else replace(self, cost=cost, rate=rate)
+
+    @property
+    def often(self) -> str:
+        """How often the place runs: "per step", "per scene", "at the end"."""
+        return self.rate or self.cost.value
 
     def cooled(self, why: Cause) -> Heat:
         """Return this heat made cold, for scope "all" only; the loop that it names stays."""

@@ -48,9 +48,18 @@ def test_once_for_the_steps_of_an_epoch() -> None:
     assert costs(EPOCHS, ALL) == {
         "model(next(iter...).sum().item()": "per epoch",
         "total.item()": "per epoch",
-        "total.max().item()": "per call",
+        "total.max().item()": "at the end",
     }
     assert costs(EPOCHS, HOT) == {}
+
+
+def test_a_round_around_the_steps_is_named_as_its_loop_names_it() -> None:
+    scenes = EPOCHS.replace("for epoch in range(epochs)", "for epoch, scene in enumerate(epochs)")
+    assert costs(scenes, ALL) == {
+        "model(next(iter...).sum().item()": "per scene",
+        "total.item()": "per scene",
+        "total.max().item()": "at the end",
+    }
 
 
 def test_a_round_of_a_server_is_a_request() -> None:

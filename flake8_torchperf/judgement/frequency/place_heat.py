@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.loop_kinds import (
+    STATEMENTS,
     head_of,
     is_written_out,
     names_in,
@@ -15,6 +16,7 @@ from flake8_torchperf.idioms.loop_kinds import (
 from flake8_torchperf.interpreter.events.element_loops import AT_ONCE, by_elements, over_elements
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.judgement.frequency.own_heat import FINAL
+from flake8_torchperf.judgement.frequency.rates import AT_THE_END, is_after, rate_of
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.row import FREQUENCY
 from flake8_torchperf.judgement.rows import BY_CAUSE
@@ -40,19 +42,21 @@ def heat(e: Evidence, why: Cause | None) -> Heat:
         return _frequency(e, over=over)  # a dispatch costs the same without a device
     if BY_CAUSE[why].question == FREQUENCY:
         name = e.place.row if why is Cause.CONVENTION else e.base.name
-        cost = Cost.ELEMENT if _paid_per_element(e, over=over) else _cost_beside_loops(e)
-        return Heat(Level.COLD, why, name, cost=cost)
+        cost, rate = (
+            (Cost.ELEMENT, "") if _paid_per_element(e, over=over) else _cost_beside_loops(e)
+        )
+        return Heat(Level.COLD, why, name, cost=cost, rate=rate)
     runs = _frequency(e, over=over and why is not Cause.AT_ONCE)
-    return Heat(Level.COLD, why, e.base.name, runs=runs, cost=runs.cost)
+    return Heat(Level.COLD, why, e.base.name, runs=runs, cost=runs.cost, rate=runs.rate)
 
 
 def _frequency(e: Evidence, *, over: bool) -> Heat:
     """Return how often a site runs, by its function and its loops."""
     base = e.base
     each = _paid_per_element(e, over=over)
-    cost = Cost.ELEMENT if each else _cost_beside_loops(e)
+    cost, rate = (Cost.ELEMENT, "") if each else _cost_beside_loops(e)
     if base.cause in FINAL:
-        return base.costing(cost)
+        return base.costing(cost, rate)
     loops = [place for place in e.place.loops if _repeats(place, e.place)]
     shown = [place for place in loops if _by_itself(place, e)]
     if base.level is Level.COLD and base.around is Level.COLD:
@@ -69,15 +73,33 @@ def _frequency(e: Evidence, *, over: bool) -> Heat:
         name = e.place.function.rpartition(".")[2]  # a convention's heat has another name
         return Heat(Level.LOOP, Cause.ELEMENTS, name, around=around, cost=cost, own_text=True)
     if base.level >= Level.STEP and not each:
-        cost = Cost.STEP
-    return base.costing(cost)
+        cost, rate = Cost.STEP, ""
+    return base.costing(cost, rate)
 
 
-def _cost_beside_loops(e: Evidence) -> Cost:
-    """Return the cost of a place that no loop repeats but those of its function over epochs."""
+def _cost_beside_loops(e: Evidence) -> tuple[Cost, str]:
+    """Return the cost of a place that no loop repeats but those of its function over epochs.
+
+    With it comes how often the place runs, in words of its own; "" if those of the cost do.
+    """
     ctx = e.place
-    around = (ctx.analysis.is_around_steps(place.node, ctx.module) for place in ctx.loops)
-    return Cost.EPOCH if any(around) else e.base.cost
+    for place in reversed(ctx.loops):
+        if ctx.analysis.is_around_steps(place.node, ctx.module):
+            return Cost.EPOCH, rate_of(place.node)
+    if e.base.cause is Cause.OUTSIDE_STEPS and is_after(e.node, _over_steps(e)):
+        return e.base.cost, AT_THE_END
+    return e.base.cost, e.base.rate
+
+
+def _over_steps(e: Evidence) -> list[ast.AST]:
+    """Return the loops over steps of the function around a site, and those around these."""
+    ctx = e.place
+    loops = [] if ctx.frame.info is None else ctx.frame.info.nodes.of_any(*STATEMENTS)
+    return [
+        one
+        for one in loops
+        if id(one) in e.step_loops or ctx.analysis.is_around_steps(one, ctx.module)
+    ]
 
 
 def _may_repeat(operation: str, base: Heat) -> bool:

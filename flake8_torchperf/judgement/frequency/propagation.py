@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
+from flake8_torchperf.judgement.frequency.rates import rate_of
 from flake8_torchperf.judgement.frequency.reachability import Every, Some
 from flake8_torchperf.judgement.heat import Call, Cost, Heat, Level
 from flake8_torchperf.values.cause import Cause
@@ -92,9 +93,20 @@ class CalledHeats:
         ):
             if cause not in self._ignored and question.of(info):
                 shown = self._beside(info) if cause is Cause.BEFORE_STEPS else cause
-                cost = Cost.EPOCH if self._in_epochs.path(info) else Cost.CALL
-                return Heat(Level.COLD, shown, info.name, loops=False, cost=cost)
+                heat = Heat(Level.COLD, shown, info.name, loops=False)
+                path = self._in_epochs.path(info)
+                return heat.costing(Cost.EPOCH, self._rate(path[-1])) if path else heat
         return heat
+
+    def _rate(self, site: CallSite) -> str:
+        """Return how often a loop around the steps makes a call, in words of its own."""
+        module = None if site.caller is None else site.caller.module
+        around = (
+            one
+            for one in reversed(site.loops)
+            if module is not None and self._texts.is_around_steps(one, module)
+        )
+        return next(map(rate_of, around), "")
 
     def _beside(self, info: FunctionInfo) -> Cause:
         """Return the cause for which no step runs a function that the loop over steps calls."""

@@ -1,0 +1,48 @@
+"""Words for how often code runs that stands beside the loop over steps."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.idioms.loop_kinds import head_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Code that runs once the steps are done.
+AT_THE_END = "at the end"
+# Shorter names, and names of counters, say nothing about what a round is.
+SHORTEST_NAME = 3
+COUNTERS = frozenset(("epoch", "index", "idx", "step", "iteration", "iter", "round", "item", "num"))
+
+
+def rate_of(loop: ast.AST) -> str:
+    """Return how often a loop around the steps repeats its body: "per scene" for each scene.
+
+    "" for a loop that only counts, whose rounds are epochs.
+    """
+    head = head_of(loop)
+    if head is None:
+        return ""
+    target, source = head.target, head.iter
+    while isinstance(source, ast.Call) and source.args and isinstance(source.func, ast.Name):
+        if source.func.id == "enumerate" and isinstance(target, ast.Tuple):
+            target = target.elts[-1]
+        elif source.func.id == "range":
+            return ""
+        source = source.args[0]
+    if not isinstance(target, ast.Name):
+        return ""
+    words = target.id.strip("_").split("_")
+    said = len(target.id) >= SHORTEST_NAME and COUNTERS.isdisjoint(words)
+    return f"per {' '.join(words)}" if said and all(map(str.isalpha, words)) else ""
+
+
+def is_after(node: ast.AST, loops: Iterable[ast.AST]) -> bool:
+    """True if an expression or a statement stands after all of some loops, of which there are any.
+
+    Both are of one function.
+    """
+    ends = [getattr(loop, "end_lineno", 0) for loop in loops]
+    return ends != [] and getattr(node, "lineno", 0) > max(ends)
