@@ -11,9 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpreter.calls.instances import ATTRIBUTES
-from flake8_torchperf.interpreter.calls.summaries import SUMMARIES, called_at
+from flake8_torchperf.interpreter.calls.summaries import SUMMARIES
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
-from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, on_host
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
 from flake8_torchperf.judgement.fate import FROM_DEVICE
@@ -22,6 +21,7 @@ from flake8_torchperf.judgement.frequency.propagation import called_from
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.residence import drives
+from flake8_torchperf.judgement.review.seen_callers import SeenCallers
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
@@ -53,11 +53,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value
 
-# The most calls of a function that are followed, the most levels of callers, and the most callers
-# that are interpreted for all functions of a linted file.
+# The most calls of a function that are followed, and the most levels of callers.
 MAX_CALLS = 12
 MAX_ABOVE = 3
-MAX_INTERPRETED = 24
 
 
 class HostCallers:
@@ -70,8 +68,7 @@ class HostCallers:
         self._known: dict[str, dict[str, Value]] = {}
         self._driven: dict[str, bool] = {}
         self._collates: dict[str, bool] = {}
-        self._probe: Analysis | None = None
-        self._looked_at: set[str] = set()
+        self._seen = SeenCallers(analysis, heats)
 
     def reviewed(self, result: Judged, info: FunctionInfo, sets_up: SetsUp) -> Judged:
         """Return the sites of a function; those that read host values of all callers are free.
@@ -152,7 +149,7 @@ class HostCallers:
 
     def _certainty(self, info: FunctionInfo, site: CallSite, names: Collection[str]) -> int:
         """Return 2 if a call passes a tensor on a device under one of the names, 1 for a tensor."""
-        found = [tensor_of(self._seen_at(info, site).get(name, UNKNOWN)) for name in names]
+        found = [tensor_of(self._seen.seen_at(info, site).get(name, UNKNOWN)) for name in names]
         return max(0 if one is None else 1 + (one.device == "device") for one in found)
 
     def _is_counted(self, info: FunctionInfo) -> bool:
@@ -228,35 +225,19 @@ class HostCallers:
             return {name: on_host(value) for name, value in declared.items()}
         if not self._is_reached(caller):
             return {}
-        self._interpret(caller, above)
+        if not self._seen.is_known(caller):
+            self._seen.interpret(caller, self._given(caller, above - 1) if above > 0 else None)
         return {
             name: value
-            for name, value in self._seen_at(info, site).items()
+            for name, value in self._seen.seen_at(info, site).items()
             if _holds_host_data(value) or _is_no_tensor(value)
         }
-
-    def _seen_at(self, info: FunctionInfo, site: CallSite) -> dict[str, Value]:
-        """Return the arguments that a call was seen to pass."""
-        if self._probe is None or site.caller is None:
-            return {}
-        return self._probe.observed.get(called_at(info, site.caller.module, site.line), {})
 
     def _is_reached(self, caller: FunctionInfo) -> bool:
         """True if something runs a caller; what only examples pass shows nothing."""
         if caller.name in CALLED_UNNAMED or self._heats.called(caller).cause in CALLED_UNSEEN:
             return True
         return self._callers.is_used(caller)
-
-    def _interpret(self, caller: FunctionInfo, above: int) -> None:
-        if caller.key in self._looked_at or len(self._looked_at) >= MAX_INTERPRETED:
-            return
-        self._looked_at.add(caller.key)
-        agreed = self._given(caller, above - 1) if above > 0 else {}
-        if self._probe is None:
-            self._probe = self._analysis.watching(EVERY_FUNCTION)
-        if agreed:
-            self._probe.agreed[caller.key] = agreed
-        interpret_function(caller, self._probe)
 
 
 # Returns True for a call in set-up code.
