@@ -104,7 +104,7 @@ class HostCallers:
         if not made:
             return result
         probe = self._analysis.watching(info.key)
-        probe.caches = {name: one for name, one in probe.caches.items() if name not in OF_OBJECTS}
+        probe.caches = {name: one for name, one in probe.caches.items() if name not in OBJECT_CACHES}
         probe.agreed[maker.key] = made
         return _freed(result, self._reads_of(probe, result, info))
 
@@ -250,7 +250,7 @@ CALLED_UNNAMED = frozenset(("forward", "__call__"))
 
 
 # What is known of functions depends on what constructors are given.
-OF_OBJECTS = (ATTRIBUTES.name, SUMMARIES.name)
+OBJECT_CACHES = (ATTRIBUTES.name, SUMMARIES.name)
 
 
 def _asks(site: JudgedSite) -> bool:
