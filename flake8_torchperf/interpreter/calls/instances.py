@@ -409,7 +409,7 @@ def _is_guessed(value: Value, stated: Value) -> bool:
 def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """Return the result of a call: a module runs ``forward``, any other object ``__call__``."""
     analysis = ctx.analysis
-    if wrappers.MOVES in callee.facts:
+    if wrappers.MOVES_GIVEN in callee.facts:
         arguments = wrappers.moving(arguments)
     if callee.info is None:
         found = analysis.table.klass(callee.name)

@@ -90,7 +90,7 @@ def _sequence(
     env: Env,
     ctx: Context,
 ) -> Value:
-    if owner.kind in (executors.QUEUE, executors.FUTURE) and name in executors.GIVING:
+    if owner.kind in (executors.QUEUE, executors.FUTURE) and name in executors.OUT_OF:
         return owner.element
     match name:
         case "put" | "put_nowait" if owner.kind == executors.QUEUE:

@@ -44,10 +44,10 @@ _MADE: dict[str, Value] = {
     ),
 }
 # Methods that return a future, or the result itself.
-SUBMITTING = ("submit", "apply_async", "apply")
-MAPPING = ("map", "imap", "imap_unordered", "starmap", "map_async", "starmap_async")
+RUNNING_ONE = ("submit", "apply_async", "apply")
+RUNNING_EACH = ("map", "imap", "imap_unordered", "starmap", "map_async", "starmap_async")
 # Methods that give the value of a queue or a future.
-GIVING = ("get", "get_nowait", "result")
+OUT_OF = ("get", "get_nowait", "result")
 
 
 def call(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
@@ -60,8 +60,9 @@ def call(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
     given = _given(method, arguments)
     if given is None:
         return UNKNOWN
+    ctx.budget.opaque_calls += 1  # what it runs need not work on a batch as on one sample
     result = apply(arguments.value(0), given, env, ctx.silent())
-    if method in MAPPING:
+    if method in RUNNING_EACH:
         result = Sequence("iterator", result)
     late = method == "submit" or method.endswith("_async")
     return Sequence(FUTURE, result) if late else result
@@ -73,13 +74,13 @@ def _given(method: str, arguments: Arguments) -> Arguments | None:
     if method == "submit":
         return rest
     each: list[Value]
-    if method in SUBMITTING:  # a tuple of arguments
+    if method in RUNNING_ONE:  # a tuple of arguments
         tuple_ = rest.value(0, "args")
         each = list(tuple_.items or ()) if isinstance(tuple_, Sequence) else []
     elif method.startswith("starmap"):
         row = element_of(rest.value(0))
         each = list(row.items or ()) if isinstance(row, Sequence) else []
-    elif method in MAPPING:
+    elif method in RUNNING_EACH:
         each = [element_of(one.value) for one in rest.positional]
     else:
         return None

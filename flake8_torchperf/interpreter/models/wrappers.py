@@ -59,13 +59,13 @@ def wrap(name: str, arguments: Arguments) -> Value | None:
         return None
     given = wrapped(arguments)
     if isinstance(given, Instance) and _moves(name, arguments):
-        return replace(given, facts=given.facts | {MOVES})
+        return replace(given, facts=given.facts | {MOVES_GIVEN})
     later = given is None and not (arguments.positional or arguments.open)
     return External(name) if later else given
 
 
 # The fact of a module inside a wrapper that moves what it is given to its device.
-MOVES = "moves its arguments"
+MOVES_GIVEN = "moves its arguments"
 
 
 def _moves(name: str, arguments: Arguments) -> bool:

@@ -104,7 +104,9 @@ class HostCallers:
         if not made:
             return result
         probe = self._analysis.watching(info.key)
-        probe.caches = {name: one for name, one in probe.caches.items() if name not in OBJECT_CACHES}
+        probe.caches = {
+            name: one for name, one in probe.caches.items() if name not in OBJECT_CACHES
+        }
         probe.agreed[maker.key] = made
         return _freed(result, self._reads_of(probe, result, info))
 
