@@ -313,12 +313,14 @@ CONSTRUCTORS = ("__init__", "__post_init__")
 def construct(callee: ClassValue, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """Return the object that ``Class(...)`` makes; a named tuple holds its arguments."""
     info = callee.info
-    if ctx.analysis.log is not None:
+    if ctx.analysis.log is not None or ctx.analysis.watched:
         for name in CONSTRUCTORS:
             method = find_method(info, name, ctx.analysis)
             if method is not None:
                 bound = Instance(info.key, info)
                 note(Function(method.info, method.key, bound), arguments.node, {}, ctx)
+                if ctx.analysis.watched:
+                    summaries.observe(method.info, bound, arguments, ctx)
     kind = record_kind(info, ctx.analysis)
     if kind:
         return _record(info, kind, arguments, ctx)
@@ -407,6 +409,8 @@ def _is_guessed(value: Value, stated: Value) -> bool:
 def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """Return the result of a call: a module runs ``forward``, any other object ``__call__``."""
     analysis = ctx.analysis
+    if wrappers.MOVES_GIVEN in callee.facts:
+        arguments = wrappers.moving(arguments)
     if callee.info is None:
         found = analysis.table.klass(callee.name)
         if found is not None and found.kind == "module":

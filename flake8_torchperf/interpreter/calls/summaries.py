@@ -41,6 +41,7 @@ from flake8_torchperf.values.values import (
     UNKNOWN,
     ClassValue,
     Closure,
+    Device,
     External,
     Function,
     Instance,
@@ -93,7 +94,7 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
     asked = asked_of(written, ctx.asked)
     if arguments.node is ctx.unused and asked is None:
         # The result is not used, and no attribute that it writes is asked for.
-        _observe(function.info, function.bound, arguments, ctx)
+        observe(function.info, function.bound, arguments, ctx)
         summary = Summary(NONE)
     else:
         opaque = ctx.budget.opaque_calls
@@ -137,7 +138,7 @@ def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> d
         part = binding_statements(info.node, self_name(info), name)
         if not part or out_of_reach(info, ctx):
             return {}
-        return _interpret(info, part, entry(info, owner, None, ctx), NO_WRITES, ctx).writes
+        return _interpret(info, part, _agreed(info, owner, ctx), NO_WRITES, ctx).writes
     klass = owner.info or info.owner
     asked = NO_WRITES if klass is None else asked_in(info, klass, name, ctx.analysis)
     return summarise(Function(info, info.key, owner), None, asked, ctx).writes
@@ -160,7 +161,7 @@ def summarise(
     """
     info = function.info
     if arguments is not None:
-        _observe(info, function.bound, arguments, ctx)
+        observe(info, function.bound, arguments, ctx)
     if function.bound is not None and _returns_self(info):
         return Summary(function.bound)
     stated = returns_annotation(info, ctx.analysis)
@@ -170,7 +171,8 @@ def summarise(
         return Summary(UNKNOWN if stated is None else stated)
     if _is_abstract(info):
         return Summary(UNKNOWN if stated is None else stated)
-    env = entry(info, function.bound, arguments, ctx)
+    bound = function.bound
+    env = _agreed(info, bound, ctx) if arguments is None else entry(info, bound, arguments, ctx)
     known = SUMMARIES.table(ctx.analysis)
     key = (info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])))
     cached = known.get(key)
@@ -274,6 +276,13 @@ def entry(
     return env
 
 
+def _agreed(info: FunctionInfo, bound: Value | None, ctx: Context) -> Env:
+    """Return the environment at the start of a function, with what all its calls give it."""
+    env = entry(info, bound, None, ctx)
+    fill_as_called(env, ctx.analysis.agreed.get(info.key, {}), private=False)
+    return env
+
+
 def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> None:
     """Bind call arguments: the caller's knowledge adds to the parameter's declaration."""
     spec = info.node.args
@@ -302,7 +311,7 @@ def constant(value: object) -> Value:
     return UNKNOWN
 
 
-def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
+def observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
     """Record a call's arguments, as evidence for parameters whose declaration shows nothing.
 
     Only functions of the linted module, and the watched ones, are recorded. A branch that only a
@@ -414,7 +423,8 @@ def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
             continue
         literal = value is NONE or (isinstance(value, Scalar) and value.known)
         optional = isinstance(own, Union) and NONE in own.options
-        if (own is UNKNOWN or optional or isinstance(own, Scalar)) and (private or not literal):
+        plain = own is UNKNOWN or optional or isinstance(own, (Scalar, Device))
+        if plain and (private or not literal):
             env[name] = value
 
 

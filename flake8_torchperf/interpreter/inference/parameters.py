@@ -235,17 +235,22 @@ def _is_forward(info: FunctionInfo) -> bool:
     return info.owner is not None and info.name == "forward"
 
 
-def _assume_compiled(
-    found: dict[str, Value], info: FunctionInfo, uses: Callable[[], Evidence]
-) -> None:
-    """Assume tensors where a compiled function calls their methods: arrays become tensors."""
-    named = {
+def _dicts(info: FunctionInfo) -> set[str]:
+    """Return the names that a function indexes by text, which no tensor allows."""
+    return {
         node.value.id
         for node in info.nodes.of(ast.Subscript)
         if isinstance(node.value, ast.Name)
         and isinstance(node.slice, ast.Constant)
         and isinstance(node.slice.value, str)
     }
+
+
+def _assume_compiled(
+    found: dict[str, Value], info: FunctionInfo, uses: Callable[[], Evidence]
+) -> None:
+    """Assume tensors where a compiled function calls their methods: arrays become tensors."""
+    named = _dicts(info)
     for parameter, default in parameters_of(info.node.args):
         name = parameter.arg
         told = parameter.annotation is not None or default is not None or name in named
@@ -268,7 +273,8 @@ def _assume_forward(
         return
     first, name = ordinary[1], ordinary[1].arg
     required = len(ordinary) - len(spec.defaults) > 1
-    if first.annotation is None and required and found.get(name) is UNKNOWN:
+    free = first.annotation is None and required and found.get(name) is UNKNOWN
+    if free and name not in _dicts(info):
         used = uses().asked(name)
         if used:
             told = Reason(

@@ -9,7 +9,13 @@ from flake8_torchperf.idioms.row_storage import listed_calls, stored_calls
 from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of
 from flake8_torchperf.interpreter.events.guards import HOST_ONLY
 from flake8_torchperf.interpreter.events.recording import emit_read, looked_at
-from flake8_torchperf.interpreter.models import builtin_reductions, containers, einops, wrappers
+from flake8_torchperf.interpreter.models import (
+    builtin_reductions,
+    containers,
+    einops,
+    executors,
+    wrappers,
+)
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
 from flake8_torchperf.interpreter.transfer.iteration import (
     BESIDE_LIST,
@@ -329,6 +335,8 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
             return _number("index", arguments, ctx) if rest == "index" else UNKNOWN
         case "collections" | "itertools" | "functools":
             return containers.call_library(name, arguments, env, ctx)
+        case "concurrent" | "multiprocessing" | "queue":
+            return executors.call(name, arguments, env, ctx)
         case "pandas" | "polars" if rest in TABLES:
             return NDARRAY
         case "einops":

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.events.recording import emit_read, looked_at
-from flake8_torchperf.interpreter.models import builtin_reductions, torch_classes
+from flake8_torchperf.interpreter.models import builtin_reductions, executors, torch_classes
 from flake8_torchperf.interpreter.transfer import assignment, subscripts
 from flake8_torchperf.interpreter.transfer.operators import formatted, sought
 from flake8_torchperf.values.elements import element_of
@@ -90,7 +90,12 @@ def _sequence(
     env: Env,
     ctx: Context,
 ) -> Value:
+    if owner.kind in (executors.QUEUE, executors.FUTURE) and name in executors.OUT_OF:
+        return owner.element
     match name:
+        case "put" | "put_nowait" if owner.kind == executors.QUEUE:
+            _change(env, node, _grown(owner, arguments.value(0)), ctx)
+            return NONE
         case "append" | "add" | "appendleft" | "insert":
             value = arguments.value(1 if name == "insert" else 0)
             _change(env, node, _grown(owner, value), ctx)

@@ -16,8 +16,10 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
 from flake8_torchperf.interpreter.transfer import subscripts
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.elements import values_of
+from flake8_torchperf.values.host_data import MOVES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.store import Env, bind, path_of
 from flake8_torchperf.values.values import (
@@ -70,15 +72,18 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
 
 
 def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> Value:
-    """Return a moved batch as its use shows it: a tensor, a dict of tensors or another object.
+    """Return a batch as its use shows it: a tensor, a dict of tensors or another object.
 
-    A batch that still lies on the host costs no wait, so it is returned unchanged.
+    One on the host that is moved as a whole is no dict, and another one costs no wait.
     """
-    if batch.device == "host" or batch.chain:
+    if batch.chain:
         return batch
     uses = _uses_by_name(function).get(name, frozenset())
-    if not uses.isdisjoint(ASKED_OF_DICTS):
+    on_host = batch.device == "host"
+    if not uses.isdisjoint(ASKED_OF_DICTS) and not (on_host and not uses.isdisjoint(MOVES)):
         return Mapping_(STR, batch)
+    if on_host:
+        return batch
     table = ctx.analysis.table
     if any(table.attribute(use) is None and table.method(use) is None for use in uses):
         return UNKNOWN
@@ -100,7 +105,18 @@ def _uses_by_name(function: FunctionNode) -> dict[str, frozenset[str]]:
                 | ast.keyword(arg=None, value=ast.Name(id=name))
             ):
                 found[name] = found.get(name, frozenset()) | {"__getitem__"}
+            case ast.For(target=ast.Name(id=key), iter=ast.Name(id=name), body=body):
+                if _takes_by(key, name, body):
+                    found[name] = found.get(name, frozenset()) | {"__getitem__"}
     return found
+
+
+def _takes_by(key: str, name: str, body: list[ast.stmt]) -> bool:
+    """True if a loop over a name takes items of the name by what the loop gives."""
+    return any(
+        isinstance(one, ast.Subscript) and is_name(one.slice, key) and is_name(one.value, name)
+        for one in walk(body)
+    )
 
 
 def _is_doubtful(value: Value) -> bool:

@@ -10,22 +10,26 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.interpreter.calls.summaries import called_at
+from flake8_torchperf.interpreter.calls.instances import ATTRIBUTES
+from flake8_torchperf.interpreter.calls.summaries import SUMMARIES
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
-from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, on_host
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
 from flake8_torchperf.judgement.fate import FROM_DEVICE
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_from
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.residence import drives
+from flake8_torchperf.judgement.review.seen_callers import SeenCallers
+from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
     LOADED,
     UNKNOWN,
+    Device,
     Mapping_,
     NDArray,
     NoneValue,
@@ -49,11 +53,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value
 
-# The most calls of a function that are followed, the most levels of callers, and the most callers
-# that are interpreted for all functions of a linted file.
+# The most calls of a function that are followed, and the most levels of callers.
 MAX_CALLS = 12
 MAX_ABOVE = 3
-MAX_INTERPRETED = 24
 
 
 class HostCallers:
@@ -66,8 +68,7 @@ class HostCallers:
         self._known: dict[str, dict[str, Value]] = {}
         self._driven: dict[str, bool] = {}
         self._collates: dict[str, bool] = {}
-        self._probe: Analysis | None = None
-        self._looked_at: set[str] = set()
+        self._seen = SeenCallers(analysis, heats)
 
     def reviewed(self, result: Judged, info: FunctionInfo, sets_up: SetsUp) -> Judged:
         """Return the sites of a function; those that read host values of all callers are free.
@@ -76,7 +77,9 @@ class HostCallers:
         """
         if Cause.HOST_CALLERS in self._analysis.ignored or not any(map(_asks, result.sites)):
             return result
-        if self._heats.called(info).cause in CALLED_UNSEEN:
+        result = self._as_made(result, info)
+        unseen = self._heats.called(info).cause in CALLED_UNSEEN
+        if unseen and info.name not in CALLED_UNNAMED:
             return result
         if self._is_on_host(info) or (self._is_counted(info) and self._is_driven(info)):
             reads = (site for site in result.sites if "to-device" not in site.traits)
@@ -88,10 +91,33 @@ class HostCallers:
             return _freed(result, self._host_reads(result, info, given))
         return self._for_some(result, info, sets_up)
 
+    def _as_made(self, result: Judged, info: FunctionInfo) -> Judged:
+        """Return the sites of a method; free where all makers of its object name the host."""
+        maker = None if info.owner is None else find_method(info.owner, "__init__", self._analysis)
+        if maker is None or maker.key == info.key or not self._analysis.project.trains:
+            return result
+        if not any("device" in one.arg for one in named_parameters(maker.info.node.args)):
+            return result
+        made = {
+            name: one for name, one in self._given(maker.info, MAX_ABOVE).items() if one == HOST
+        }
+        if not made:
+            return result
+        probe = self._analysis.watching(info.key)
+        probe.caches = {
+            name: one for name, one in probe.caches.items() if name not in OBJECT_CACHES
+        }
+        probe.agreed[maker.key] = made
+        return _freed(result, self._reads_of(probe, result, info))
+
     def _host_reads(self, result: Judged, info: FunctionInfo, given: dict[str, Value]) -> _Sites:
         """Return the sites of a function that read host values where these are its arguments."""
         probe = self._analysis.watching(info.key)
         probe.agreed[info.key] = given
+        return self._reads_of(probe, result, info)
+
+    def _reads_of(self, probe: Analysis, result: Judged, info: FunctionInfo) -> _Sites:
+        """Return the sites of a function that read host values as an analysis has it."""
         there = judge(interpret_function(info, probe), self._heats)
         kept = {(id(site.node), site.kind) for site in there.sites if not _on_host(site)}
         return {(id(site.node), site.kind) for site in result.sites} - kept
@@ -125,7 +151,7 @@ class HostCallers:
 
     def _certainty(self, info: FunctionInfo, site: CallSite, names: Collection[str]) -> int:
         """Return 2 if a call passes a tensor on a device under one of the names, 1 for a tensor."""
-        found = [tensor_of(self._seen_at(info, site).get(name, UNKNOWN)) for name in names]
+        found = [tensor_of(self._seen.seen_at(info, site).get(name, UNKNOWN)) for name in names]
         return max(0 if one is None else 1 + (one.device == "device") for one in found)
 
     def _is_counted(self, info: FunctionInfo) -> bool:
@@ -133,8 +159,6 @@ class HostCallers:
 
         The programs that use a library may call its public functions with other values.
         """
-        if info.name in CALLED_UNNAMED:
-            return False
         return info.name.startswith("_") or self._analysis.project.trains
 
     def _calls(self, info: FunctionInfo) -> list[CallSite]:
@@ -203,35 +227,19 @@ class HostCallers:
             return {name: on_host(value) for name, value in declared.items()}
         if not self._is_reached(caller):
             return {}
-        self._interpret(caller, above)
+        if not self._seen.is_known(caller):
+            self._seen.interpret(caller, self._given(caller, above - 1) if above > 0 else None)
         return {
             name: value
-            for name, value in self._seen_at(info, site).items()
+            for name, value in self._seen.seen_at(info, site).items()
             if _holds_host_data(value) or _is_no_tensor(value)
         }
-
-    def _seen_at(self, info: FunctionInfo, site: CallSite) -> dict[str, Value]:
-        """Return the arguments that a call was seen to pass."""
-        if self._probe is None or site.caller is None:
-            return {}
-        return self._probe.observed.get(called_at(info, site.caller.module, site.line), {})
 
     def _is_reached(self, caller: FunctionInfo) -> bool:
         """True if something runs a caller; what only examples pass shows nothing."""
         if caller.name in CALLED_UNNAMED or self._heats.called(caller).cause in CALLED_UNSEEN:
             return True
         return self._callers.is_used(caller)
-
-    def _interpret(self, caller: FunctionInfo, above: int) -> None:
-        if caller.key in self._looked_at or len(self._looked_at) >= MAX_INTERPRETED:
-            return
-        self._looked_at.add(caller.key)
-        agreed = self._given(caller, above - 1) if above > 0 else {}
-        if self._probe is None:
-            self._probe = self._analysis.watching(EVERY_FUNCTION)
-        if agreed:
-            self._probe.agreed[caller.key] = agreed
-        interpret_function(caller, self._probe)
 
 
 # Returns True for a call in set-up code.
@@ -241,6 +249,10 @@ _Sites: TypeAlias = "set[tuple[int, SiteKind]]"
 # Functions that torch or a framework calls, or that Python calls without their name.
 CALLED_UNSEEN = frozenset((*SET_UP, Cause.STEP_ROOT)) - {Cause.CONVENTION}
 CALLED_UNNAMED = frozenset(("forward", "__call__"))
+
+
+# What is known of functions depends on what constructors are given.
+OBJECT_CACHES = (ATTRIBUTES.name, SUMMARIES.name)
 
 
 def _asks(site: JudgedSite) -> bool:
@@ -294,17 +306,19 @@ def _on_host(site: JudgedSite) -> bool:
 
 
 def _may_be_tensors(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
-    """Return the parameters that are tensors, or of which nothing is known."""
+    """Return the parameters that are tensors or devices, or of which nothing is known."""
     declared = declared_parameters(info, analysis)
     return {
         name: value
         for name, value in declared.items()
-        if value is UNKNOWN or on_host(value) != value
+        if value is UNKNOWN or on_host(value) != value or "device" in name
     }
 
 
 def as_every_call_gives(declared: Value, given: list[Value]) -> Value:
     """Return a parameter as the host values that all calls give it."""
+    if any(map(_is_host, given)):
+        return HOST if all(map(_is_host, given)) else UNKNOWN
     if declared is UNKNOWN:
         return join_all(given)
     match declared:
@@ -315,8 +329,19 @@ def as_every_call_gives(declared: Value, given: list[Value]) -> Value:
     return replace(host, scalar=False) if shaped and isinstance(host, Tensor) else host
 
 
+# The host as an argument: a name that is no literal, which other programs may not pass.
+HOST: Value = Device("host")
+
+
+def _is_host(value: Value) -> bool:
+    """True for the host's device, or its name."""
+    return value == HOST or (isinstance(value, Scalar) and value.known and value.value == "cpu")
+
+
 def _holds_host_data(value: Value) -> bool:
-    """True for a host tensor, an array, or a list of them."""
+    """True for a host tensor, an array, or a list of them, and for the host itself."""
+    if _is_host(value):
+        return True
     match value:
         case NDArray():
             return True
@@ -324,8 +349,11 @@ def _holds_host_data(value: Value) -> bool:
             return device == "host"
         case Sequence(items=items, element=element):
             return all(map(_holds_host_data, (element,) if items is None else items or (element,)))
-        case Mapping_(items=items) if items:
-            return all(_holds_host_data(one) for _, one in items) and value.element is UNKNOWN
+        case Mapping_(items=items, element=element):
+            held = [one for _, one in items]
+            if element is not UNKNOWN or not held:
+                held.append(element)
+            return all(map(_holds_host_data, held))
     return value is LOADED
 
 

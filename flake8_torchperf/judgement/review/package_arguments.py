@@ -106,7 +106,9 @@ class PackageArguments:
         if value is COMPARED:  # a mask, if it is one of tensors
             self._analysis.told.setdefault(info.key, {}).setdefault(name, value)
             return True
-        values = [one for _, one in value.items] if isinstance(value, Mapping_) else [value]
+        values = [value]
+        if isinstance(value, Mapping_):
+            values = [*(one for _, one in value.items), value.element]
         for tensor in filter(None, map(tensor_of, values)):
             if tensor.device != "host" and caller is not None:
                 given = _as_given(name, tensor, caller)
@@ -148,7 +150,21 @@ def _read_parameters(info: FunctionInfo, analysis: Analysis) -> list[str]:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
                 if method in _READING:
                     read[name] = None
+            case ast.Call(func=ast.Attribute(value=value, attr=method)) if method in _READING:
+                read.update((name, None) for name in _dict_of(value))
     return _undeclared(read, info, analysis)
+
+
+def _dict_of(value: ast.expr) -> list[str]:
+    """Return the name of the dict whose entry a value is computed from: ``batch["n"].max()``."""
+    while True:
+        match value:
+            case ast.Call(func=ast.Attribute(value=inner)):
+                value = inner
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())):
+                return [name]
+            case _:
+                return []
 
 
 def _tested_parameters(info: FunctionInfo, analysis: Analysis) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.host_modules import COLLATORS, collators
 from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import CallSite, Places
+from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.whole_modules import whole_module
@@ -50,14 +51,18 @@ class PackageCallers:
         return list(map(self.site_at, places))
 
     def possible(self, info: FunctionInfo) -> list[CallSite] | None:
-        """Return every call in the package that may lead to a function.
+        """Return every call in the package that may lead to a function, dead bodies excepted.
 
         None if the function may be called in ways that are not seen.
         """
         runs = self.program.runs_of(info)
         if runs.open or not self._analysis.project.is_searched_whole:
             return None
-        return list(map(self.site_at, runs.outside_tests))
+        return [self.site_at(one) for one in runs.outside_tests if not self._is_dead(one)]
+
+    def _is_dead(self, run: Run) -> bool:
+        """True if a place is in a body that nothing runs."""
+        return run.body > 0 and self.program.is_dead(Unit(run.path, run.body))
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
         """Return calls that lead to a function for certain; there may be others."""

@@ -40,7 +40,13 @@ class SeenCallers:
         if caller is None or caller.key == info.key:
             return {}
         self.look_at(caller)
-        return self._observed().get(called_at(info, caller.module, site.line), {})
+        return self.seen_at(info, site)
+
+    def seen_at(self, info: FunctionInfo, site: CallSite) -> dict[str, Value]:
+        """Return the arguments of the calls of a function in one line that were seen so far."""
+        if site.caller is None:
+            return {}
+        return self._observed().get(called_at(info, site.caller.module, site.line), {})
 
     def given(self, info: FunctionInfo) -> dict[str, Value]:
         """Return the arguments of all calls of a function that were seen so far."""
@@ -59,15 +65,22 @@ class SeenCallers:
         above = self._heats.calls(caller.module).of(caller)
         for site in above:
             if site.caller is not None:
-                self._interpret(site.caller)
-        self._interpret(caller)
+                self.interpret(site.caller)
+        self.interpret(caller)
 
-    def _interpret(self, info: FunctionInfo) -> None:
-        if info.key in self._looked_at or len(self._looked_at) >= MAX_INTERPRETED:
+    def is_known(self, info: FunctionInfo) -> bool:
+        """True if a function was interpreted, or would be one too many."""
+        return info.key in self._looked_at or len(self._looked_at) >= MAX_INTERPRETED
+
+    def interpret(self, info: FunctionInfo, given: dict[str, Value] | None = None) -> None:
+        """Interpret a function as all its calls give it, and keep the calls that it makes."""
+        if self.is_known(info):
             return
         self._looked_at.add(info.key)
         if self._probe is None:
             self._probe = self._analysis.watching(EVERY_FUNCTION)
+        if given:
+            self._probe.agreed[info.key] = given
         self._probe.log = []
         interpret_function(info, self._probe)
         self._calls += [(info, call) for call in self._probe.log]
