@@ -388,6 +388,7 @@ def _findings(
             findings.extend(_reported(result, profiled, catalogue, options, module))
         findings = _with_contracts(findings, suspects, analysis, names, catalogue, options)
     finally:
+        review.package.forget()
         analysis.forget()
         heats.forget()
     findings.sort(key=lambda f: (f.line, f.column, f.code))

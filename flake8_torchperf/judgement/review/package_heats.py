@@ -51,6 +51,11 @@ class PackageHeats:
         self._in_steps = Some(leading, self._is_in_steps, MAX_IN_PACKAGE)
         self._in_loops = Some(leading, self._is_in_loops, MAX_IN_PACKAGE)
 
+    def forget(self) -> None:
+        """Drop the references back to this object, so that it is freed without a collection."""
+        for question in (self._set_up, self._in_steps, self._in_loops):
+            question.forget()
+
     def warm(self, info: FunctionInfo) -> None:
         """Make a function hot if a loop or a step elsewhere in the package calls it."""
         heat = self._heats.called(info)
