@@ -357,6 +357,7 @@ def _findings(
     from flake8_torchperf.judgement.judge import judge
     from flake8_torchperf.judgement.review.caller_review import CallerReview
     from flake8_torchperf.judgement.review.selection import Selection
+    from flake8_torchperf.judgement.worth.queue import with_queues
 
     catalogue, analysis, names, heats = _prepared(module, compiled, options, reads)
     findings: list[Finding] = []
@@ -380,6 +381,8 @@ def _findings(
             measured = None if said else profiled
             found = _reported(result, measured, catalogue, options, module)
             kept = _reviewed(result, info, review, options) if found else result
+            if found:
+                kept = with_queues(kept)
             if kept is not result:
                 found = _reported(kept, measured, catalogue, options, module)
             findings.extend(found)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.device_work import Work
 from flake8_torchperf.findings.message import HOST_READS
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
+from flake8_torchperf.judgement.worth.device_work import Work
 from flake8_torchperf.syntax.traversal import DEFINITIONS, LEAVING, children
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import tensor_of

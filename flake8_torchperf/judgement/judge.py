@@ -13,8 +13,9 @@ from flake8_torchperf.judgement.fate import COMPILER_ONLY, FROM_DEVICE, added_tr
 from flake8_torchperf.judgement.frequency.frames import FrameHeats
 from flake8_torchperf.judgement.frequency.place_heat import heat
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.row import row_id
 from flake8_torchperf.judgement.site import Judged, JudgedSite, Loop
-from flake8_torchperf.judgement.table import PURPOSES, WANTED, first_that_applies
+from flake8_torchperf.judgement.table import PURPOSES, WANTED, all_that_apply
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 
@@ -55,9 +56,10 @@ def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
         met = next((cause for cause in causes if cause not in ignored), None)
     if IN_HELPER in traits and heat(evidence, met).level < Level.STEP:
         return None
-    why = first_that_applies(PURPOSES, evidence)
+    purposes, wanted = all_that_apply(PURPOSES, evidence), all_that_apply(WANTED, evidence)
+    why = next(iter(purposes), None)
     if why is None:
-        why = first_that_applies(WANTED, evidence)
+        why = next(iter(wanted), None)
         reads = site.kind in FROM_DEVICE and "to-device" not in traits
         if place.compiled and reads and (why is not None or not waits(site.operand)):
             traits, why = traits | {COMPILER_ONLY}, None
@@ -78,7 +80,11 @@ def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
         _compiled(site, traits),
     )
     asked = asked_for(judged)
-    return judged if asked is None or asked in ignored else judged.cooled(asked)
+    if asked is not None and asked not in ignored:
+        judged = judged.cooled(asked)
+    others = (one for one in (asked, place.demoted) if one is not None)
+    shown = {*causes, *purposes, *wanted, *others, base.cause} - ignored
+    return judged.showing(f"row:{row_id(one)}" for one in shown)
 
 
 def _compiled(site: Site, traits: frozenset[str]) -> str:

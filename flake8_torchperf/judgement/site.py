@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable
 
     from flake8_torchperf.judgement.heat import Heat
     from flake8_torchperf.syntax.positions import Snippet
@@ -39,7 +39,9 @@ class JudgedSite:
     the value read, its reason included; None if there is none (an explicit synchronisation).
     ``loops`` holds the enclosing loops, outermost first. ``covers`` lists nodes whose own findings
     this site replaces, so that each problem is reported once. ``compiled`` names the compiled or
-    transformed code that holds the place: "of the compiled step".
+    transformed code that holds the place: "of the compiled step". ``evidence`` holds features
+    that only judgement sees (`worth/features.py`): all rows that apply, and what is known of the
+    callers.
     """
 
     kind: SiteKind
@@ -53,10 +55,15 @@ class JudgedSite:
     covers: tuple[ast.AST, ...] = ()
     operand_node: ast.AST | None = None
     compiled: str = ""
+    evidence: frozenset[str] = frozenset()
 
     def heated(self, heat: Heat) -> JudgedSite:
         """Return the same site with another heat."""
         return replace(self, heat=heat)
+
+    def showing(self, features: Iterable[str]) -> JudgedSite:
+        """Return the same site with further evidence."""
+        return replace(self, evidence=self.evidence.union(features))
 
     def cooled(self, why: Cause) -> JudgedSite:
         """Return the same site made cold, for scope "all" only; its loops stay."""

@@ -43,7 +43,7 @@ WANTED = (
 )
 
 
-def first_that_applies(tests: Sequence[Test], evidence: Evidence) -> Cause | None:
-    """Return the cause of the first row that applies to a site; None if none does."""
+def all_that_apply(tests: Sequence[Test], evidence: Evidence) -> list[Cause]:
+    """Return the causes of the rows that apply to a site; the first one decides."""
     ignored = evidence.place.analysis.ignored
-    return next((one for one, applies in tests if one not in ignored and applies(evidence)), None)
+    return [one for one, applies in tests if one not in ignored and applies(evidence)]

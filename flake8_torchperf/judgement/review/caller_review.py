@@ -69,7 +69,16 @@ class CallerReview:
         """Return the sites that remain once a function's callers are known, with their heat."""
         called = self._inside(self._by_calls(result, info), info)
         hosts = self._hosts.reviewed(called, info, self.package.is_set_up)
-        return self._switches.reviewed(hosts, info, self.package.is_set_up)
+        return self._shown(self._switches.reviewed(hosts, info, self.package.is_set_up), info)
+
+    def _shown(self, result: Judged, info: FunctionInfo) -> Judged:
+        """Return the sites with what is known of the calls that lead to them."""
+        callers = self._package_callers.evidence(info)
+        sites = (
+            one.showing((*callers, *self._package_callers.evidence_at(one.node, info)))
+            for one in result.sites
+        )
+        return replace(result, sites=tuple(sites))
 
     def _inside(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites, those cold that are in a nested function which no step reaches."""

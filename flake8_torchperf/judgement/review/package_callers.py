@@ -6,11 +6,20 @@ something to report.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.host_modules import COLLATORS, collators
 from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import CallSite, Places
+from flake8_torchperf.judgement.worth.features import (
+    CALLERS_KNOWN,
+    CALLERS_OPEN,
+    IN_BRANCH,
+    NO_CALLER,
+    REACHED,
+    SELDOM,
+)
 from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.file_index import is_test_path
@@ -101,6 +110,25 @@ class PackageCallers:
         runs = self.program.runs_of(info)
         handed = not all(is_test_path(one.path) for one in runs.handed)
         return bool(runs.open or handed or runs.outside_tests)
+
+    def evidence(self, info: FunctionInfo) -> tuple[str, ...]:
+        """Return the features that the callers of a function show."""
+        runs = self.program.runs_of(info)
+        places = runs.outside_tests
+        found = CALLERS_OPEN if runs.open else CALLERS_KNOWN if places else NO_CALLER
+        sites = map(self.site_at, places)
+        reached = any(one.steps for one in sites)
+        return (found, REACHED) if reached else (found,)
+
+    def evidence_at(self, node: ast.AST, info: FunctionInfo) -> Iterator[str]:
+        """Yield the features of a place in a function: the branches around it."""
+        if not isinstance(node, (ast.expr, ast.stmt)):
+            return
+        site = self._finder(self.program.path_of(info)).site(node.lineno, node.col_offset)
+        if site.seldom:
+            yield SELDOM
+        if site.tests:
+            yield IN_BRANCH
 
     def site_at(self, run: Run) -> CallSite:
         """Return a place that runs a function as the site of a call."""

@@ -155,6 +155,17 @@ class Work:
         self._told -= other
 
 
+def is_small(func: ast.expr) -> bool:
+    """True for one operation of torch; any other call may run a model or a whole loop."""
+    if isinstance(func, ast.Name):
+        return load().function(f"torch.{func.id}") is not None
+    if not isinstance(func, ast.Attribute) or func.attr in _STARTING:
+        return False
+    if dotted_name(func).startswith(_TORCH):
+        return True
+    return not _is_own(func.value) and load().method(func.attr) is not None
+
+
 def _is_idle(func: ast.expr) -> bool | None:
     """True if a call queues nothing, False if it is torch's and may; None if it is unknown."""
     if isinstance(func, ast.Name):

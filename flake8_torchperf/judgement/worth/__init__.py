@@ -1,0 +1,1 @@
+"""The worth of findings: the evidence about each, weighed."""

@@ -1,0 +1,71 @@
+"""The evidence about a finding as named features, each of which applies to it or doesn't."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.judgement.heat import Cost, Level
+from flake8_torchperf.judgement.row import row_id
+from flake8_torchperf.values.provenance import Strength
+from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_torchperf.judgement.site import JudgedSite
+
+# Evidence that the review of a function's callers adds, and that of the place in its function.
+CALLERS_OPEN = "callers:open"
+CALLERS_KNOWN = "callers:known"
+NO_CALLER = "callers:none"
+REACHED = "callers:reached"
+IN_BRANCH = "place:branch"
+SELDOM = "place:seldom"
+NESTED = "place:nested-loops"
+IN_NESTED_FUNCTION = "place:inner-function"
+LEADS = "wait:leads"
+FOLLOWS = "wait:follows"
+
+
+def features(site: JudgedSite, code: str) -> frozenset[str]:
+    """Return the names of the features that apply to the finding of a rule at a site."""
+    return frozenset((f"rule:{code}", *_of_site(site), *site.evidence))
+
+
+def _of_site(site: JudgedSite) -> Iterator[str]:
+    yield f"kind:{site.kind.value}"
+    yield from (f"trait:{trait}" for trait in site.traits)
+    yield from _of_rate(site)
+    yield from _of_value(site)
+    if len(site.loops) > 1:
+        yield NESTED
+    if ".<locals>." in site.function:
+        yield IN_NESTED_FUNCTION
+
+
+def _of_rate(site: JudgedSite) -> Iterator[str]:
+    heat, runs = site.heat, site.heat.frequency
+    yield f"cost:{heat.cost.value.replace(' ', '-')}"
+    yield f"runs:{row_id(runs.cause)}"
+    if heat.level is Level.COLD:
+        yield f"left-out:{row_id(heat.hidden_by)}"
+    if runs.own_text:
+        yield "rate:own-loop"
+    if runs.around is Level.STEP:
+        yield "rate:around-step"
+    if runs.calls:
+        yield "rate:called"
+    if runs.cost is Cost.STEP and not site.loops:
+        yield "rate:straight-line"
+
+
+def _of_value(site: JudgedSite) -> Iterator[str]:
+    tensor = None if site.operand is None else tensor_of(site.operand)
+    if tensor is None:
+        yield "value:none"
+        return
+    place = "beside-host" if tensor.device == BESIDE_HOST else tensor.device
+    yield f"value:{place}"
+    yield f"sure:{Strength(tensor.reason.strength).name.lower()}"
+    if tensor.scalar is True:
+        yield "value:one-element"
