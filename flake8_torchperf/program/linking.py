@@ -11,7 +11,7 @@ from flake8_torchperf.program.outlining import outline_of
 from flake8_torchperf.program.shelf import outline_of_text
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
-from flake8_torchperf.project.live_names import is_looked_up
+from flake8_torchperf.project.live_names import is_class_found, is_looked_up
 from flake8_torchperf.project.module_index import absolute_import, module_name
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded, root_of
 
@@ -144,7 +144,7 @@ class Linker:
     def is_looked_up(self, unit: Unit) -> bool:
         """True if a function or class may be found by its name while the program runs."""
         if unit.is_class:
-            return is_looked_up(self.project, self.klass(unit).name, unit.path)
+            return is_class_found(self.project, self.klass(unit).name, unit.path)
         body = self.body(unit)
         return is_looked_up(self.project, body.name, unit.path if body.owner < 0 else "")
 
@@ -177,6 +177,10 @@ class Linker:
         """Return what further imports of a module bind to a name."""
         again = self.outline(path).again
         return [self._imported(path, source) for one, source in again if one == name]
+
+    def imported(self, path: str, name: str) -> Unit | str:
+        """Return what an import of a module binds to a name."""
+        return self._imported(path, self.outline(path).imports[name])
 
     def may_be(self, path: str, number: int, meant: Unit) -> bool:
         """True if a name or a dotted name stands for a function or class, or may do so."""
