@@ -46,6 +46,7 @@ class Living:
         self._runs = runs
         self._uses = ClassUses(linker, search)
         self._known: dict[Unit, bool] = {}
+        self._elsewhere: dict[Unit, bool] = {}
 
     def is_alive(self, unit: Unit) -> bool:
         """True if something may run a body, or make a class, but tests and what is not alive."""
@@ -69,7 +70,7 @@ class Living:
         if is_test_path(unit.path):
             yield None
         elif unit.is_class:
-            if self._is_made_elsewhere(unit):
+            if self._may_be_made_elsewhere(unit):
                 yield None
             else:
                 yield from self._uses.makers(unit)
@@ -79,12 +80,31 @@ class Living:
             for run in self._runs(unit).outside_tests:
                 yield None if run.body == 0 else Unit(run.path, run.body)
 
-    def _is_made_elsewhere(self, klass: Unit) -> bool:
-        """True if a class may be made by code of others, by a decorator or by its name."""
-        name = self._linker.klass(klass).name
-        if self._project.program_texts(name) is None or self._makers.has_registry(klass):
-            return True
-        return self._linker.is_looked_up(klass)
+    def _may_be_made_elsewhere(self, klass: Unit) -> bool:
+        """True if code of others, a decorator or a look-up by name may make objects of a class."""
+        if klass not in self._elsewhere:
+            name = self._linker.klass(klass).name
+            self._elsewhere[klass] = (
+                self._project.program_texts(name) is None
+                or self._makers.has_registry(klass)
+                or self._linker.is_looked_up(klass)
+            )
+        return self._elsewhere[klass]
+
+    def _has_unseen_objects(self, klass: Unit) -> bool:
+        """True if objects of a class, or of one below it, may be made elsewhere."""
+        seen = {klass}
+        waiting = [klass]
+        while waiting:
+            one = waiting.pop()
+            if self._may_be_made_elsewhere(one) or len(seen) > MAX_MET:
+                return True
+            for below in self._uses.makers(one):
+                is_new = below is not None and below.is_class and below not in seen
+                if is_new and below is not None and one in self._linker.lineage(below):
+                    seen.add(below)
+                    waiting.append(below)
+        return False
 
     def _may_be_entered(self, unit: Unit) -> bool:
         """True if a body runs without a call that is seen: as an import does, or by its name."""
@@ -93,6 +113,11 @@ class Living:
             return True
         if PurePath(unit.path).name in ENTERED_MODULES:
             return True
+        owner = self.owner(unit)
+        if owner is not None and name in ENTRANCES:
+            # Its class is made: a constructor runs then, maybe by `super`.
+            if ENTRANCES[name] == "constructed" or self._has_unseen_objects(owner):
+                return True
         runs = self._runs(unit)
         if runs.open or runs.is_doubted or (runs.handed and not runs.places):
             return True

@@ -21,9 +21,9 @@ from flake8_torchperf.project.answers import (
     answer_of_search,
     answer_of_values,
 )
-from flake8_torchperf.project.looked_up import LookedUp
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
+from flake8_torchperf.project.looked_up import LookedUp
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given, values_given
 from flake8_torchperf.project.roots import TORCH_WORDS
 from flake8_torchperf.project.settings_files import read_notebooks, read_settings

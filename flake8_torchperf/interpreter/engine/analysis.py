@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.project.module_index import (
+        ClassInfo,
         ModuleMap,
     )
     from flake8_torchperf.project.resolver import Project

@@ -113,12 +113,12 @@ class Reach:
             if not places:
                 return None  # something may run it in a way that is not followed
             for run in map(self._narrowed, places):
-                if self._is_dead(Unit(run.path, run.body)):
-                    continue
                 site = self._callers.site_at(run)
                 caller = site.caller
                 if caller is not None and self._heats.own(caller).cause is Cause.NEVER_MADE:
                     cause = cause or Cause.NEVER_MADE
+                    continue
+                if self._is_dead(Unit(run.path, run.body)):
                     continue
                 nested = self._program.nested_in(run)
                 answer = self._in_step(info, site) if nested is None else site.steps or None
