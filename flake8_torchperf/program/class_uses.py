@@ -13,6 +13,7 @@ from flake8_torchperf.project.file_index import is_test_path
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from flake8_torchperf.program.demonstrations import Demonstrations
     from flake8_torchperf.program.linking import Search
     from flake8_torchperf.program.outline import Outline
 
@@ -25,8 +26,9 @@ ASKING = frozenset(("isinstance", "issubclass"))
 class ClassUses:
     """Finds what may make objects of a class, in the outlines of a project."""
 
-    def __init__(self, linker: Linker, search: Search) -> None:
+    def __init__(self, linker: Linker, search: Search, shown: Demonstrations) -> None:
         self._linker = linker
+        self._shown = shown
         self._search = search
 
     def makers(self, klass: Unit) -> Iterator[Unit | None]:
@@ -133,8 +135,10 @@ class ClassUses:
             return Unit(path, int(root.word), is_class=True)
         if root.kind == Kind.KEPT and root.slot.startswith("c"):
             return Unit(path, int(root.slot[1:]), is_class=True)
-        body = outline.nodes[number].body
-        return Unit(path, body) if body else None
+        node = outline.nodes[number]
+        if node.body:
+            return Unit(path, node.body)
+        return klass if self._shown.holds(path, node.line) else None
 
 
 def _only_asks(outline: Outline, number: int) -> bool:

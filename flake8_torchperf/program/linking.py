@@ -6,7 +6,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from flake8_torchperf.program.outline import OWNER, VALUE, Kind, Outline
+from flake8_torchperf.program.given import PLAIN_DECORATORS
+from flake8_torchperf.program.outline import FUNCTION, OWNER, VALUE, Kind, Outline
 from flake8_torchperf.program.outlining import outline_of
 from flake8_torchperf.program.shelf import outline_of_text
 from flake8_torchperf.project.answers import record
@@ -128,11 +129,11 @@ class Linker:
         while waiting:
             path = waiting.pop()
             yield path
-            above = self._imported_by(path) - seen
+            above = self.imported_by(path) - seen
             seen |= above
             waiting += sorted(above)
 
-    def _imported_by(self, path: str) -> set[str]:
+    def imported_by(self, path: str) -> set[str]:
         """Return the modules of the project that a module imports, or imports names of."""
         found: set[str] = set()
         for source in self.outline(path).imports.values():
@@ -330,6 +331,16 @@ class Linker:
                 base = outline.child(base, OWNER)  # Generic[T]
             if base is not None:
                 yield self.dotted(klass.path, base) or "?"
+
+    def has_registry(self, klass: Unit) -> bool:
+        """True if a decorator may hand a class on to code that makes its objects."""
+        outline = self.outline(klass.path)
+        for root in outline.of(Kind.DECORATED, f"c{klass.number}"):
+            value = outline.child(root, VALUE)
+            called = None if value is None else outline.child(value, FUNCTION) or value
+            if called is None or outline.nodes[called].word not in PLAIN_DECORATORS:
+                return True
+        return False
 
     def owner(self, path: str, body: int) -> Unit | None:
         """Return the class whose method a body is, or stands in."""

@@ -1,7 +1,8 @@
 """The bodies that something runs, and the classes that something makes.
 
 A class is made where code that runs uses it other than to ask, to annotate or to derive from it, or
-makes a class below it. What may be looked up by its name while the program runs counts as made.
+makes a class below it. A demonstration of a library module runs nothing that counts. What may be
+looked up by its name while the program runs counts as made.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.class_uses import ClassUses
+from flake8_torchperf.program.demonstrations import Demonstrations
 from flake8_torchperf.program.given import ENTRANCES
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.project.file_index import is_test_path
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from flake8_torchperf.program.linking import Search
-    from flake8_torchperf.program.makers import Makers
     from flake8_torchperf.program.runs import Runs
     from flake8_torchperf.project.resolver import Project
 
@@ -37,14 +38,13 @@ class Living:
         project: Project,
         linker: Linker,
         search: Search,
-        makers: Makers,
         runs: Callable[[Unit], Runs],
     ) -> None:
         self._project = project
         self._linker = linker
-        self._makers = makers
         self._runs = runs
-        self._uses = ClassUses(linker, search)
+        self._shown = Demonstrations(linker, search)
+        self._uses = ClassUses(linker, search, self._shown)
         self._known: dict[Unit, bool] = {}
         self._elsewhere: dict[Unit, bool] = {}
 
@@ -78,7 +78,10 @@ class Living:
             yield None
         else:
             for run in self._runs(unit).outside_tests:
-                yield None if run.body == 0 else Unit(run.path, run.body)
+                if run.body:
+                    yield Unit(run.path, run.body)
+                elif not self._shown.holds(run.path, run.line):
+                    yield None
 
     def _may_be_made_elsewhere(self, klass: Unit) -> bool:
         """True if code of others, a decorator or a look-up by name may make objects of a class."""
@@ -86,7 +89,7 @@ class Living:
             name = self._linker.klass(klass).name
             self._elsewhere[klass] = (
                 self._project.program_texts(name) is None
-                or self._makers.has_registry(klass)
+                or self._linker.has_registry(klass)
                 or self._linker.is_looked_up(klass)
             )
         return self._elsewhere[klass]
@@ -114,10 +117,13 @@ class Living:
         if PurePath(unit.path).name in ENTERED_MODULES:
             return True
         owner = self.owner(unit)
-        if owner is not None and name in ENTRANCES:
-            # Its class is made: a constructor runs then, maybe by `super`.
-            if ENTRANCES[name] == "constructed" or self._has_unseen_objects(owner):
-                return True
+        # Its class is made: a constructor runs then, maybe by `super`.
+        if (
+            owner is not None
+            and name in ENTRANCES
+            and (ENTRANCES[name] == "constructed" or self._has_unseen_objects(owner))
+        ):
+            return True
         runs = self._runs(unit)
         if runs.open or runs.is_doubted or (runs.handed and not runs.places):
             return True

@@ -35,11 +35,12 @@ class Program:
         self._project = project
         self._linker = Linker(project)
         self._flow = Flow(self._linker, self._search)
-        self._literals = Literals(self._linker, self._search, self.runs, project)
+        self._living = Living(project, self._linker, self._search, self.runs)
+        self._literals = Literals(
+            self._linker, self._search, self._live_runs, project, self._living.is_alive
+        )
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
-        makers = self._literals.makers
-        self._living = Living(project, self._linker, self._search, makers, self.runs)
         self._alone: dict[str, Alone] = {}
 
     def alone(self, path: str) -> Alone:
@@ -119,6 +120,12 @@ class Program:
         if found.open or private or self._project.is_searched_whole:
             return found
         return found._replace(open="the project is too large to be searched")
+
+    def _live_runs(self, unit: Unit) -> Runs:
+        """Return the places that run a body, but those in bodies that nothing runs."""
+        found = self.runs(unit)
+        alive = (run for run in found.places if self._living.is_alive(Unit(run.path, run.body)))
+        return found._replace(places=tuple(alive))
 
     def is_dead(self, unit: Unit) -> bool:
         """True if nothing runs a body but tests and other bodies that nothing runs.
