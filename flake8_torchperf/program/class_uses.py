@@ -55,6 +55,12 @@ class ClassUses:
             for number in self._uses(path, outline, klass, name):
                 yield self._maker(path, outline, number, klass)
 
+    def is_one_of_two(self, klass: Unit) -> bool:
+        """True if a later class has the name of a class, which then stands for that one."""
+        own = self._linker.klass(klass)
+        named = self._linker.outline(klass.path).class_named
+        return named.get((own.body, own.name), klass.number) != klass.number
+
     def _shadowed_at(self, klass: Unit) -> int | None:
         """Return the line where the module level defines another class of the same name for good.
 
@@ -62,9 +68,9 @@ class ClassUses:
         """
         outline = self._linker.outline(klass.path)
         own = self._linker.klass(klass)
-        last = outline.class_named.get((own.body, own.name), klass.number)
-        if last == klass.number or own.body:
+        if not self.is_one_of_two(klass) or own.body:
             return None
+        last = outline.class_named[own.body, own.name]
         lines = self._linker.text(klass.path).splitlines()
         following = [
             one.line

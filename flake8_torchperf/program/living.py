@@ -94,6 +94,17 @@ class Living:
             )
         return self._elsewhere[klass]
 
+    def _is_run_with(self, owner: Unit, name: str) -> bool:
+        """True if a method runs out of sight once its class is made.
+
+        Constructors may be run by ``super``. A name that two classes share stands for the later.
+        """
+        if self._uses.is_one_of_two(owner):
+            return True
+        if name not in ENTRANCES:
+            return False
+        return ENTRANCES[name] == "constructed" or self._has_unseen_objects(owner)
+
     def _has_unseen_objects(self, klass: Unit) -> bool:
         """True if objects of a class, or of one below it, may be made elsewhere."""
         seen = {klass}
@@ -117,12 +128,7 @@ class Living:
         if PurePath(unit.path).name in ENTERED_MODULES:
             return True
         owner = self.owner(unit)
-        # Its class is made: a constructor runs then, maybe by `super`.
-        if (
-            owner is not None
-            and name in ENTRANCES
-            and (ENTRANCES[name] == "constructed" or self._has_unseen_objects(owner))
-        ):
+        if owner is not None and self._is_run_with(owner, name):
             return True
         runs = self._runs(unit)
         if runs.open or runs.is_doubted or (runs.handed and not runs.places):
