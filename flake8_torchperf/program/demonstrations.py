@@ -19,9 +19,9 @@ _PROGRAM = re.compile(rb"\b(?:argparse|DataLoader|optim|argv|fire|click|hydra)\b
 _WORD = re.compile(rb"[a-z]+|[A-Z][a-z]*")
 # The words, as parts of names, of what reads, writes or trains; ``Trainer`` and ``train_one`` do.
 _WORKS = frozenset((
-    b"load", b"loader", b"loaders", b"dataset", b"datasets", b"data", b"open", b"read", b"glob",
+    b"load", b"loader", b"loaders", b"dataset", b"datasets", b"open", b"read", b"glob",
     b"imread", b"listdir", b"save", b"write", b"dump", b"export", b"args", b"parse", b"parser",
-    b"cfg", b"config", b"yaml", b"json", b"environ", b"input", b"checkpoint", b"ckpt", b"optimizer",
+    b"cfg", b"config", b"yaml", b"json", b"environ", b"checkpoint", b"ckpt", b"optimizer",
     b"step", b"steps", b"epoch", b"epochs", b"fit", b"trainer", b"evaluate", b"run",
     b"infer", b"inference", b"pretrained",
 ))  # fmt: skip
