@@ -57,6 +57,20 @@ class Living:
             self._known.update(dict.fromkeys(walk.alive, True))
         return self._known.get(unit, True)
 
+    def is_led_by_class(self, start: Unit) -> bool:
+        """True if a method of a class that nothing makes leads to a body which is not alive."""
+        seen = {start}
+        waiting = [start]
+        while waiting:
+            unit = waiting.pop()
+            owner = self.owner(unit)
+            if owner is not None and not self.is_alive(owner):
+                return True
+            above = {Unit(run.path, run.body) for run in self._runs(unit).outside_tests}
+            waiting += sorted(above - seen)
+            seen |= above
+        return False
+
     def owner(self, unit: Unit) -> Unit | None:
         """Return the class without which nothing runs a body, if there is one."""
         owner = -1 if unit.is_class else self._linker.body(unit).owner

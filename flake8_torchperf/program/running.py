@@ -134,6 +134,10 @@ class Program:
         """
         return not self._living.is_alive(unit)
 
+    def is_dead_by_class(self, unit: Unit) -> bool:
+        """True if a method of a class that nothing makes leads to a dead body, or is the body."""
+        return self._living.is_led_by_class(unit)
+
     def is_made(self, owner: ClassInfo) -> bool:
         """True if code that something runs may make objects of a class, or of one below it."""
         path = self._path(owner.module)

@@ -51,7 +51,7 @@ class Reach:
         """
         unit = self._program.unit(info)
         if unit is not None and self._is_dead(unit):
-            return Unreached(Cause.NEVER_RUN)
+            return Unreached(self._why_dead(unit))
         if not self._is_open(heat) or self._evaluates(info):
             return None
         return self._asked(unit, info)
@@ -108,7 +108,7 @@ class Reach:
             if found.open or len(seen) > MAX_CALLERS:
                 return None  # code elsewhere may run it
             if self._is_dead(one):
-                cause = cause or Cause.NEVER_RUN
+                cause = cause or self._why_dead(one)
                 continue
             if not places:
                 return None  # something may run it in a way that is not followed
@@ -141,6 +141,11 @@ class Reach:
         if Cause.NEVER_RUN in self._analysis.ignored:
             return False
         return self._program.is_dead(unit)
+
+    def _why_dead(self, unit: Unit) -> Cause:
+        """Return why nothing runs a dead body: nothing makes a class above it, or nothing at all."""
+        is_by_class = self._program.is_dead_by_class(unit)
+        return Cause.NEVER_MADE if is_by_class else Cause.NEVER_RUN
 
     def _narrowed(self, run: Run) -> Run:
         """Return the call that alone leads to a place, unless a loop over steps is around that."""
