@@ -143,7 +143,7 @@ class Reach:
         return self._program.is_dead(unit)
 
     def _why_dead(self, unit: Unit) -> Cause:
-        """Return why nothing runs a dead body: nothing makes a class above it, or nothing at all."""
+        """Return the cause of a dead body: that nothing makes a class above it, or runs it."""
         is_by_class = self._program.is_dead_by_class(unit)
         return Cause.NEVER_MADE if is_by_class else Cause.NEVER_RUN
 
