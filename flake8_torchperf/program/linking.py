@@ -6,12 +6,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from flake8_torchperf.program.outline import OWNER, VALUE, Kind, Outline
+from flake8_torchperf.program.given import PLAIN_DECORATORS
+from flake8_torchperf.program.outline import FUNCTION, OWNER, VALUE, Kind, Outline
 from flake8_torchperf.program.outlining import outline_of
 from flake8_torchperf.program.shelf import outline_of_text
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
-from flake8_torchperf.project.live_names import is_looked_up
+from flake8_torchperf.project.live_names import is_class_found, is_looked_up
 from flake8_torchperf.project.module_index import absolute_import, module_name
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded, root_of
 
@@ -128,11 +129,11 @@ class Linker:
         while waiting:
             path = waiting.pop()
             yield path
-            above = self._imported_by(path) - seen
+            above = self.imported_by(path) - seen
             seen |= above
             waiting += sorted(above)
 
-    def _imported_by(self, path: str) -> set[str]:
+    def imported_by(self, path: str) -> set[str]:
         """Return the modules of the project that a module imports, or imports names of."""
         found: set[str] = set()
         for source in self.outline(path).imports.values():
@@ -144,7 +145,7 @@ class Linker:
     def is_looked_up(self, unit: Unit) -> bool:
         """True if a function or class may be found by its name while the program runs."""
         if unit.is_class:
-            return is_looked_up(self.project, self.klass(unit).name, unit.path)
+            return is_class_found(self.project, self.klass(unit).name, unit.path)
         body = self.body(unit)
         return is_looked_up(self.project, body.name, unit.path if body.owner < 0 else "")
 
@@ -177,6 +178,10 @@ class Linker:
         """Return what further imports of a module bind to a name."""
         again = self.outline(path).again
         return [self._imported(path, source) for one, source in again if one == name]
+
+    def imported(self, path: str, name: str) -> Unit | str:
+        """Return what an import of a module binds to a name."""
+        return self._imported(path, self.outline(path).imports[name])
 
     def may_be(self, path: str, number: int, meant: Unit) -> bool:
         """True if a name or a dotted name stands for a function or class, or may do so."""
@@ -326,6 +331,16 @@ class Linker:
                 base = outline.child(base, OWNER)  # Generic[T]
             if base is not None:
                 yield self.dotted(klass.path, base) or "?"
+
+    def has_registry(self, klass: Unit) -> bool:
+        """True if a decorator may hand a class on to code that makes its objects."""
+        outline = self.outline(klass.path)
+        for root in outline.of(Kind.DECORATED, f"c{klass.number}"):
+            value = outline.child(root, VALUE)
+            called = None if value is None else outline.child(value, FUNCTION) or value
+            if called is None or outline.nodes[called].word not in PLAIN_DECORATORS:
+                return True
+        return False
 
     def owner(self, path: str, body: int) -> Unit | None:
         """Return the class whose method a body is, or stands in."""

@@ -58,10 +58,11 @@ class Literals:
         search: Search,
         runs: Callable[[Unit], Runs],
         project: Project,
+        is_alive: Callable[[Unit], bool],
     ) -> None:
         self.linker = linker
         self.objects = Objects(linker, search)
-        self.makers = Makers(linker, self.objects, search, project)
+        self.makers = Makers(linker, self.objects, search, project, is_alive)
         self.runs = runs
         self.project = project
         # By place, and whether all places that run the function around it count.

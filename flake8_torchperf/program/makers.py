@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.program.given import ASKING, PLAIN_DECORATORS
+from flake8_torchperf.program.given import ASKING
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
 from flake8_torchperf.project.file_index import is_test_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from flake8_torchperf.program.linking import Search
     from flake8_torchperf.program.objects import Objects
@@ -32,8 +32,16 @@ NAMING = frozenset((Kind.BASE, Kind.ANNOTATED, Kind.RESULT))
 class Makers:
     """Finds what makes objects, and what may give values that no call shows."""
 
-    def __init__(self, linker: Linker, objects: Objects, search: Search, project: Project) -> None:
+    def __init__(
+        self,
+        linker: Linker,
+        objects: Objects,
+        search: Search,
+        project: Project,
+        is_alive: Callable[[Unit], bool],
+    ) -> None:
         self._linker = linker
+        self._is_alive = is_alive
         self._objects = objects
         self._search = search
         self._project = project
@@ -65,7 +73,7 @@ class Makers:
         """Yield the calls of a constructor in those of the classes below, which replace it."""
         for below in self._below(owner):
             outline = self._linker.outline(below.path)
-            if "__init__" not in self._linker.klass(below).methods:
+            if "__init__" not in self._linker.klass(below).methods or not self._is_alive(below):
                 continue
             for number in outline.by_word.get("__init__", ()):
                 node = outline.nodes[number]
@@ -108,7 +116,7 @@ class Makers:
         if body.owner >= 0:
             owner = Unit(function.path, body.owner, is_class=True)
             names.append(self._linker.klass(owner).name)
-            if self.has_registry(owner):
+            if self._linker.has_registry(owner):
                 return True
         if self.is_public(function.path, *names) or self._project.is_in_settings(names[-1]):
             return True
@@ -127,16 +135,6 @@ class Makers:
         if hidden or not self._linker.module(path).package:
             return False
         return self._project.in_distribution
-
-    def has_registry(self, owner: Unit) -> bool:
-        """True if a decorator may hand a class on to code that makes its objects."""
-        outline = self._linker.outline(owner.path)
-        for root in outline.of(Kind.DECORATED, f"c{owner.number}"):
-            value = outline.child(root, VALUE)
-            called = None if value is None else outline.child(value, FUNCTION) or value
-            if called is None or outline.nodes[called].word not in PLAIN_DECORATORS:
-                return True
-        return False
 
     def is_written_by_name(self, owner: Unit) -> bool:
         """True if attributes of a class whose names are made at run time may be set."""
@@ -201,13 +199,14 @@ class Makers:
         found: list[tuple[str, int]] = []
         for klass in (owner, *self._below(owner)):
             public = self.is_public(klass.path, self._linker.klass(klass).name)
-            if public or self.has_registry(klass):
+            if public or self._linker.has_registry(klass):
                 return None
             for path, number in self._uses_of(klass):
                 outline = self._linker.outline(path)
                 node = outline.nodes[number]
                 if node.slot == FUNCTION:
-                    found.append((path, node.parent))
+                    if self._is_alive(Unit(path, node.body)):
+                        found.append((path, node.parent))
                 elif not self._only_names(path, number):
                     return None
         return found if len(found) <= MAX_CALLS else None

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ast
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.alone import Alone
 from flake8_torchperf.program.flow import Flow
-from flake8_torchperf.program.given import ENTRANCES
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.literals import Literals
+from flake8_torchperf.program.living import Living
 from flake8_torchperf.program.runs import Run, Runs
-from flake8_torchperf.project.file_index import is_test_path
-from flake8_torchperf.project.live_names import is_entered
 from flake8_torchperf.project.text_search import texts_train
 
 if TYPE_CHECKING:
@@ -21,14 +18,12 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.program.comparisons import Values
     from flake8_torchperf.program.outline import Body
-    from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
     from flake8_torchperf.project.resolver import Project
 
 
 # The most bodies on the way to a function that are looked at.
 MAX_ABOVE = 40
-# Modules whose functions other programs load: torch.hub.load calls those of hubconf.py.
-ENTERED_MODULES = ("hubconf.py",)
 # A program that imports more modules of its project than this is not read whole.
 MAX_IMPORTED = 100
 
@@ -40,10 +35,12 @@ class Program:
         self._project = project
         self._linker = Linker(project)
         self._flow = Flow(self._linker, self._search)
-        self._literals = Literals(self._linker, self._search, self.runs, project)
+        self._living = Living(project, self._linker, self._search, self.runs)
+        self._literals = Literals(
+            self._linker, self._search, self._live_runs, project, self._living.is_alive
+        )
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
-        self._dead: dict[Unit, bool] = {}
         self._alone: dict[str, Alone] = {}
 
     def alone(self, path: str) -> Alone:
@@ -124,42 +121,30 @@ class Program:
             return found
         return found._replace(open="the project is too large to be searched")
 
+    def _live_runs(self, unit: Unit) -> Runs:
+        """Return the places that run a body, but those in bodies that nothing runs."""
+        found = self.runs(unit)
+        alive = (run for run in found.places if self._living.is_alive(Unit(run.path, run.body)))
+        return found._replace(places=tuple(alive))
+
     def is_dead(self, unit: Unit) -> bool:
-        """True if nothing runs a body but tests and other bodies that nothing runs."""
-        if unit not in self._dead:
-            leading = self._leading(unit)
-            if leading is None:
-                self._dead[unit] = False
-            else:
-                self._dead.update(dict.fromkeys(leading, True))
-        return self._dead[unit]
+        """True if nothing runs a body but tests and other bodies that nothing runs.
 
-    def _leading(self, start: Unit) -> set[Unit] | None:
-        """Return a body and those that lead to it, if nothing else runs one of them; else None."""
-        seen = {start}
-        waiting = [start]
-        while waiting:
-            unit = waiting.pop()
-            if len(seen) > MAX_ABOVE or is_test_path(unit.path) or self._may_be_entered(unit):
-                return None
-            for run in self.runs(unit).outside_tests:
-                above = Unit(run.path, run.body)
-                if above not in seen and not self._dead.get(above):
-                    seen.add(above)
-                    waiting.append(above)
-        return seen
+        Nothing runs the methods of a class that nothing makes.
+        """
+        return not self._living.is_alive(unit)
 
-    def _may_be_entered(self, unit: Unit) -> bool:
-        """True if a body runs without a call that is seen: as an import does, or by its name."""
-        name = self._linker.body(unit).name
-        if unit.number == 0 or is_entered(self._project, name):
-            return True
-        if PurePath(unit.path).name in ENTERED_MODULES:
-            return True
-        runs = self.runs(unit)
-        if runs.open or runs.is_doubted or (runs.handed and not runs.places):
-            return True
-        return name not in ENTRANCES and self._linker.is_looked_up(unit)
+    def is_dead_by_class(self, unit: Unit) -> bool:
+        """True if a method of a class that nothing makes leads to a dead body, or is the body."""
+        return self._living.is_led_by_class(unit)
+
+    def is_made(self, owner: ClassInfo) -> bool:
+        """True if code that something runs may make objects of a class, or of one below it."""
+        path = self._path(owner.module)
+        for number, one in enumerate(self._linker.outline(path).classes):
+            if (one.name, one.line) == (owner.name, owner.node.lineno):
+                return self._living.is_alive(Unit(path, number, is_class=True))
+        return True
 
     def only_evaluates(self, info: FunctionInfo) -> bool:
         """True if each program that runs a function takes no training steps.
@@ -215,8 +200,11 @@ class Program:
 
     def path_of(self, info: FunctionInfo) -> str:
         """Return the resolved path of the module of a function, as `Run` spells it."""
-        linted = info.module is self._project.linted or info.module.path is None
-        return self._linker.linted_path if linted else info.module.place
+        return self._path(info.module)
+
+    def _path(self, module: ModuleMap) -> str:
+        linted = module is self._project.linted or module.path is None
+        return self._linker.linted_path if linted else module.place
 
     def _search(
         self, word: str, path: str, *, is_attribute: bool = False

@@ -30,8 +30,8 @@ THAT_SAY, THAT_CALL = "say ", "call "
 TRAINS = "trains "
 # Asks a folder if one of its modules is a program.
 IS_PROGRAM = "started"
-# Asks a folder if its modules or settings name a class of a module.
-CLASS_MADE = "made "
+# Asks a folder if its modules may find a class of a module without its name.
+CLASS_FOUND = "found "
 # Asks a folder if its modules, settings or notebooks may find something of a module by its name.
 LOOKED_UP = "looked up "
 # Asks a folder for the values that its modules give an option.

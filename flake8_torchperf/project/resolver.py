@@ -26,10 +26,10 @@ from flake8_torchperf.project.answers import (
     noting,
     record,
 )
-from flake8_torchperf.project.class_names import SaidNames, names_said
 from flake8_torchperf.project.file_index import INIT, SITE_FOLDERS, FileIndex
 from flake8_torchperf.project.files import NO_FILE, stamp
 from flake8_torchperf.project.lazy_index import read_outline
+from flake8_torchperf.project.looked_up import SaidNames, names_said
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given
 from flake8_torchperf.project.roots import (
     STARTS,
@@ -237,7 +237,7 @@ class Project:
 
     @cached_property
     def said(self) -> SaidNames:
-        """The names that the linted text says."""
+        """The names that the linted text looks up."""
         return names_said("".join(self.linted.lines))
 
     @cached_property

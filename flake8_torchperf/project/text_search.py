@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.digest import digest, digest_of_files
 from flake8_torchperf.project.answers import (
-    CLASS_MADE,
+    CLASS_FOUND,
     IS_PROGRAM,
     LOOKED_UP,
     OPTION,
@@ -21,9 +21,9 @@ from flake8_torchperf.project.answers import (
     answer_of_search,
     answer_of_values,
 )
-from flake8_torchperf.project.class_names import MadeClasses
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
+from flake8_torchperf.project.looked_up import LookedUp
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given, values_given
 from flake8_torchperf.project.roots import TORCH_WORDS
 from flake8_torchperf.project.settings_files import read_notebooks, read_settings
@@ -125,18 +125,18 @@ class TextSearch:
         return any(map(_STARTS.search, self._data.values()))
 
     @cached_property
-    def _classes(self) -> MadeClasses:
-        """The classes that the texts make objects of."""
-        return MadeClasses(self._data, self.that_say)
+    def _names(self) -> LookedUp:
+        """The names that the texts may look up."""
+        return LookedUp(self._data, self.that_say)
 
-    def is_made(self, name: str, module: str) -> bool:
-        """True if live code or a file of settings names a class of a module, or may find it."""
-        return self._classes.is_made(name, module, read_settings(self.folder))
+    def is_class_found(self, name: str, module: str) -> bool:
+        """True if a class of a module may be found without its name while the project runs."""
+        return self._names.is_class_found(name, module)
 
     def is_looked_up(self, name: str, module: str) -> bool:
         """True if something of a module may be found by its name while the project runs."""
         settings, notebooks = read_settings(self.folder), read_notebooks(self.folder)
-        return self._classes.is_looked_up(name, module, settings, notebooks)
+        return self._names.is_looked_up(name, module, settings, notebooks)
 
     def option_values(self, name: str, further: int = MAX_RENAMED) -> Given:
         """Return the values that the modules give an option, also by options of other names.
@@ -214,8 +214,8 @@ class TextSearch:
         if part == IS_PROGRAM:
             return "yes" if self.is_started else ""
         asked, *rest = part.split(PART)
-        if asked.startswith(CLASS_MADE):
-            return "yes" if self.is_made(asked.removeprefix(CLASS_MADE), *rest) else ""
+        if asked.startswith(CLASS_FOUND):
+            return "yes" if self.is_class_found(asked.removeprefix(CLASS_FOUND), *rest) else ""
         if asked.startswith(LOOKED_UP):
             return "yes" if self.is_looked_up(asked.removeprefix(LOOKED_UP), *rest) else ""
         among = Range(rest[0], tuple(rest[1:])) if rest else EVERYWHERE

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.project.module_index import (
+        ClassInfo,
         ModuleMap,
     )
     from flake8_torchperf.project.resolver import Project
@@ -60,6 +61,10 @@ class SeenCall:
 
 def _holds_none(loop: ast.AST, module: ModuleMap) -> bool:
     return False
+
+
+def _is_any_made(owner: ClassInfo) -> bool:
+    return True
 
 
 @dataclass(slots=True)
@@ -121,6 +126,8 @@ class Analysis:
     log: list[SeenCall] | None = None
     # true if a loop of a module contains the loop over steps, directly or in its callees
     is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
+    # true if code that something runs may make objects of a class
+    is_made: Callable[[ClassInfo], bool] = _is_any_made
 
     def given(self, key: object) -> dict[str, Value]:
         """Return the arguments that the calls seen so far gave."""
@@ -144,6 +151,7 @@ class Analysis:
         self.caches.clear()
         self.observed.clear()
         self.is_around_steps = _holds_none
+        self.is_made = _is_any_made
 
     def begin(self) -> Budget:
         """Return a fresh budget for one function; earlier evaluations have ended or failed."""

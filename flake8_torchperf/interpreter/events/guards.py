@@ -10,7 +10,6 @@ from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
 from flake8_torchperf.interpreter.events.options import is_never_taken, outcome_by_settings
 from flake8_torchperf.interpreter.inference.parameters import literal_default
-from flake8_torchperf.project.live_names import is_made
 from flake8_torchperf.syntax.compile_guards import asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
@@ -128,13 +127,13 @@ def _asks_for_dead_class(test: ast.Call, ctx: Context) -> bool:
 
 
 def _is_dead_class(kind: ast.expr, ctx: Context) -> bool:
-    """True if an expression names a class of the project that no live code names."""
+    """True if an expression names a class of the project that no live code makes."""
     found: Value = UNKNOWN
     if isinstance(kind, ast.Name) and kind.id in ctx.module.classes:
         found = ClassValue(owner := ctx.module.classes[kind.id], owner.key)
     elif isinstance(kind, (ast.Name, ast.Attribute)):
         found = ctx.analysis.external(ctx.module.qualify(kind))
-    return isinstance(found, ClassValue) and not is_made(ctx.analysis.project, found.info)
+    return isinstance(found, ClassValue) and not ctx.analysis.is_made(found.info)
 
 
 def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:

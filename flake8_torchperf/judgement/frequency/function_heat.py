@@ -31,7 +31,6 @@ from flake8_torchperf.judgement.frequency.roots import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
 from flake8_torchperf.program.given import UNCALLING_BASES
 from flake8_torchperf.program.running import Program
-from flake8_torchperf.project.live_names import is_made
 from flake8_torchperf.project.module_index import FunctionInfo
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
@@ -73,6 +72,7 @@ class FunctionHeats:
         self._stepping: dict[ast.AST, frozenset[int]] = {}
         self._over_steps: dict[ast.AST, frozenset[int]] = {}
         analysis.is_around_steps = self.is_around_steps
+        analysis.is_made = self.program.is_made
 
     @property
     def conventions(self) -> Conventions:
@@ -107,7 +107,7 @@ class FunctionHeats:
         """True for a method of a class that nothing makes, unless the settings name the method."""
         if info.owner is None or Cause.NEVER_MADE in self._names.ignored:
             return False
-        return own.cause not in SAID_OR_TEST and not is_made(self._analysis.project, info.owner)
+        return own.cause not in SAID_OR_TEST and not self.program.is_made(info.owner)
 
     def step_loops(self, info: FunctionInfo) -> frozenset[int]:
         """Return the loops over steps of a function, by identity; a round may call the step."""

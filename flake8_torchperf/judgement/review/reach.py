@@ -51,7 +51,7 @@ class Reach:
         """
         unit = self._program.unit(info)
         if unit is not None and self._is_dead(unit):
-            return Unreached(Cause.NEVER_RUN)
+            return Unreached(self._why_dead(unit))
         if not self._is_open(heat) or self._evaluates(info):
             return None
         return self._asked(unit, info)
@@ -108,17 +108,17 @@ class Reach:
             if found.open or len(seen) > MAX_CALLERS:
                 return None  # code elsewhere may run it
             if self._is_dead(one):
-                cause = cause or Cause.NEVER_RUN
+                cause = cause or self._why_dead(one)
                 continue
             if not places:
                 return None  # something may run it in a way that is not followed
             for run in map(self._narrowed, places):
-                if self._is_dead(Unit(run.path, run.body)):
-                    continue
                 site = self._callers.site_at(run)
                 caller = site.caller
                 if caller is not None and self._heats.own(caller).cause is Cause.NEVER_MADE:
                     cause = cause or Cause.NEVER_MADE
+                    continue
+                if self._is_dead(Unit(run.path, run.body)):
                     continue
                 nested = self._program.nested_in(run)
                 answer = self._in_step(info, site) if nested is None else site.steps or None
@@ -141,6 +141,11 @@ class Reach:
         if Cause.NEVER_RUN in self._analysis.ignored:
             return False
         return self._program.is_dead(unit)
+
+    def _why_dead(self, unit: Unit) -> Cause:
+        """Return the cause of a dead body: that nothing makes a class above it, or runs it."""
+        is_by_class = self._program.is_dead_by_class(unit)
+        return Cause.NEVER_MADE if is_by_class else Cause.NEVER_RUN
 
     def _narrowed(self, run: Run) -> Run:
         """Return the call that alone leads to a place, unless a loop over steps is around that."""

@@ -1,4 +1,4 @@
-"""The names that the live code of a module says, by the class that says each."""
+"""The names by which something may be found while the program runs, by module."""
 
 from __future__ import annotations
 
@@ -38,30 +38,27 @@ _PLAIN_METACLASSES = ("ABCMeta", "EnumMeta")
 
 
 class SaidNames(NamedTuple):
-    """The names that a module says, by the class around them; "" for code outside classes.
+    """The names by which a module may find something at run time.
 
-    Imports, ``__all__``, docstrings and tests by `isinstance` do not count. ``searched`` holds the
-    words for the modules in which names are looked up that are made at run time, ``bases`` the last
-    names of the bases of each class, and ``collecting`` the classes that find those below them.
-    ``found_by`` holds the names by which something may be found at run time: those in texts that
-    are paths or calls, those of a module that looks up its own, and the methods of such a class.
+    ``found_by`` holds those in texts that are paths or calls, those of a module that looks up its
+    own, and the methods of such a class. ``searched`` holds the words for the modules in which
+    names are looked up that are made at run time, ``bases`` the last names of the bases of each
+    class, and ``collecting`` the classes that find those below them.
     """
 
-    by_class: dict[str, frozenset[str]]
+    found_by: frozenset[str]
     searched: frozenset[str] = frozenset()
     bases: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - a tuple's default, never written
     collecting: frozenset[str] = frozenset()
-    found_by: frozenset[str] = frozenset()
 
 
 def names_said(text: str) -> SaidNames:
-    """Return the names that a module says; all its words count if it is not Python."""
+    """Return the names that a module may look up; all its words if it is not Python."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        words = frozenset(_WORD.findall(text))
-        return SaidNames({"": words}, found_by=words)
-    found: dict[str, set[str]] = {"": set()}
+        return SaidNames(frozenset(_WORD.findall(text)))
+    said: set[str] = set()
     bases: dict[str, tuple[str, ...]] = {}
     collecting: set[str] = set()
     found_by: set[str] = set()
@@ -69,29 +66,26 @@ def names_said(text: str) -> SaidNames:
     while waiting:
         node, holder = waiting.pop()
         if isinstance(node, ast.ClassDef):
-            if node.decorator_list:
-                found[""].add(node.name)  # the decorator may register it
             bases[node.name] = tuple(dotted_name(one).rpartition(".")[2] for one in node.bases)
             if _collects(node):
                 collecting.add(node.name)
             waiting += [(one, holder) for one in node.decorator_list]
             holder = holder or node.name
-            found.setdefault(holder, set())
         if isinstance(node, ast.Attribute) and node.attr == "__subclasses__":
             collecting |= {holder, *_words_of(node.value)} - {""}
-        said = set(_said(node))
-        found[holder] |= said
+        words = set(_said(node))
+        if not holder:
+            said |= words
         if isinstance(node, ast.Constant) and _is_code(node.value):
-            found_by |= said
+            found_by |= words
         elif isinstance(node, ast.ClassDef) and _looks_into_itself(node):
             found_by.update(one.name for one in node.body if isinstance(one, FUNCTIONS))
         waiting += [(one, holder) for one in _parts(node)]
-    searched = _searched(tree, found[""])
+    searched = _searched(tree, said)
     if "__name__" in searched:
-        found_by |= found[""]
+        found_by |= said
         found_by.update(one.name for one in tree.body if isinstance(one, FUNCTIONS))
-    by_class = {name: frozenset(said) for name, said in found.items()}
-    return SaidNames(by_class, searched, bases, frozenset(collecting), frozenset(found_by))
+    return SaidNames(frozenset(found_by), searched, bases, frozenset(collecting))
 
 
 def _is_code(text: object) -> bool:
@@ -250,25 +244,21 @@ def _words_of(value: ast.expr) -> Iterator[str]:
         yield from _said(node)
 
 
-class MadeClasses:
-    """Decides which classes the live code of a project names, by the texts of its modules."""
+class LookedUp:
+    """Decides what the code of a project may find by a name, by the texts of its modules."""
 
     def __init__(self, texts: Mapping[str, bytes], that_say: Callable[[str], Found]) -> None:
         self._texts = texts
         self._that_say = that_say
         self._names: dict[str, SaidNames] = {}
-        self._made: dict[tuple[str, str, str], bool] = {}
 
-    def is_made(self, name: str, module: str, settings: Settings) -> bool:
-        """True if live code or a file of settings names a class, or may find it by its name.
+    def is_class_found(self, name: str, module: str) -> bool:
+        """True if a class may be found without its name.
 
-        ``module`` is the dotted path of the class's module. A class that is named in a class that
-        nothing names is not.
+        Its module or a folder around that is searched, or a class above it finds it. ``module`` is
+        the dotted path of its module.
         """
-        asked = (name, module, settings.content)
-        if asked not in self._made:
-            self._made[asked] = self._search(name, module, settings)
-        return self._made[asked]
+        return name in self._collected or not self._searched.isdisjoint(module.split("."))
 
     def is_looked_up(self, name: str, module: str, settings: Settings, notebooks: Settings) -> bool:
         """True if something of a module may be found by its name while the project runs.
@@ -287,27 +277,6 @@ class MadeClasses:
             return True
         paths = self._that_say(name)
         return paths is None or any(name in self.names(path).found_by for path in paths)
-
-    def _search(self, name: str, module: str, settings: Settings) -> bool:
-        if not self._searched.isdisjoint(module.split(".")):
-            return True
-        seen = {name}
-        waiting = [name]
-        while waiting:
-            one = waiting.pop()
-            if one in self._collected or any(map(_word(one).search, settings.that_say(one))):
-                return True
-            paths = self._that_say(one)
-            for path in () if paths is None else paths:
-                for holder, said in self.names(path).by_class.items():
-                    if one in said and holder not in seen:
-                        if not holder:
-                            return True
-                        seen.add(holder)
-                        waiting.append(holder)
-            if paths is None:
-                return True
-        return False
 
     def names(self, path: str) -> SaidNames:
         """Return the names that a module says, read once."""
