@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.outline import Outline
 
 # Statements and clauses in which the name of a class makes no object.
-NAMING = frozenset((Kind.ANNOTATED, Kind.RESULT))
+TYPE_HINTS = frozenset((Kind.ANNOTATED, Kind.RESULT))
 # Calls that ask if an object belongs to a class.
-ASKING = frozenset(("isinstance", "issubclass"))
+CLASS_TESTS = frozenset(("isinstance", "issubclass"))
 
 
 class ClassUses:
@@ -135,7 +135,7 @@ class ClassUses:
         The class itself if the place makes none, None if it surely runs.
         """
         root = outline.nodes[outline.statement(number)]
-        if root.kind in NAMING:
+        if root.kind in TYPE_HINTS:
             return klass
         if root.kind == Kind.BASE:
             return Unit(path, int(root.word), is_class=True)
@@ -153,7 +153,7 @@ def _only_asks(outline: Outline, number: int) -> bool:
     while node.parent >= 0 and outline.nodes[node.parent].kind in (Kind.GROUP, Kind.EITHER):
         node = outline.nodes[node.parent]
     called = None if node.parent < 0 else outline.child(node.parent, FUNCTION)
-    return called is not None and node.slot == "1" and outline.nodes[called].word in ASKING
+    return called is not None and node.slot == "1" and outline.nodes[called].word in CLASS_TESTS
 
 
 def _is_compared(outline: Outline, number: int) -> bool:

@@ -624,6 +624,17 @@ def test_a_class_is_looked_at_again_when_it_is_named(
     assert "pkg/net.py:6" in check(cwd=project, cache=cache).output
 
 
+def test_a_class_is_looked_at_again_when_its_maker_is_called(project: Path, cache: Path) -> None:
+    edit(project, "requirements.txt", "torch\n")
+    edit(project, "pkg/net.py", NET)
+    edit(project, "pkg/train.py", f"{TRAINS}\n\nif __name__ == '__main__':\n    train(1, 2, 3)\n")
+    edit(project, "pkg/made.py", "from pkg.net import Net\n\n\ndef build():\n    return Net()\n")
+    assert "pkg/net.py" not in check(cwd=project, cache=cache).output
+    edit(project, "pkg/main.py", "from pkg.made import build\n\nnet = build()\n")
+    assert "./pkg/net.py" in analysed(project, cache)
+    assert "pkg/net.py:6" in check(cwd=project, cache=cache).output
+
+
 NOTEBOOK = """\
 {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{
   "cell_type": "code", "id": "a", "metadata": {}, "outputs": [], "execution_count": null,

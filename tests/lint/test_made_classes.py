@@ -45,6 +45,12 @@ NAMED: dict[str, dict[str, str]] = {
     "an alias": {"main.py": "from models.net import Net as N\n\nnet = N()\n"},
     "a table": {"main.py": "from models.net import Net\n\nMODELS = {'small': Net}\n"},
     "a string": {"main.py": "import models.net\n\nnet = build('models.net.Net')\n"},
+    "a string that is the name": {"main.py": "net = build('Net')\n"},
+    "an import that may fail": {
+        "main.py": (
+            "try:\n    from models.net import Net\nexcept ImportError:\n    Net = None\n\nnet = Net()\n"
+        )
+    },
     "an evaluated default": {"main.py": "def build(model='Net(n=3)'):\n    return eval(model)\n"},
     "a file of settings": {"config.yaml": "model:\n  target: models.net.Net\n"},
     "the name's own module": {"models/net.py": NET + "\n\ndef build():\n    return Net()\n"},
@@ -106,6 +112,16 @@ UNNAMED: dict[str, dict[str, str]] = {
     "a docstring": {"main.py": '"""Use Net."""\n\n\ndef build():\n    """Return a Net."""\n'},
     "a test of the class": {
         "main.py": "from models.net import Net\n\n\ndef f(x):\n    return isinstance(x, Net)\n"
+    },
+    "a test of several classes": {
+        "main.py": "from models.net import Net\n\nassert not isinstance(1, (int, Net))\n"
+    },
+    "a type hint": {
+        "main.py": "from models.net import Net\n\n\ndef f(x: Net | None) -> Net:\n    return x\n"
+    },
+    "a compared string": {"main.py": "import sys\n\nprint(sys.argv[1] == 'Net')\n"},
+    "another module's class of the name": {
+        "main.py": "from torch.nets import Net\n\nnet = Net()\n"
     },
     "a class that nothing names": {
         "main.py": (

@@ -241,7 +241,7 @@ COLLATED = {
     "as a trainer's collator": ("Padded", "pass", "data_collator", "Padded(0)", False),
     "by a local name": ("Padded", "collate = Padded(0)", "collate_fn", "collate", False),
     "by a class below": ("Longest", "pass", "collate_fn", "Longest(0)", False),
-    "another one": ("Padded", "pass", "collate_fn", "None", True),
+    "another one": ("Padded", "kept = Padded(0)", "collate_fn", "None", True),
 }
 
 
