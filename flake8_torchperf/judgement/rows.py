@@ -146,7 +146,7 @@ ROWS = (
         FREQUENCY,
         COLD,
         "class never made",
-        "In a program that trains, a class that no live code names is never made: neither its "
+        "In a program that trains, a class that no live code makes is never made: neither its "
         "methods run, nor what only they call, nor a branch on `isinstance` of it.",
     ),
     Row(
