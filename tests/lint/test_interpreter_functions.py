@@ -448,3 +448,19 @@ DECORATORS = {
 @table(DECORATORS)
 def test_decorators(code: str) -> None:
     check(code)
+
+
+def test_a_lambda_of_the_module_waits_where_it_is_called() -> None:
+    """As NM512/dreamerv3-torch names its copies (tools.py, to_np)."""
+    check("""
+        to_np = lambda x: x.detach().cpu().numpy()
+
+        def train(model: nn.Module, optimizer, loader):
+            metrics = []
+            for x in loader:
+                loss = model(x.cuda(non_blocking=True)).sum()
+                loss.backward()
+                optimizer.step()
+                metrics.append(to_np(loss))  # TPF102
+            return metrics
+        """)

@@ -6,7 +6,7 @@ A body is not interpreted again if its arguments and all the values that it can 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.calls import summaries
@@ -33,7 +33,7 @@ from flake8_torchperf.values.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.interpreter.engine.place import Context, Site
     from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.values.store import Env
 
@@ -68,6 +68,8 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
         depth=ctx.depth + 1, module=closure.module, pending=None, calls=(*ctx.calls, this)
     )
     if isinstance(closure.node, ast.Lambda):
+        if not _stands_in(closure, ctx):
+            return _from_elsewhere(closure.node.body, env, arguments.node, deeper)
         return evaluate(closure.node.body, env, deeper)
     outcome = _outcome(closure, closure.node.body, env, deeper.but(sink=None, loops=()))
     _write_outer(closure.node.body, closure, outcome.env)
@@ -75,6 +77,26 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
     if outcome.falls_through and inside:
         _fill_outer(closure, outcome.env, outside)
     return outcome.value
+
+
+def _stands_in(closure: Closure, ctx: Context) -> bool:
+    """True if the body of a closure stands in the function that calls it, or beside the call."""
+    if closure.module is not ctx.module or ctx.node is None:
+        return closure.module is ctx.module
+    return ctx.node.lineno <= closure.node.lineno <= (ctx.node.end_lineno or ctx.node.lineno)
+
+
+def _from_elsewhere(body: ast.expr, env: Env, call: ast.AST, ctx: Context) -> Value:
+    """Evaluate the body of a lambda that stands in no function; what waits in it does at the call.
+
+    The first site alone is recorded: one call is one problem.
+    """
+    if ctx.sink is None:
+        return evaluate(body, env, ctx)
+    inside: list[Site] = []
+    value = evaluate(body, env, ctx.but(sink=inside))
+    ctx.sink.extend(replace(one, node=call, operand_node=None, covers=()) for one in inside[:1])
+    return value
 
 
 def _entry(closure: Closure, arguments: Arguments, ctx: Context) -> tuple[Env, Env]:
