@@ -82,8 +82,8 @@ def queues(
     identities of the operators that compute on tensors.
     """
     waits = {id(site.node) for site in sites if waits_here(site)}
-    walk = _Walk(waits, queued, Work(roots, waits))
     try:
+        walk = _Walk(waits, queued, Work(roots, waits))
         walk.block(roots, Queue())
     except RecursionError:
         return {}  # expressions nested deeper than Python's own stack
