@@ -116,7 +116,7 @@ class Heat:
 
     @property
     def often(self) -> str:
-        """How often the place runs: "per step", "per scene", "at the end"."""
+        """The rate at which the place runs: "per step", "per scene", "at the end"."""
         return self.rate or self.cost.value
 
     def cooled(self, why: Cause) -> Heat:

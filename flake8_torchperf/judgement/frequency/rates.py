@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 AT_THE_END = "at the end"
 # Shorter names, and names of counters, say nothing about what a round is.
 SHORTEST_NAME = 3
-COUNTERS = frozenset(("epoch", "index", "idx", "step", "iteration", "iter", "round", "item", "num"))
+COUNTING_NAMES = frozenset(("epoch", "index", "idx", "step", "iteration", "iter", "round", "item", "num"))
 
 
 def rate_of(loop: ast.AST) -> str:
@@ -35,7 +35,7 @@ def rate_of(loop: ast.AST) -> str:
     if not isinstance(target, ast.Name):
         return ""
     words = target.id.strip("_").split("_")
-    said = len(target.id) >= SHORTEST_NAME and COUNTERS.isdisjoint(words)
+    said = len(target.id) >= SHORTEST_NAME and COUNTING_NAMES.isdisjoint(words)
     return f"per {' '.join(words)}" if said and all(map(str.isalpha, words)) else ""
 
 

@@ -1,4 +1,4 @@
-"""How often functions run, by the calls in the whole package that lead to them."""
+"""The heat of functions by the calls in the whole package that lead to them."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.judgement.worth.device_work import Work, is_small
-from flake8_torchperf.syntax.traversal import DEFINITIONS, LEAVING, children
+from flake8_torchperf.syntax.traversal import COMPREHENSIONS, DEFINITIONS, LEAVING, children
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
 
 if TYPE_CHECKING:
@@ -148,9 +148,6 @@ class _Walk:
         if isinstance(node, ast.Call) and self._work.given_by(node, thrown_away=False):
             return queue.after(SMALL if is_small(node.func) else LARGE)
         return queue
-
-
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 def _fuller(one: Queue, other: Queue) -> Queue:
