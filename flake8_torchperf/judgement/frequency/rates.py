@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 AT_THE_END = "at the end"
 # Shorter names, and names of counters, say nothing about what a round is.
 SHORTEST_NAME = 3
-COUNTING_NAMES = frozenset(("epoch", "index", "idx", "step", "iteration", "iter", "round", "item", "num"))
+COUNTING_NAMES = frozenset((
+    "epoch", "index", "idx", "step", "iteration", "iter", "round", "item", "num",
+))  # fmt: skip
 
 
 def rate_of(loop: ast.AST) -> str:
