@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.program.comparisons import COMPARING, CONTAINS, applied, compared
+from flake8_torchperf.program.comparisons import COMPARING, CONTAINS, SOMETHING, applied, compared
 from flake8_torchperf.program.given import RUNNING_CALLS, UNCALLING_BASES
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.makers import ENVIRONMENT_CALLS, MAX_CALLS, Makers
@@ -41,6 +41,9 @@ LITERAL_CASTS: dict[str, Callable[[Any], object]] = {
 TEXT_METHODS: dict[str, Callable[[str], str]] = {
     "lower": str.lower, "upper": str.upper, "strip": str.strip
 }  # fmt: skip
+# Methods of tensors whose result is a tensor.
+COPYING_METHODS = frozenset(("to", "cuda", "cpu", "float", "half", "double", "detach", "clone"))
+ONLY_SOMETHING = frozenset((SOMETHING,))
 # Calls that give a field its default by a keyword.
 FIELD_CALLS = frozenset(
     ("dataclasses.field", "attr.ib", "attrs.field", "attr.field", "pydantic.Field")
@@ -122,6 +125,8 @@ class _Walk:
                 return self._member(path, number)
             case Kind.CALL:
                 return self._called(path, number)
+            case Kind.OPERATION | Kind.GROUP | Kind.ROUNDS | Kind.LAMBDA:
+                return ONLY_SOMETHING
         return None
 
     def _any(self, path: str, numbers: Iterable[int | None]) -> Values:
@@ -444,8 +449,10 @@ class _Walk:
         word = outline.nodes[called].word
         found = self._linker.dotted(path, called)
         first, second = outline.child(call, "0"), outline.child(call, "1")
+        if isinstance(found, Unit) and found.is_class:
+            return ONLY_SOMETHING
         if isinstance(found, Unit):
-            return None if found.is_class else self._once(found, lambda: self._results(found))
+            return self._once(found, lambda: self._results(found))
         if found in ENVIRONMENT_CALLS:
             return self._variable_of_environment(path, call)
         if found in FIELD_CALLS:
@@ -455,6 +462,9 @@ class _Walk:
         if found == "getattr" and second is not None:
             node = outline.nodes[second]
             return self._option(node.word) if node.kind == Kind.TEXT else None
+        computed = word != "load" and found in (f"torch.{word}", f"numpy.{word}")
+        if computed or (word in COPYING_METHODS and not found):
+            return ONLY_SOMETHING
         if word in TEXT_METHODS and first is None:
             return applied(TEXT_METHODS[word], self.of(path, outline.child(called, OWNER)))
         return None

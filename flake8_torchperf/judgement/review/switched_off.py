@@ -11,7 +11,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.judgement.heat import Heat, Level
-from flake8_torchperf.program.comparisons import compared
+from flake8_torchperf.program.comparisons import SOMETHING, compared
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.traversal import once
 from flake8_torchperf.values.cause import Cause
@@ -145,7 +145,7 @@ def _outcomes(test: ast.expr, value: object) -> Values:
     """Return the outcomes of a test of an expression that has a value; None if unknown."""
     match test:
         case ast.Name() | ast.Attribute():
-            return frozenset((bool(value),))
+            return None if value is SOMETHING else frozenset((bool(value),))
         case ast.Call(args=[_, kind]):
             return _is_instance(value, kind)
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
@@ -163,7 +163,9 @@ def _outcomes(test: ast.expr, value: object) -> Values:
 
 
 def _is_instance(value: object, kind: ast.expr) -> Values:
-    """Return if a literal is an object of a class, or of one in a tuple; None if unknown."""
+    """Return if a value is an object of a class, or of one in a tuple; None if unknown."""
+    if value is SOMETHING:
+        return None
     kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
     names = {dotted_name(one).rpartition(".")[2] for one in kinds}
     if isinstance(value, str) and "str" in names:

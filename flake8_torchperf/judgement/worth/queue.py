@@ -26,34 +26,35 @@ WAITING = frozenset((
     SiteKind.SYNCHRONIZE, SiteKind.NUMBER_USE, SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH,
     SiteKind.TRANSFER, SiteKind.LIST_INDEX, *SIZED_KINDS,
 ))  # fmt: skip
-# Work in operations: of one operation, of a call that may run a model, and the most that is told
-# apart. At the start of a function nothing is known of the queue.
+# Work in operations: of one operation, and of a call that may run a model.
 SMALL, LARGE = 1, 20
-FULL = 99
 # The most operations behind a wait after which another hardly costs more.
 LITTLE = 4
 
 
 class Queue(NamedTuple):
-    """The queue at one place: the operations since the last wait, and that wait's node."""
+    """The queue at one place: the operations since the last wait, and that wait's node.
 
-    work: int = FULL
+    Without a node, the operations are those since the start of the function.
+    """
+
+    work: int = 0
     leader: ast.AST | None = None
 
     def features(self) -> Iterator[str]:
         """Yield the features of the queue in front of a wait."""
-        if self.work == 0:
-            yield "queue:empty"
-        elif self.work <= LITTLE:
-            yield "queue:little"
-        elif self.work < LARGE:
+        if self.work >= LARGE:
+            yield "queue:much"
+        elif self.leader is None:
+            yield "queue:start"
+        elif self.work > LITTLE:
             yield "queue:some"
         else:
-            yield "queue:full" if self.work >= FULL else "queue:much"
+            yield "queue:little" if self.work else "queue:empty"
 
     def after(self, work: int) -> Queue:
         """Return the queue behind further operations."""
-        return Queue(min(self.work + work, FULL), self.leader)
+        return Queue(self.work + work, self.leader)
 
 
 def waits_here(site: JudgedSite) -> bool:
