@@ -398,6 +398,15 @@ IN_A_CONDITIONAL = {
         def training_step(x: Tensor, step: int):
             return x.mean().item() if step % 100 == 0 else x.sum().item()  # TPF101
         """,
+    "every so many steps and at the last one, as in mlfoundations/open_clip": """
+        def training_step(x: Tensor, step: int, total: int):
+            if step % 100 == 0 or step + 1 == total:
+                print(x.mean().item())
+            if step % 100 == 0 or x.sum() == total:  # TPF301
+                print(x.mean().item())
+            if step % 100 == 0 or total:
+                print(x.max().item())  # TPF101
+        """,
 }
 
 

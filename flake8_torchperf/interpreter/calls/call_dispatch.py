@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
             ctx.budget.plain_calls += 1  # its body shows if the call is opaque
         else:
             ctx.budget.opaque_calls += 1
-        if ctx.loops and isinstance(callee, Instance):
+        if isinstance(callee, Instance):
             _note_model(callee, node, ctx)
         transfers.waited(ctx)
     value = apply(callee, arguments, env, ctx)
@@ -141,9 +142,19 @@ def _another_each_round(called: ast.expr, ctx: Context) -> bool:
 
 
 def _note_model(callee: Instance, node: ast.Call, ctx: Context) -> None:
-    """Note a call of a model: a loop that makes one runs over steps."""
-    if kind_of_instance(callee, ctx.analysis) == "module":
+    """Note a call of a model in a loop, which runs over steps, and a call of a single layer."""
+    if kind_of_instance(callee, ctx.analysis) != "module":
+        return
+    if ctx.loops:
         ctx.analysis.models_called.add(id(node))
+    if callee.info is None and not HOLDS_LAYERS.search(callee.name):
+        ctx.analysis.queued[id(node)] = node
+
+
+# Modules of torch that run other modules, or many operations.
+HOLDS_LAYERS = re.compile(
+    r"Sequential|Module(?:List|Dict)|Parallel|RNN|LSTM|GRU|Transformer|Attention"
+)
 
 
 # Methods that modules have as well; the output of a model is no module.

@@ -43,6 +43,10 @@ class Guard(NamedTuple):
         return Guard(self.cause, not self.holds, self.row)
 
 
+# The guard of a test that holds in one of several steps.
+EVERY_NTH = Guard(Cause.SOME_STEPS, True)
+
+
 # The trait of sites in an except block: text made there is about an error.
 EXCEPT = "except-block"
 # The trait of sites in a lambda: a message passed as a lambda is built only on demand.
@@ -83,12 +87,19 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
     """Return the guard that a test makes; None if nothing shows how often the test holds."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=ast.BinOp(op=ast.Mod()) as every):
-            return Guard(Cause.SOME_STEPS, True) if _counts_steps(every) else None
+            return EVERY_NTH if _counts_steps(every) else None
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             found = guard_of(inner, env, ctx)
             return None if found is None else found.opposite()
         case ast.BoolOp(op=operator, values=values):
-            return _joint_guard(operator, [guard_of(value, env, ctx) for value in values])
+            guards = [guard_of(value, env, ctx) for value in values]
+            if isinstance(operator, ast.Or) and EVERY_NTH in guards:
+                # Beside every n-th step, an equality asks for a step, such as the last one.
+                guards = [
+                    EVERY_NTH if guard is None and _is_equality(value) else guard
+                    for guard, value in zip(guards, values, strict=True)
+                ]
+            return _joint_guard(operator, guards)
         case ast.Call(func=func):
             asked = dotted_name(func).rpartition(".")[2].lstrip("_")
             if asks_for_mode(asked):
@@ -114,6 +125,11 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
         case ast.BinOp(op=ast.Mod()) as every if _counts_steps(every):
             return Guard(Cause.SOME_STEPS, False)
     return _on_host(test)
+
+
+def _is_equality(test: ast.expr) -> bool:
+    """True for ``step == total``."""
+    return isinstance(test, ast.Compare) and [type(one) for one in test.ops] == [ast.Eq]
 
 
 def _asks_for_dead_class(test: ast.Call, ctx: Context) -> bool:
@@ -151,7 +167,7 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
     match left:
         case ast.BinOp(op=ast.Mod()) as every if _counts_steps(every):
             if isinstance(operator, ast.Eq):
-                return Guard(Cause.SOME_STEPS, True)
+                return EVERY_NTH
             if isinstance(operator, (ast.NotEq, ast.Gt)):
                 return Guard(Cause.SOME_STEPS, False)
     if not isinstance(operator, ast.Eq):

@@ -41,10 +41,12 @@ class Queue(NamedTuple):
     work: int = 0
     leader: ast.AST | None = None
 
-    def features(self) -> Iterator[str]:
+    def features(self, wait: ast.AST) -> Iterator[str]:
         """Yield the features of the queue in front of a wait."""
         if self.work >= LARGE:
             yield "queue:much"
+        elif self.leader is wait:
+            yield "queue:each-round"  # of a loop in which nothing else waits
         elif self.leader is None:
             yield "queue:start"
         elif self.work > LITTLE:
@@ -68,7 +70,7 @@ def with_queues(result: Judged) -> Judged:
     """Return the sites with the features of the queue in front of each wait."""
     found = queues(result.sites, result.snippet.nodes, result.queued)
     sites = (
-        site.showing(found[id(site.node)].features()) if id(site.node) in found else site
+        site.showing(found[id(site.node)].features(site.node)) if id(site.node) in found else site
         for site in result.sites
     )
     return replace(result, sites=tuple(sites))
