@@ -127,8 +127,9 @@ class CheckApplication(Application):
         if self.options.diff_base:
             self._changes = _changes(self.options.diff_base)
             manager.leave_out = _unchanged(self._changes, manager.leave_out)
-        manager.by_cost = ours.profile is not None
-        manager.at_once = self._can_show_at_once() and not manager.by_cost
+        manager.rank = _rank(self.options, ours)
+        manager.top = self.options.top
+        manager.at_once = self._can_show_at_once() and manager.rank is None
         self.file_checker_manager = manager
 
     def run_checks(self) -> None:
@@ -334,6 +335,17 @@ def _changes(base: str) -> Changes:
         return Changes(base)
     except ChangeError as error:
         raise SystemExit(fail(f"check: --diff-base: {error}")) from error
+
+
+def _rank(
+    options: argparse.Namespace, ours: Options
+) -> Callable[[FindingRecord], tuple[float, ...]] | None:
+    """Return the rank of findings by which they are sorted; None for the order of the files."""
+    if options.top or options.sort == "worth":
+        return lambda told: (told.worth,)
+    if ours.profile is not None and options.sort is None:
+        return lambda told: told.measured
+    return None
 
 
 def _unchanged(changes: Changes, before: LeaveOut | None) -> LeaveOut:

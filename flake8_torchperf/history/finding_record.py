@@ -42,6 +42,8 @@ class FindingRecord(NamedTuple):
     ``row`` follow directly on each other; ``lead`` is the text of a finding that also reports the
     later ones (see `as_rows`). ``decided_by`` is the id of the row of `judgement/rows.py` that
     decided. ``residence`` is where the tensor lies: "device", "host", "unknown", "" without one.
+    ``evidence`` are the names of the features that apply (`worth/features.py`), sorted, with spaces
+    between them; the weights of today's table give the ``worth``, which is therefore never stored.
     """
 
     line: int
@@ -61,6 +63,19 @@ class FindingRecord(NamedTuple):
     lead: str = ""
     decided_by: str = ""
     residence: str = ""
+    evidence: str = ""
+
+    @property
+    def worth(self) -> float:
+        """The share of findings with this evidence that were worth telling, from 0 to 1.
+
+        It is 1 for what is no rule's finding: a file that can't be analysed, a stray contract.
+        """
+        if not self.evidence:
+            return 1.0
+        from flake8_torchperf.judgement.worth.model import weights  # reads the table of weights
+
+        return weights().worth(self.evidence.split())
 
     @property
     def place(self) -> Place:
@@ -80,7 +95,9 @@ class FindingRecord(NamedTuple):
 
 def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecord:
     """Return the record of a finding in the module that ``places`` were made from."""
-    from flake8_torchperf.findings.heat_text import row_of  # not needed where findings are cached
+    # Not needed where findings are cached.
+    from flake8_torchperf.findings.heat_text import row_of
+    from flake8_torchperf.judgement.worth.features import features
 
     node = finding.site.node
     function, last = places.around(getattr(node, "lineno", finding.line))
@@ -101,6 +118,7 @@ def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecor
         f"{finding.code} {finding.lead}" if finding.lead else "",
         row_of(finding.site.heat),
         _residence(finding),
+        " ".join(sorted(features(finding.site, finding.code))),
     )
 
 
@@ -143,12 +161,14 @@ def rows_of(
 
 
 def led(first: FindingRecord, others: Sequence[FindingRecord]) -> FindingRecord:
-    """Return a finding as it is printed for others of its row as well."""
+    """Return a finding as it is printed for others of its row as well, with the best's evidence."""
     if not others:
         return first
     from flake8_torchperf.findings.message import leading
 
-    return first._replace(text=leading(first.lead, [one.line for one in others]))
+    text = leading(first.lead, [one.line for one in others])
+    best = max((first, *others), key=lambda one: one.worth)
+    return first._replace(text=text, evidence=best.evidence)
 
 
 def _spent(measured: Measured | None) -> tuple[int, int, float]:
@@ -179,11 +199,13 @@ def restored(row: Sequence[object]) -> FindingRecord | None:
             str(lead),
             str(decided_by),
             str(residence),
+            str(evidence),
         ]:
             place = (line, column, text, end, end_column)
             known = (cost, function, source, fixable, quiet)
             measured = (ran, waits, seconds)
-            return FindingRecord(*place, *known, *measured, row_number, lead, decided_by, residence)
+            why = (decided_by, residence, evidence)
+            return FindingRecord(*place, *known, *measured, row_number, lead, *why)
     return None
 
 

@@ -26,6 +26,9 @@ IN_NESTED_FUNCTION = "place:inner-function"
 LEADS = "wait:leads"
 FOLLOWS = "wait:follows"
 
+# Features of sites of which the user's settings, a contract or a profile decided outright.
+DECIDED = frozenset(("row:named-hot", "runs:named-hot", "runs:contract", "runs:ran-often"))
+
 
 def features(site: JudgedSite, code: str) -> frozenset[str]:
     """Return the names of the features that apply to the finding of a rule at a site."""
