@@ -54,10 +54,15 @@ def report(
         rows = [[raw] for raw in found]
     else:
         rows = in_rows(found, result.snippet.nodes, result.queued)
-    least = options.min_worth
+    least = least_worth(options)
     if least:
         rows = [row for row in rows if any(_is_worth(raw, least) for raw in row)]
     return [finding for row in rows for finding in _row(row, result.snippet, catalogue, options)]
+
+
+def least_worth(options: Options) -> float:
+    """Return the worth from which findings are reported."""
+    return options.min_worth or 0.0
 
 
 def _is_worth(raw: Raw, least: float) -> bool:

@@ -37,7 +37,7 @@ def features(site: JudgedSite, code: str) -> frozenset[str]:
 
 def _of_site(site: JudgedSite) -> Iterator[str]:
     yield f"kind:{site.kind.value}"
-    yield from (f"trait:{trait}" for trait in site.traits)
+    yield from (f"trait:{trait.replace(' ', '-')}" for trait in site.traits)
     yield from _of_rate(site)
     yield from _of_value(site)
     if len(site.loops) > 1:
