@@ -268,14 +268,14 @@ class CheckApplication(Application):
             super().report_statistics()
 
     def _summary(self) -> str:
-        """The line for a terminal, "" elsewhere."""
+        """The lines for a terminal, "" elsewhere."""
         assert isinstance(self.file_checker_manager, Manager)
         found: dict[str, list[FindingRecord]] = {}
         for one in self._handled or ():
             told = self.file_checker_manager.told_of(one)
             if told is not None:
                 found.setdefault(one.filename, []).append(told)
-        return summary.summary(found)
+        return summary.summary(found, self.file_checker_manager.left_over)
 
     def _write(self, found: Sequence[Violation]) -> None:
         """Write the findings into a baseline or into comments, and print what was written."""
