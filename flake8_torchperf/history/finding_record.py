@@ -20,6 +20,8 @@ Place: TypeAlias = "tuple[int, int, str]"
 InRow = TypeVar("InRow", "Finding", "FindingRecord")
 
 MODULE = "<module>"
+# Stands between the evidence of several findings.
+OR = " | "
 # Source text longer than this is cut, and a digest keeps different texts distinct.
 LONGEST_SOURCE = 160
 _DIGITS = 16
@@ -43,7 +45,8 @@ class FindingRecord(NamedTuple):
     later ones (see `as_rows`). ``decided_by`` is the id of the row of `judgement/rows.py` that
     decided. ``residence`` is where the tensor lies: "device", "host", "unknown", "" without one.
     ``evidence`` are the names of the features that apply (`worth/features.py`), sorted, with spaces
-    between them; the weights of today's table give the ``worth``, which is therefore never stored.
+    between them and `OR` between those of a row; the weights of today's table give the ``worth``,
+    which is therefore never stored.
     """
 
     line: int
@@ -75,7 +78,17 @@ class FindingRecord(NamedTuple):
             return 1.0
         from flake8_torchperf.judgement.worth.model import weights  # reads the table of weights
 
-        return weights().worth(self.evidence.split())
+        return weights().worth(self.features)
+
+    @property
+    def features(self) -> Sequence[str]:
+        """The features that apply to the finding, or to the best of those that it is printed for."""
+        evidence = [one.split() for one in self.evidence.split(OR)]
+        if len(evidence) == 1:
+            return evidence[0]
+        from flake8_torchperf.judgement.worth.model import weights
+
+        return max(evidence, key=weights().worth)
 
     @property
     def place(self) -> Place:
@@ -161,14 +174,14 @@ def rows_of(
 
 
 def led(first: FindingRecord, others: Sequence[FindingRecord]) -> FindingRecord:
-    """Return a finding as it is printed for others of its row as well, with the best's evidence."""
+    """Return a finding as it is printed for others of its row as well, with their evidence."""
     if not others:
         return first
     from flake8_torchperf.findings.message import leading
 
     text = leading(first.lead, [one.line for one in others])
-    best = max((first, *others), key=lambda one: one.worth)
-    return first._replace(text=text, evidence=best.evidence)
+    evidence = OR.join(one.evidence for one in (first, *others))
+    return first._replace(text=text, evidence=evidence)
 
 
 def _spent(measured: Measured | None) -> tuple[int, int, float]:

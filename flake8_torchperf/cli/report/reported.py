@@ -76,7 +76,7 @@ class Reported:
         """The severity that its rule states, else that of its worth; the worst without a rule."""
         if self._stated or not self.told.evidence:
             return self._stated or MIDDLE
-        return _BANDS[band_of(self.told.evidence.split())]
+        return _BANDS[band_of(self.told.features)]
 
     @property
     def _stated(self) -> str:
