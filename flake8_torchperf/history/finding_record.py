@@ -82,7 +82,7 @@ class FindingRecord(NamedTuple):
 
     @property
     def features(self) -> Sequence[str]:
-        """The features that apply to the finding, or to the best of those that it is printed for."""
+        """The features of the finding, or of the best of those that it is printed for."""
         evidence = [one.split() for one in self.evidence.split(OR)]
         if len(evidence) == 1:
             return evidence[0]

@@ -235,3 +235,16 @@ def test_what_changed_is_told_whatever_the_weights(
     for table in (BRANCHES_FIRST, READS_FIRST):
         with weighed(table):
             assert check(capsys, "--diff-base=HEAD", "--sort=worth") == ["b.py"]
+
+
+def test_fixes_leave_what_is_of_less_worth(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x == x.max().item()\n"
+    file = tmp_path / "a.py"
+    file.write_text(source)
+    for least, changes in (("0.6", False), ("0.4", True)):
+        with weighed({}):
+            main(["fix", "--isolated", f"--min-worth={least}", str(file)])
+        capsys.readouterr()
+        assert (file.read_text() != source) is changes
