@@ -15,7 +15,7 @@ from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.idioms.logging_calls import logged
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.worth.features import DECIDED, features
+from flake8_torchperf.judgement.worth.features import OUTRIGHT, features
 from flake8_torchperf.judgement.worth.model import weights
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
@@ -68,7 +68,7 @@ def least_worth(options: Options) -> float:
 def _is_worth(raw: Raw, least: float) -> bool:
     """True if a finding has this worth, or the user or a measurement decided that it is told."""
     evidence = features(raw.site, raw.rule.code)
-    return not DECIDED.isdisjoint(evidence) or weights().worth(evidence) >= least
+    return not OUTRIGHT.isdisjoint(evidence) or weights().worth(evidence) >= least
 
 
 def _logging(

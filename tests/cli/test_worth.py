@@ -15,7 +15,7 @@ from weighing import weighed
 from flake8_torchperf.cli.main import main
 from flake8_torchperf.history.finding_record import FindingRecord, led, restored
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.worth.features import DECIDED, features
+from flake8_torchperf.judgement.worth.features import OUTRIGHT, features
 from flake8_torchperf.judgement.worth.model import weights
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import OptionError, Options, from_values
@@ -168,7 +168,7 @@ def test_what_the_user_decided_is_told_whatever_its_worth() -> None:
             Options(min_worth=0.5, sync_free=("read",)),
         ):
             (found,) = lint(READ, "a.py", decided)
-            assert not DECIDED.isdisjoint(features(found.site, found.code))
+            assert not OUTRIGHT.isdisjoint(features(found.site, found.code))
 
 
 def test_the_worth_rests_on_all_evidence() -> None:

@@ -33,7 +33,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Change:
-    """What the user may write or measure so that a piece of evidence no longer applies."""
+    """Advice after which a piece of evidence no longer applies."""
 
     feature: str
     advice: str
@@ -80,7 +80,7 @@ def _changes(finding: Finding, pieces: list[Piece], trials: Trials) -> Iterator[
 
 
 class _Possible:
-    """What the user can change about a finding; settings are tried when first needed."""
+    """The changes that a user can make to a finding; settings are tried when first needed."""
 
     def __init__(self, finding: Finding, trials: Trials) -> None:
         self._finding = finding

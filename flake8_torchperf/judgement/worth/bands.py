@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.judgement.worth.features import DECIDED
+from flake8_torchperf.judgement.worth.features import OUTRIGHT
 from flake8_torchperf.judgement.worth.model import weights
 
 if TYPE_CHECKING:
@@ -36,6 +36,6 @@ def band_of(evidence: Collection[str]) -> Band:
     """
     worth = weights().worth(evidence)
     band = Band.HIGH if worth >= HIGH else Band.MEDIUM if worth >= MEDIUM else Band.LOW
-    if DECIDED.isdisjoint(evidence):
+    if OUTRIGHT.isdisjoint(evidence):
         return band
     return max(band, *(_OF_COST.get(one, Band.LOW) for one in evidence))

@@ -27,7 +27,7 @@ LEADS = "wait:leads"
 FOLLOWS = "wait:follows"
 
 # Features of sites of which the user's settings, a contract or a profile decided outright.
-DECIDED = frozenset(("row:named-hot", "runs:named-hot", "runs:contract", "runs:ran-often"))
+OUTRIGHT = frozenset(("row:named-hot", "runs:named-hot", "runs:contract", "runs:ran-often"))
 
 
 def features(site: JudgedSite, code: str) -> frozenset[str]:
