@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from documents import ROOT
 from weighing import weighed
 
@@ -212,7 +213,17 @@ WEIGHED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("program", every_program(), ids=lambda program: program.id)
+# Of the programs, one in so many is weighed in each run of the tests; the thorough ones weigh all.
+WEIGHED_SELDOM = 4
+
+
+def weighed_programs() -> Iterator[ParameterSet]:
+    for number, program in enumerate(every_program()):
+        marks = [pytest.mark.thorough] if number % WEIGHED_SELDOM else []
+        yield pytest.param(program, id=program.id, marks=marks)
+
+
+@pytest.mark.parametrize("program", weighed_programs())
 def test_the_worth_is_that_of_the_evidence(program: Program, tmp_path: Path) -> None:
     """The pieces add up to the worth that a run computes; what would raise it raises it."""
     path = program.written(tmp_path)
@@ -251,7 +262,7 @@ def not_raised(account: Account, one: Judged, source: str, options: Options) -> 
             yield f"{account.line} {one.code}: {change}"
 
 
-@pytest.mark.parametrize("program", every_program(), ids=lambda program: program.id)
+@pytest.mark.parametrize("program", weighed_programs())
 def test_what_would_tell_a_finding_of_little_worth_tells_it(
     program: Program, tmp_path: Path
 ) -> None:
