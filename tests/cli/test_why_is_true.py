@@ -205,7 +205,7 @@ def test_what_would_change_a_decision_changes_it(program: Program, tmp_path: Pat
 WEIGHED = {
     "callers:none": -0.7, "callers:open": -0.3, "callers:reached": 0.8, "cost:per-call": -0.9,
     "cost:per-element": 0.9, "cost:per-step": 0.4, "kind:HostRead": 0.1, "left-out:nothing": -0.6,
-    "place:branch": -0.4, "place:seldom": -0.8, "queue:empty": -1.1, "queue:full": 0.3,
+    "place:branch": -0.4, "place:seldom": -0.8, "queue:empty": -1.1, "queue:much": 0.3,
     "rate:called": 0.25, "rate:own-loop": 0.5, "row:nothing": -0.35, "row:outside-steps": -0.65,
     "rule:TPF101": 0.15, "runs:given-tensors": -0.45, "runs:loop": 0.55, "sure:assumed": -1.2,
     "sure:inferred": -0.2, "trait:to-device": -0.05, "value:device": 0.6, "value:host": -1.3,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import pytest
 
 from flake8_torchperf.findings.catalogue import load_catalogue
@@ -10,13 +12,14 @@ from flake8_torchperf.judgement.heat import Cost
 from flake8_torchperf.judgement.rows import ROWS
 from flake8_torchperf.judgement.worth import features
 from flake8_torchperf.judgement.worth.model import weights
-from flake8_torchperf.judgement.worth.queue import FULL, LARGE, LITTLE, Queue
+from flake8_torchperf.judgement.worth.queue import LARGE, LITTLE, SMALL, Queue
 from flake8_torchperf.judgement.worth.sentences import sentence_of
 from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.site import SiteKind
 
 NAMES = {rule.code: rule.name for rule in load_catalogue().rules}
-QUEUES = [Queue(work) for work in (0, LITTLE, LITTLE + 1, LARGE, FULL)]
+LEADERS = (None, ast.Pass())
+QUEUES = [Queue(work, node) for work in (0, SMALL, LITTLE + 1, LARGE) for node in LEADERS]
 PLACES = [name for name in vars(features).values() if isinstance(name, str) and ":" in name]
 EVERY = sorted({
     *(f"kind:{kind.value}" for kind in SiteKind),
