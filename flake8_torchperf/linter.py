@@ -379,7 +379,8 @@ def _findings(
                 result = review.rewarmed(result, met, info)
             said = profiled is not None and heats.own(info).cause in SAID
             measured = None if said else profiled
-            found = _reported(result, measured, catalogue, options, module)
+            # Only the review below completes the evidence for the worth of a finding.
+            found = _reported(result, measured, catalogue, replace(options, min_worth=0.0), module)
             kept = _reviewed(result, info, review, options) if found else result
             if found:
                 kept = with_queues(kept)

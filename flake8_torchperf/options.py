@@ -31,6 +31,9 @@ _YES = frozenset({"1", "yes", "true", "on"})
 _NO = frozenset({"0", "no", "false", "off", ""})
 
 
+NAN = float("nan")
+
+
 class OptionError(ValueError):
     """An option that can't be used. The text is one line: what, where, what to do."""
 
@@ -45,9 +48,10 @@ class Options:
     conventions, absolute.
     ``cache`` is None if it was not set. ``assume_compiled`` treats every module's ``forward`` as
     compiled. ``logging`` is one of `LOGGING`. ``preview`` tells rules that are still in preview.
-    ``chosen`` are the codes and files of [tool.torchperf]. ``baseline`` is the file that lists old
-    findings, ``profile`` the file that a run recorded. ``without`` names causes and rows of
-    conventions to switch off, to measure what each hides. ``review`` looks at callers in scope
+    ``min_worth`` is the least worth, from 0 to 1, of a finding that is reported; None if it was
+    not set. ``chosen`` are the codes and files of [tool.torchperf]. ``baseline`` is the file that
+    lists old findings, ``profile`` the file that a run recorded. ``without`` names causes and rows
+    of conventions to switch off, to measure what each hides. ``review`` looks at callers in scope
     "all" too, for `torchperf why`. Users can't set these two. Every field pickles, since flake8 may
     lint in other processes.
     """
@@ -66,6 +70,7 @@ class Options:
     profile: Path | None = None
     logging: str = "report"
     preview: bool = False
+    min_worth: float | None = None
     chosen: Chosen = field(default_factory=Chosen)
     without: tuple[str, ...] = ()
     review: bool = False
@@ -144,6 +149,17 @@ def _confidence(option: str, value: object) -> str:
 
 def _logging(option: str, value: object) -> str:
     return _word(option, value, LOGGING)
+
+
+def _share(option: str, value: object) -> float:
+    """Return a number from 0 to 1."""
+    try:
+        share = float(value) if isinstance(value, (str, int, float)) else NAN
+    except ValueError:
+        share = NAN
+    if isinstance(value, bool) or not 0 <= share <= 1:
+        raise OptionError(f"{option}: {value!r} is no number from 0 to 1; write for example 0.5")
+    return share
 
 
 def _cache_folder(option: str, name: object) -> Path | None:
@@ -287,6 +303,15 @@ SETTINGS = (
         "writer.add_scalar and the like (Default: report)",
         example='"ignore"',
         metavar="{report,ignore}",
+    ),
+    Setting(
+        "min-worth",
+        "min_worth",
+        _share,
+        "report only findings of at least this worth, which is the share of such findings, from 0 "
+        "to 1, that engineers found worth telling; 0 reports all",
+        example="0.5",
+        metavar="share",
     ),
     Setting(
         "explain",

@@ -1,5 +1,7 @@
 """Generates parts of README.md and of the pages in docs/: tables of rules, examples, conventions.
 
+It also writes the verdicts on each rule's findings, which `torchperf explain` shows.
+
     python tools/update_readme.py            rewrites them
     python tools/update_readme.py --check    exits with 1 if one of them is out of date
 
@@ -10,11 +12,13 @@ The table comes from the rule pages. The output shown in examples comes from run
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -29,6 +33,7 @@ from flake8_torchperf.findings.rule import Rule  # noqa: E402
 from flake8_torchperf.judgement.rows import ROWS  # noqa: E402
 from flake8_torchperf.knowledge.conventions import load_conventions  # noqa: E402
 
+JUDGED = ROOT / "flake8_torchperf" / "findings" / "judged.json"
 CONVENTIONS = ROOT / "docs" / "conventions.md"
 EXAMPLE = "fixtures/issue82206_sharded_grad_scaler/before.py"
 TEAM_RULES = "fixtures/team_rules/perf-rules"
@@ -193,6 +198,16 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
 }
 
 
+def judged_findings() -> str:
+    """Return the verdicts on each rule's findings as JSON, for ``torchperf explain``."""
+    rows = []
+    for code, samples in sorted(first_sight().items()):
+        verdicts = sum(samples, Counter[str]())
+        counts = {**{one: verdicts[one] for one in "ABC"}, "samples": len(samples)}
+        rows.append(f"  {json.dumps(code)}: {json.dumps(counts)}")
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
 def updated(text: str, document: str) -> str:
     """Return a document's text with its generated parts replaced where more than times differs.
 
@@ -220,7 +235,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     arguments = parser.parse_args()
-    made = {CONVENTIONS: conventions_page()}
+    made = {CONVENTIONS: conventions_page(), JUDGED: judged_findings()}
     for name in PARTS:
         made[ROOT / name] = updated((ROOT / name).read_text(encoding="utf-8"), name)
     stale = [

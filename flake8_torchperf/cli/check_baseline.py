@@ -123,7 +123,8 @@ def _below_linted(manager: Manager, folder: str, name: str) -> bool:
 def settings() -> str:
     """Return the options that change the findings."""
     ours = TorchPerfPlugin.options()
-    return f"scope={ours.scope.name.lower()} confidence={ours.confidence}"
+    told = f"scope={ours.scope.name.lower()} confidence={ours.confidence}"
+    return told if ours.min_worth is None else f"{told} min-worth={ours.min_worth:g}"
 
 
 def unusable(path: Path) -> str:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.history.finding_record import FindingRecord, Place
 
 # Returns those of a file's rows that are to be reported.
+Ranked: TypeAlias = "tuple[tuple[float, ...], str, Any]"  # rank, file, flake8's row
+Shown: TypeAlias = "tuple[int, int]"  # flake8's two counts
 LeaveOut: TypeAlias = "Callable[[str, list[Any], dict[Place, FindingRecord]], list[Any]]"
 
 
@@ -59,8 +61,11 @@ class Manager(checker.Manager):
     silenced = ""
     # Is some file no text that Python can read?
     unread = False
-    # Report the findings with the highest measured cost first.
-    by_cost = False
+    # Report the findings of all files by the rank of a record, the highest first.
+    rank: Callable[[FindingRecord], tuple[float, ...]] | None = None
+    # Report only so many of these, if not 0; the others are counted.
+    top = 0
+    left_over = 0
     # Removes old findings from rows; takes the file, its rows, and the records of our findings.
     leave_out: LeaveOut | None = None
     # Report each finding of a row by itself.
@@ -176,8 +181,8 @@ class Manager(checker.Manager):
 
     def report(self) -> tuple[int, int]:
         """Report the findings that were not shown yet; returns flake8's two counts."""
-        if self.by_cost:
-            return self._report_by_cost()
+        if self.rank is not None:
+            return self._report_by_rank(self.rank)
         if not self.at_once:
             return super().report()
         for name in self._order:
@@ -186,28 +191,38 @@ class Manager(checker.Manager):
         self.results.sort(key=itemgetter(0))
         return self._shown
 
-    def _report_by_cost(self) -> tuple[int, int]:
-        """Report by falling cost; findings without a measurement come last, in the usual order."""
+    def _report_by_rank(self, rank: Callable[[FindingRecord], tuple[float, ...]]) -> Shown:
+        """Report by falling rank; of one rank in the usual order, what is no finding last."""
         rows = [
-            (self._spent(name, row), name, row)
+            (() if told is None else rank(told), name, row)
             for name, rows, _ in sorted(self.results, key=itemgetter(0))
             for row in sorted(rows, key=itemgetter(0, 1))
+            for told in (self.told[name].get(place_of(row)),)
         ]
         rows.sort(key=itemgetter(0), reverse=True)
-        found = reported = 0
-        for name, group in itertools.groupby(rows, key=itemgetter(1)):
-            listed = [row for _, _, row in group]
+        kept = self._best(rows) if self.top else rows
+        reported = 0
+        for name, group in itertools.groupby(kept, key=itemgetter(1)):
             with self.style_guide.processing_file(name):
+                listed = [row for _, _, row in group]
                 reported += self._handle_results(name, listed)  # type: ignore[attr-defined]
-            found += len(listed)
         for _, _, counts in self.results:
             for statistic in defaults.STATISTIC_NAMES:
                 self.statistics[statistic] += counts[statistic]
-        return found, reported
+        return len(kept), reported
 
-    def _spent(self, name: str, row: Any) -> tuple[float, int, int]:
-        told = self.told[name].get(place_of(row))
-        return (0.0, 0, 0) if told is None else told.measured
+    def _best(self, rows: list[Ranked]) -> list[Ranked]:
+        """Return the first findings of those that are reported, and all that is no finding."""
+        best: list[Ranked] = []
+        shown = 0
+        for one in rows:
+            rank, name, (code, line, _, _, text) = one
+            if rank and self._suppression.reports(code, name, line, text):
+                shown += 1
+            if shown <= self.top or not rank:
+                best.append(one)
+        self.left_over = max(shown - self.top, 0)
+        return best
 
     def told_of(self, error: Violation) -> FindingRecord | None:
         """Return the record of a finding that flake8 reports; None if it is not ours."""

@@ -81,6 +81,7 @@ example:
   torchperf check --write-baseline baseline.json src
   torchperf check --baseline baseline.json src
   torchperf check --profile profile.json src
+  torchperf check --top 20 src
   torchperf check --fix --diff src
   torchperf check --diff-base main src
 
@@ -120,6 +121,19 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="with --add-noqa: what to write behind the codes",
     )
     group.add_argument(
+        "--sort",
+        choices=("place", "worth"),
+        help="the order of the findings: by file and line, or the best of all files first "
+        "(Default: place; by measured cost with a profile)",
+    )
+    group.add_argument(
+        "--top",
+        metavar="N",
+        type=_count,
+        default=0,
+        help="report only the N findings of the greatest worth",
+    )
+    group.add_argument(
         "--exit-zero-on-errors",
         action="store_true",
         help="let files that cannot be read or parsed not change the exit status",
@@ -132,6 +146,13 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     _add_fix_options(group)
     # Those of fix alone.
     parser.set_defaults(unsafe=False, suggested=False, verify=False, require_verified=False)
+
+
+def _count(text: str) -> int:
+    """Return a positive number."""
+    if not text.isdecimal() or not int(text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
+    return int(text)
 
 
 def _add_fix_options(group: argparse._ArgumentGroup) -> None:
@@ -174,6 +195,10 @@ def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
         raise ValueError("--add-noqa and --write-baseline exclude each other")
     if options.diff_base and options.write_baseline:
         raise ValueError("--diff-base and --write-baseline exclude each other")
+    if options.top and options.write_baseline:
+        raise ValueError("--top and --write-baseline exclude each other")
+    if options.top and options.sort == "place":
+        raise ValueError("--top sorts by worth; leave out --sort place")
     if options.add_noqa and STDIN in options.filenames:
         raise ValueError("--add-noqa needs files to write to, not standard input")
     if options.unused_noqa:

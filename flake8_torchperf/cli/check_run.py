@@ -127,8 +127,9 @@ class CheckApplication(Application):
         if self.options.diff_base:
             self._changes = _changes(self.options.diff_base)
             manager.leave_out = _unchanged(self._changes, manager.leave_out)
-        manager.by_cost = ours.profile is not None
-        manager.at_once = self._can_show_at_once() and not manager.by_cost
+        manager.rank = _rank(self.options, ours)
+        manager.top = self.options.top
+        manager.at_once = self._can_show_at_once() and manager.rank is None
         self.file_checker_manager = manager
 
     def run_checks(self) -> None:
@@ -267,14 +268,14 @@ class CheckApplication(Application):
             super().report_statistics()
 
     def _summary(self) -> str:
-        """The line for a terminal, "" elsewhere."""
+        """The lines for a terminal, "" elsewhere."""
         assert isinstance(self.file_checker_manager, Manager)
         found: dict[str, list[FindingRecord]] = {}
         for one in self._handled or ():
             told = self.file_checker_manager.told_of(one)
             if told is not None:
                 found.setdefault(one.filename, []).append(told)
-        return summary.summary(found)
+        return summary.summary(found, self.file_checker_manager.left_over)
 
     def _write(self, found: Sequence[Violation]) -> None:
         """Write the findings into a baseline or into comments, and print what was written."""
@@ -334,6 +335,17 @@ def _changes(base: str) -> Changes:
         return Changes(base)
     except ChangeError as error:
         raise SystemExit(fail(f"check: --diff-base: {error}")) from error
+
+
+def _rank(
+    options: argparse.Namespace, ours: Options
+) -> Callable[[FindingRecord], tuple[float, ...]] | None:
+    """Return the rank of findings by which they are sorted; None for the order of the files."""
+    if options.top or options.sort == "worth":
+        return lambda told: (told.worth,)
+    if ours.profile is not None and options.sort is None:
+        return lambda told: told.measured
+    return None
 
 
 def _unchanged(changes: Changes, before: LeaveOut | None) -> LeaveOut:

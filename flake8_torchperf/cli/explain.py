@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -39,6 +40,8 @@ CODES = {
         "the line above.",
     },
 }
+
+JUDGED = Path(__file__).parents[1] / "findings" / "judged.json"
 
 _REPORTED = {
     "loop": "inside loops",
@@ -210,11 +213,34 @@ def markdown(page: Documentation | Convention) -> str:
         counted = page.evidence.counter.replace("_", " ")
         per = "per call" if page.evidence.law == "call" else "growing with the input"
         facts.append(f"- confirmed by: {counted}, {per}{needs}")
+    if rule.own:
+        facts.append(f"- judged: {_in_words(judged().get(rule.code))}")
     for fix in page.fixes:
         facts.append(f"- fix: {fix.name} ({fix.safety}){f'; {fix.changes}' if fix.changes else ''}")
     parts = [f"# {rule.name} ({rule.code})", "\n".join(facts)]
     parts += [f"## {title}\n\n{body}" for title, body in page.sections.items()]
     return "\n\n".join(parts)
+
+
+@cache
+def judged() -> Mapping[str, Mapping[str, int]]:
+    """Return the verdicts on the findings of each rule in samples of unknown applications.
+
+    A is worth telling, B true but of little worth, C wrong (docs/rule-life.md); "samples" is the
+    number of samples that hold the rule. `tools/update_readme.py` writes the file.
+    """
+    counts: dict[str, dict[str, int]] = json.loads(JUDGED.read_text(encoding="utf-8"))
+    return counts
+
+
+def _in_words(verdicts: Mapping[str, int] | None) -> str:
+    if verdicts is None:
+        return "no finding in the samples of applications"
+    total = sum(verdicts[one] for one in "ABC")
+    findings = "1 finding" if total == 1 else f"{total} findings"
+    samples = "1 sample" if verdicts["samples"] == 1 else f"{verdicts['samples']} samples"
+    worth = f"{verdicts['A']} worth telling (A), {verdicts['B']} true but of little worth (B)"
+    return f"{findings} in {samples} of applications: {worth}, {verdicts['C']} wrong (C)"
 
 
 def _as_data(page: Documentation | Convention) -> dict[str, Any]:
@@ -233,4 +259,5 @@ def _as_data(page: Documentation | Convention) -> dict[str, Any]:
         "sections": dict(page.sections),
         "path": str(rule.path),
         "url": rule.address,
+        "judged": judged().get(rule.code) if rule.own else None,
     }

@@ -15,6 +15,8 @@ from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.idioms.logging_calls import logged
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.worth.features import OUTRIGHT, features
+from flake8_torchperf.judgement.worth.model import weights
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
@@ -52,7 +54,21 @@ def report(
         rows = [[raw] for raw in found]
     else:
         rows = in_rows(found, result.snippet.nodes, result.queued)
+    least = least_worth(options)
+    if least:
+        rows = [row for row in rows if any(_is_worth(raw, least) for raw in row)]
     return [finding for row in rows for finding in _row(row, result.snippet, catalogue, options)]
+
+
+def least_worth(options: Options) -> float:
+    """Return the worth from which findings are reported."""
+    return options.min_worth or 0.0
+
+
+def _is_worth(raw: Raw, least: float) -> bool:
+    """True if a finding has this worth, or the user or a measurement decided that it is told."""
+    evidence = features(raw.site, raw.rule.code)
+    return not OUTRIGHT.isdisjoint(evidence) or weights().worth(evidence) >= least
 
 
 def _logging(

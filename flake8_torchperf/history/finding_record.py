@@ -20,6 +20,8 @@ Place: TypeAlias = "tuple[int, int, str]"
 InRow = TypeVar("InRow", "Finding", "FindingRecord")
 
 MODULE = "<module>"
+# Stands between the evidence of several findings.
+OR = " | "
 # Source text longer than this is cut, and a digest keeps different texts distinct.
 LONGEST_SOURCE = 160
 _DIGITS = 16
@@ -42,6 +44,9 @@ class FindingRecord(NamedTuple):
     ``row`` follow directly on each other; ``lead`` is the text of a finding that also reports the
     later ones (see `as_rows`). ``decided_by`` is the id of the row of `judgement/rows.py` that
     decided. ``residence`` is where the tensor lies: "device", "host", "unknown", "" without one.
+    ``evidence`` are the names of the features that apply (`worth/features.py`), sorted, with spaces
+    between them and `OR` between those of a row; the weights of today's table give the ``worth``,
+    which is therefore never stored.
     """
 
     line: int
@@ -61,6 +66,29 @@ class FindingRecord(NamedTuple):
     lead: str = ""
     decided_by: str = ""
     residence: str = ""
+    evidence: str = ""
+
+    @property
+    def worth(self) -> float:
+        """The share of findings with this evidence that were worth telling, from 0 to 1.
+
+        It is 1 for what is no rule's finding: a file that can't be analysed, a stray contract.
+        """
+        if not self.evidence:
+            return 1.0
+        from flake8_torchperf.judgement.worth.model import weights  # reads the table of weights
+
+        return weights().worth(self.features)
+
+    @property
+    def features(self) -> Sequence[str]:
+        """The features of the finding, or of the best of those that it is printed for."""
+        evidence = [one.split() for one in self.evidence.split(OR)]
+        if len(evidence) == 1:
+            return evidence[0]
+        from flake8_torchperf.judgement.worth.model import weights
+
+        return max(evidence, key=weights().worth)
 
     @property
     def place(self) -> Place:
@@ -80,7 +108,9 @@ class FindingRecord(NamedTuple):
 
 def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecord:
     """Return the record of a finding in the module that ``places`` were made from."""
-    from flake8_torchperf.findings.heat_text import row_of  # not needed where findings are cached
+    # Not needed where findings are cached.
+    from flake8_torchperf.findings.heat_text import row_of
+    from flake8_torchperf.judgement.worth.features import features
 
     node = finding.site.node
     function, last = places.around(getattr(node, "lineno", finding.line))
@@ -101,6 +131,7 @@ def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecor
         f"{finding.code} {finding.lead}" if finding.lead else "",
         row_of(finding.site.heat),
         _residence(finding),
+        " ".join(sorted(features(finding.site, finding.code))),
     )
 
 
@@ -143,12 +174,14 @@ def rows_of(
 
 
 def led(first: FindingRecord, others: Sequence[FindingRecord]) -> FindingRecord:
-    """Return a finding as it is printed for others of its row as well."""
+    """Return a finding as it is printed for others of its row as well, with their evidence."""
     if not others:
         return first
     from flake8_torchperf.findings.message import leading
 
-    return first._replace(text=leading(first.lead, [one.line for one in others]))
+    text = leading(first.lead, [one.line for one in others])
+    evidence = OR.join(one.evidence for one in (first, *others))
+    return first._replace(text=text, evidence=evidence)
 
 
 def _spent(measured: Measured | None) -> tuple[int, int, float]:
@@ -179,11 +212,13 @@ def restored(row: Sequence[object]) -> FindingRecord | None:
             str(lead),
             str(decided_by),
             str(residence),
+            str(evidence),
         ]:
             place = (line, column, text, end, end_column)
             known = (cost, function, source, fixable, quiet)
             measured = (ran, waits, seconds)
-            return FindingRecord(*place, *known, *measured, row_number, lead, decided_by, residence)
+            why = (decided_by, residence, evidence)
+            return FindingRecord(*place, *known, *measured, row_number, lead, *why)
     return None
 
 

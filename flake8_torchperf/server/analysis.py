@@ -30,6 +30,7 @@ from flake8_torchperf.fixes.engine.line_length import line_length
 from flake8_torchperf.fixes.engine.rounds import Choice, fixed
 from flake8_torchperf.fixes.engine.width import wrapped
 from flake8_torchperf.judgement.rows import BY_CAUSE
+from flake8_torchperf.judgement.worth.features import features
 from flake8_torchperf.options import OptionError
 from flake8_torchperf.plugin import TorchPerfPlugin, check_files
 from flake8_torchperf.project import text_search
@@ -209,6 +210,7 @@ def _problem(finding: Finding, around: _Functions) -> Problem:
         row_of(site.heat),
         BY_CAUSE[site.heat.hidden_by].sentence,
         finding.rule.severity,
+        " ".join(sorted(features(site, finding.code))),
     )
 
 

@@ -36,6 +36,7 @@ class Problem:
     ``head`` the line of its ``def``; "" and -1 at module level. ``notes`` hold the reason's chain,
     then the calls. ``measured`` describes a profile's measurement of the statement. ``row`` is the
     id of the row that decided, ``why`` its sentence. ``severity`` is the rule's, if it states one.
+    ``evidence`` are the names of the features that make the worth, with spaces between them.
     """
 
     code: str
@@ -52,6 +53,7 @@ class Problem:
     row: str = ""
     why: str = ""
     severity: str = ""
+    evidence: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
+from flake8_torchperf.judgement.worth.bands import Band, band_of
+from flake8_torchperf.judgement.worth.model import weights
 from flake8_torchperf.reserved import INTERNAL_ERROR
 
 if TYPE_CHECKING:
@@ -16,35 +18,39 @@ if TYPE_CHECKING:
     from flake8_torchperf.server.text import Units
 
 SOURCE = "torchperf"
-# By the rule's own severity, else by how often a finding is paid for. The cost alone makes no
-# error: the code does run.
-SEVERITIES = {
+# By the rule's own severity, else by the worth, which alone makes no error: the code does run.
+STATED = {
     "error": types.DiagnosticSeverity.Error,
     "warning": types.DiagnosticSeverity.Warning,
     "note": types.DiagnosticSeverity.Hint,
-    "per element": types.DiagnosticSeverity.Warning,
-    "per step": types.DiagnosticSeverity.Information,
-    "per request": types.DiagnosticSeverity.Information,
-    "per epoch": types.DiagnosticSeverity.Hint,
-    "per call": types.DiagnosticSeverity.Hint,
+}
+WEIGHED = {
+    Band.HIGH: types.DiagnosticSeverity.Warning,
+    Band.MEDIUM: types.DiagnosticSeverity.Information,
+    Band.LOW: types.DiagnosticSeverity.Hint,
 }
 
 
 def diagnostic(problem: Problem, uri: str, units: Units) -> types.Diagnostic:
     """Return one finding, its whole expression underlined."""
-    severity = SEVERITIES.get(problem.severity or problem.cost, types.DiagnosticSeverity.Warning)
-    if problem.code == INTERNAL_ERROR:
-        severity = types.DiagnosticSeverity.Error
     page = types.CodeDescription(problem.page) if problem.page else None
     return types.Diagnostic(
         range=units.span(problem.span),
         message=problem.message,
-        severity=severity,
+        severity=_severity(problem),
         code=problem.code,
         code_description=page,
         source=SOURCE,
         related_information=[_related(note, problem, uri, units) for note in problem.notes] or None,
     )
+
+
+def _severity(problem: Problem) -> types.DiagnosticSeverity:
+    if problem.code == INTERNAL_ERROR:
+        return types.DiagnosticSeverity.Error
+    if problem.severity or not problem.evidence:
+        return STATED.get(problem.severity, types.DiagnosticSeverity.Warning)
+    return WEIGHED[band_of(problem.evidence.split())]
 
 
 def _related(
@@ -64,7 +70,10 @@ def _related(
 def hover(problem: Problem, page: str) -> str:
     """Return a finding as Markdown; ``page`` is the text of its rule's page."""
     title = f"[{problem.code} {problem.name}]({problem.page})" if problem.page else problem.code
-    parts = [f"**{title}**: {problem.cost}", problem.message]
+    told = problem.cost
+    if problem.evidence:
+        told += f", worth {weights().worth(problem.evidence.split()):.2f}"
+    parts = [f"**{title}**: {told}", problem.message]
     if problem.notes:
         parts.append("\n".join(_listed(problem.notes)))
     if problem.why:

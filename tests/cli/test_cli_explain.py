@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from documents import ROOT
 from hangs import HANG
 
 from flake8_torchperf import __version__
@@ -211,3 +213,41 @@ def test_explaining_needs_neither_torch_nor_the_interpreter() -> None:
         "sys.exit(any(name in sys.modules for name in loaded))"
     )
     assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 0
+
+
+def test_the_verdicts_are_those_of_the_documents(capsys: pytest.CaptureFixture[str]) -> None:
+    """`explain` shows the figures of docs/rule-life.md, which come from the judged samples."""
+    table = (ROOT / "docs" / "rule-life.md").read_text(encoding="utf-8")
+    row = re.compile(r"\| (TPF\d+) \S+ \| (\d+), (\d+), (\d+) \| (\d+) \|")
+    rows = {code: list(map(int, counts)) for code, *counts in row.findall(table)}
+    assert {*rows} == {rule.code for rule in load_catalogue().rules}
+    assert main(["explain", *rows, "--format", "json"]) == 0
+    for page in json.loads(capsys.readouterr().out):
+        verdicts = page["judged"] or dict.fromkeys(("A", "B", "C", "samples"), 0)
+        assert list(verdicts.values()) == rows[page["code"]]
+
+
+def test_a_page_says_how_its_findings_were_judged(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = {
+        "TPF101": {"A": 5, "B": 2, "C": 1, "samples": 3},
+        "TPF102": {"A": 0, "B": 1, "C": 0, "samples": 1},
+    }
+    monkeypatch.setattr("flake8_torchperf.cli.explain.judged", lambda: counts)
+    explain(["TPF101", "TPF102", "TPF103"])
+    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("- judged")]
+    ends = "worth telling (A), {} true but of little worth (B), {} wrong (C)"
+    assert told == [
+        f"- judged: 8 findings in 3 samples of applications: 5 {ends.format(2, 1)}",
+        f"- judged: 1 finding in 1 sample of applications: 0 {ends.format(1, 0)}",
+        "- judged: no finding in the samples of applications",
+    ]
+
+
+def test_pages_of_a_repository_were_not_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "TPF701-house-rule.md").write_text(HOUSE_RULE, encoding="utf-8")
+    assert explain(["TPF701"], rules=(tmp_path,)) == 0
+    assert "- judged" not in capsys.readouterr().out

@@ -237,13 +237,17 @@ def test_nothing_found_is_a_report_too(folder: Path) -> None:
     assert json.loads(outputs["sarif"].output)["runs"][0]["results"] == []
     assert ElementTree.fromstring(outputs["junit"].output).attrib["failures"] == "0"
     assert outputs["grouped"].output == outputs["github"].output == ""
+    assert outputs["functions"].output == ""
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--format=jsn"], "did you mean 'json'?"),
-        (["--format=klingon"], "is not one of text, grouped, json, sarif, github, gitlab, junit"),
+        (
+            ["--format=klingon"],
+            "is not one of text, grouped, functions, json, sarif, github, gitlab, junit",
+        ),
         (["--format=json", "--count"], "--count cannot be mixed with --format=json"),
         (["--format=sarif", "--statistics"], "--statistics cannot be mixed with --format=sarif"),
     ],

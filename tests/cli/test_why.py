@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from documents import ROOT
+from weighing import weighed
 
 from flake8_torchperf.cli.main import main
 from flake8_torchperf.cli.why.account import Account, account_of
@@ -138,6 +139,36 @@ def test_in_words(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "\nvalues\n" in told
     assert main(["why", f"model.py:{LINES['total = 0.0']}"]) == 0
     assert "nothing is found here, even with --scope all" in capsys.readouterr().out
+
+
+def test_the_evidence_is_weighed_in_words(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = {"cost:per-step": 1.25, "kind:Format": -0.5, "left-out:convention": -2.0}
+    saved = LINES['print(f"saved {image.sum()}")']
+    with weighed(table, intercept=-0.25):
+        assert main(["why", f"model.py:{saved}"]) == 0
+        told = capsys.readouterr().out
+        assert main(["why", f"model.py:{LINES['total += loss.item()']}"]) == 0
+        best = capsys.readouterr().out
+    start = "    -0.25 any finding\n"
+    head = "the share of such findings that are worth telling\n"
+    row = "a row of the table of conventions tells from a name how often the code runs"
+    reason = f"what leaves it to scope all: {row}"
+    assert f"  its worth: 0.06, {head}{start}    -2.00 {reason} [left-out:convention]\n" in told
+    assert "    -0.50 a tensor becomes text [kind:Format]\n  what would raise it:\n" in told
+    advice = '`--hot "save_image"`, where the function runs often'
+    assert f"    {advice} (without -2.00 [left-out:convention])\n" in told
+    assert "-0.50 [kind:Format])" not in told
+    piece = "    +1.25 the cost arises in each step [cost:per-step]\n\nvalues"
+    assert f"  its worth: 0.73, {head}{start}{piece}" in best
+
+
+def test_too_little_worth_leaves_a_line_out(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with weighed({}):
+        (found,) = account(capsys, "total += loss.item()", "--min-worth=0.75")["findings"]
+    assert (found["reported"], found["row"]) == (False, "worth")
+    assert found["decided"] == "left out: only findings of a worth of 0.75 are reported"
+    assert found["changes"][0] == "`--min-worth 0.5`"
+    assert found["worth"]["worth"] == 0.5
 
 
 def test_a_method_is_told_by_its_callers(file: Path, capsys: pytest.CaptureFixture[str]) -> None:

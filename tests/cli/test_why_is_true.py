@@ -8,18 +8,23 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
+from math import exp
 from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.mark.structures import ParameterSet
 from documents import ROOT
+from weighing import weighed
 
 from flake8_torchperf.cli.why.account import Account, account_of
-from flake8_torchperf.cli.why.decisions import ARGUMENTS, CONFIDENCE, RULE, Judged
+from flake8_torchperf.cli.why.decisions import ARGUMENTS, CONFIDENCE, RULE, WORTH, Judged
 from flake8_torchperf.cli.why.trials import Trials
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.row import COLD, FREE, FREQUENCY, HOT
 from flake8_torchperf.judgement.rows import ROWS
+from flake8_torchperf.judgement.worth.features import features
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 
 if sys.version_info >= (3, 11):
@@ -106,6 +111,9 @@ def contradictions(account: Account, one: Judged, scope: Level) -> Iterator[str]
     elif one.row == ARGUMENTS:
         if one.reported or one.wanted:
             yield f"arguments decided, and {one.decided!r}"
+    elif one.row == WORTH:
+        if one.reported or one.wanted:
+            yield f"worth decided, and {one.decided!r}"
     elif one.row != RULE:
         yield f"there is no row {one.row}"
 
@@ -156,7 +164,7 @@ def test_the_parts_agree(program: Program, scope: Level, tmp_path: Path) -> None
     assert found == []
 
 
-OPTION = re.compile(r'--(hot|cold|scope|confidence) "?([^"`]+)"?')
+OPTION = re.compile(r'--(hot|cold|scope|confidence|min-worth) "?([^"`]+)"?')
 
 
 def changed(text: str, options: Options) -> Options:
@@ -167,6 +175,8 @@ def changed(text: str, options: Options) -> Options:
         elif name == "scope":
             assert value == "all"
             options = replace(options, scope=Level.COLD)
+        elif name == "min-worth":
+            options = replace(options, min_worth=float(value))
         else:
             options = replace(options, confidence=value)
     return options
@@ -189,3 +199,81 @@ def test_what_would_change_a_decision_changes_it(program: Program, tmp_path: Pat
                     for f in told
                 )
                 assert there is not one.reported, f"{account.line} {one.code}: {change}"
+
+
+# A table in which every kind of evidence has a weight, whatever the package's own table holds.
+WEIGHED = {
+    "callers:none": -0.7, "callers:open": -0.3, "callers:reached": 0.8, "cost:per-call": -0.9,
+    "cost:per-element": 0.9, "cost:per-step": 0.4, "kind:HostRead": 0.1, "left-out:nothing": -0.6,
+    "place:branch": -0.4, "place:seldom": -0.8, "queue:empty": -1.1, "queue:much": 0.3,
+    "rate:called": 0.25, "rate:own-loop": 0.5, "row:nothing": -0.35, "row:outside-steps": -0.65,
+    "rule:TPF101": 0.15, "runs:given-tensors": -0.45, "runs:loop": 0.55, "sure:assumed": -1.2,
+    "sure:inferred": -0.2, "trait:to-device": -0.05, "value:device": 0.6, "value:host": -1.3,
+    "value:unknown": -0.15,
+}  # fmt: skip
+
+
+# Of the programs, one in so many is weighed in each run of the tests; the thorough ones weigh all.
+WEIGHED_SELDOM = 4
+
+
+def weighed_programs() -> Iterator[ParameterSet]:
+    for number, program in enumerate(every_program()):
+        marks = [pytest.mark.thorough] if number % WEIGHED_SELDOM else []
+        yield pytest.param(program, id=program.id, marks=marks)
+
+
+@pytest.mark.parametrize("program", weighed_programs())
+def test_the_worth_is_that_of_the_evidence(program: Program, tmp_path: Path) -> None:
+    """The pieces add up to the worth that a run computes; what would raise it raises it."""
+    path = program.written(tmp_path)
+    options = replace(Options(), **program.settings)
+    with weighed(WEIGHED, intercept=-0.25):
+        found = {
+            (one.line, one.column + 1, one.code): features(one.site, one.code)
+            for one in lint(program.source, path, options)
+        }
+        for account in accounts(program, path, options):
+            for one in account.findings:
+                worth = one.worth
+                total = worth.start + sum(piece.weight for piece in worth.pieces)
+                assert worth.worth == pytest.approx(1 / (1 + exp(-total)))
+                sizes = [abs(piece.weight) for piece in worth.pieces]
+                assert sizes == sorted(sizes, reverse=True)
+                evidence = found.get((account.line, one.column, one.code))
+                if one.reported and evidence is not None:
+                    assert {piece.feature for piece in worth.pieces} == evidence & {*WEIGHED}
+                assert not [*not_raised(account, one, program.source, options)]
+
+
+def not_raised(account: Account, one: Judged, source: str, options: Options) -> Iterator[str]:
+    """Yield the advice that does not remove the evidence that it names, or raises no worth."""
+    for change in one.worth.changes:
+        with_it = changed(change.advice, options)
+        if with_it == options:
+            continue
+        (now,) = (
+            other.worth
+            for other in account_of(source, account.path, account.line, with_it).findings
+            if (other.code, other.column) == (one.code, one.column)
+        )
+        left = {piece.feature for piece in now.pieces}
+        if now.worth <= one.worth.worth or change.feature in left:
+            yield f"{account.line} {one.code}: {change}"
+
+
+@pytest.mark.parametrize("program", weighed_programs())
+def test_what_would_tell_a_finding_of_little_worth_tells_it(
+    program: Program, tmp_path: Path
+) -> None:
+    path = program.written(tmp_path)
+    options = replace(Options(), **program.settings, min_worth=0.8)
+    with weighed(WEIGHED):
+        for account in accounts(program, path, options):
+            for one in account.findings:
+                assert not [*contradictions(account, one, options.scope)]
+                for change in one.changes if one.row == WORTH else ():
+                    with_it = changed(change, options)
+                    if with_it != options:
+                        told = Trials(program.source, path, with_it).found()
+                        assert (one.code, one.column) in {(f.code, f.column + 1) for f in told}

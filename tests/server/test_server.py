@@ -186,13 +186,11 @@ class TestDiagnostics:
         (found,) = desk.shown(text)
         assert underlined(text, found.range) == "value\n        .sum()\n        .item()"
 
-    def test_severity_tells_how_often_it_costs(self, desk: Desk) -> None:
+    def test_the_message_tells_how_often_it_costs(self, desk: Desk) -> None:
         (element,) = desk.shown(OVER_PARAMETERS)
         (step,) = desk.shown(READS)
         assert "per element" in element.message
         assert "per step" in step.message
-        assert element.severity == types.DiagnosticSeverity.Warning
-        assert step.severity == types.DiagnosticSeverity.Information
 
     def test_the_code_leads_to_the_page(self, desk: Desk) -> None:
         (found,) = desk.shown(READS)

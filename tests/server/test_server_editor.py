@@ -169,8 +169,9 @@ class TestSettings:
 def test_every_setting_can_be_sent() -> None:
     examples: dict[str, object] = {
         "scope": "hot", "confidence": "stated", "hot": ["a"], "cold": ["b"], "sync-free": ["c"],
-        "logging": "ignore", "explain": True, "assume-compiled": False, "preview": True,
-        "rules": [], "baseline": "b.json", "profile": "", "cache": False, "cache-dir": "c",
+        "logging": "ignore", "min-worth": 0.5, "explain": True, "assume-compiled": False,
+        "preview": True, "rules": [], "baseline": "b.json", "profile": "", "cache": False,
+        "cache-dir": "c",
     }  # fmt: skip
     assert list(examples) == [one.name for one in SETTINGS]
     assert sent({"torchperf": examples}) == examples

@@ -19,6 +19,7 @@ TEXT = "text"
 # Name -> the module here that holds a `Report`.
 _MODULES = {
     "grouped": "grouped",
+    "functions": "functions",
     "json": "json_report",
     "sarif": "sarif",
     "github": "github",
@@ -28,7 +29,7 @@ _MODULES = {
 FORMAT_NAMES = (TEXT, *_MODULES)
 # flake8's options that print text between or after the lines of a report.
 _MIXED = ("count", "statistics", "benchmark", "show_source")
-FOR_PEOPLE = ("grouped", "github")
+FOR_PEOPLE = ("grouped", "functions", "github")
 
 
 def settle_format(options: argparse.Namespace, installed: Iterable[str]) -> None:

@@ -30,7 +30,7 @@ class Report(Gathered):
                 "check_name": one.code,
                 "content": {"body": one.details(known).strip()},
                 "fingerprint": one.fingerprint,
-                "severity": _SEVERITIES[one.level],
+                "severity": _SEVERITIES[one.level_by_worth],
                 "location": {
                     "path": one.path,
                     "lines": {"begin": one.line, "end": one.end_line},

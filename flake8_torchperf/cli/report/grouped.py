@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.report.reported import Gathered, rules
@@ -31,10 +30,13 @@ class Report(Gathered):
     """Text for people."""
 
     def text(self, found: Sequence[Reported]) -> str:
-        """Return a block for each file, its functions in the order of their first finding."""
+        """Return a block for each file, files and functions in the order of their first finding."""
         known = rules()
         blocks = []
-        for path, in_file in groupby(found, key=lambda one: one.path):
+        by_file: dict[str, list[Reported]] = {}
+        for one in found:
+            by_file.setdefault(one.path, []).append(one)
+        for path, in_file in by_file.items():
             by_function: dict[str, list[Reported]] = {}
             for one in in_file:
                 by_function.setdefault(one.told.function, []).append(one)

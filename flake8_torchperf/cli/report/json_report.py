@@ -39,6 +39,7 @@ class Report(Gathered):
                 "url": known[one.code].address if one.code in known else "",
                 "message": one.message,
                 "severity": one.level,
+                "worth": round(one.told.worth, 2),
                 "cost": one.told.cost,
                 "residence": one.told.residence,
                 "row": one.told.decided_by,

@@ -14,6 +14,7 @@ from flake8_torchperf.digest import digest_of
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.history.finding_record import FindingRecord, without_style
+from flake8_torchperf.judgement.worth.bands import Band, band_of
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.reserved import RESERVED
 
@@ -35,6 +36,7 @@ _LEVELS = {
     "per epoch": LEAST,
     "per call": LEAST,
 }
+_BANDS = {Band.HIGH: WORST, Band.MEDIUM: MIDDLE, Band.LOW: LEAST}
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,21 @@ class Reported:
     @property
     def level(self) -> str:
         """The severity that its rule states, else that of its cost; the worst without a rule."""
+        return self._stated or _LEVELS.get(self.told.cost, MIDDLE)
+
+    @property
+    def level_by_worth(self) -> str:
+        """The severity that its rule states, else that of its worth; the worst without a rule."""
+        if self._stated or not self.told.evidence:
+            return self._stated or MIDDLE
+        return _BANDS[band_of(self.told.features)]
+
+    @property
+    def _stated(self) -> str:
         if self.code in RESERVED or not self.code.startswith("TPF"):
             return WORST
         rule = _catalogue().rule(self.code)
-        stated = "" if rule is None else rule.severity
-        return stated or _LEVELS.get(self.told.cost, MIDDLE)
+        return "" if rule is None else rule.severity
 
     def details(self, known: Mapping[str, Rule]) -> str:
         """Return lines with the cost, the residence, the fix and the address of the rule's page."""

@@ -88,6 +88,7 @@ def _result(
         "ruleId": one.code,
         "ruleIndex": codes.index(one.code),
         "level": _LEVELS[one.level],
+        "rank": round(one.told.worth * 100, 1),
         "message": {"text": one.message},
         "locations": [location],
         "partialFingerprints": {"torchperf/v1": one.fingerprint},

@@ -1,4 +1,4 @@
-"""The line that sums up a run on a terminal, and the labels of ``--statistics``."""
+"""The lines that sum up a run on a terminal, and the labels of ``--statistics``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from flake8_torchperf.cli.report.formats import FOR_PEOPLE, TEXT
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping, Sequence
 
     from flake8.statistics import Statistics
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # The codes that are named, the most frequent first; the others are dots.
 _NAMED = 3
+# So many of the best findings are named where there are more than so many.
+_BEST, _MANY = 3, 10
 _COSTS = ("per step", "per element", "per request")
 
 
@@ -27,21 +29,38 @@ def wanted(options: argparse.Namespace) -> bool:
     return people and not options.output_file and sys.stdout.isatty()
 
 
-def summary(found: Mapping[str, Iterable[FindingRecord]]) -> str:
-    """Return one line about the findings of each file; "" if there are none."""
+def summary(found: Mapping[str, Sequence[FindingRecord]], left_over: int = 0) -> str:
+    """Return lines about the findings of each file: the best of many, and the numbers.
+
+    "" if there are no findings; ``left_over`` is the number of those that were not reported.
+    """
     told = [one for ones in found.values() for one in ones]
     if not told:
         return ""
     codes = Counter(one.code for one in told).most_common()
     named = [f"{count} {code}" for code, count in codes[:_NAMED]]
     rest = ["..."] if len(codes) > _NAMED else []
-    files = sum(1 for ones in found.values() if any(True for _ in ones))
+    files = sum(1 for ones in found.values() if ones)
     line = f"{number(len(told), 'finding')} in {number(files, 'file')}"
     costs = Counter(one.cost for one in told)
     parts = [f"{line} ({', '.join([*named, *rest])})"]
     parts += [f"{costs[cost]} {cost}" for cost in _COSTS if costs[cost]]
     fixable = sum(one.fixable for one in told)
-    return ", ".join(parts) + (f"; {fixable} with a safe fix" if fixable else "")
+    last = ", ".join(parts) + (f"; {fixable} with a safe fix" if fixable else "")
+    last += f"; {number(left_over, 'finding')} of less worth left out" if left_over else ""
+    return "\n".join([*_best(found), last]) if len(told) > _MANY else last
+
+
+def _best(found: Mapping[str, Sequence[FindingRecord]]) -> list[str]:
+    """Return lines that name the best findings, with their worth."""
+    every = [(name, one) for name, ones in found.items() for one in ones]
+    best = sorted(every, key=lambda pair: -pair[1].worth)[:_BEST]
+    head = f"the {_BEST} best findings, with their worth:"
+    return [head, *(f"  {one.worth:.2f} {_place(name, one)}: {one.text}" for name, one in best)]
+
+
+def _place(name: str, one: FindingRecord) -> str:
+    return f"{name}:{one.line}:{one.column + 1}"
 
 
 def statistics(counted: Statistics) -> list[str]:

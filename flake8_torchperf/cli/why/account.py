@@ -98,9 +98,11 @@ def account_of(source: str, path: str, line: int, options: Options) -> Account:
 
 def _findings(trials: Trials, line: int) -> list[Finding]:
     """Return the findings in a line as they are reported, and then those that are not."""
-    reported = in_line(trials.found(), line)
-    every = in_line(trials.everything(), line)
-    return reported + [one for one in every if not any(same(one, told) for told in reported)]
+    found: list[Finding] = []
+    for findings in (trials.found(), trials.whatever_worth(), trials.everything()):
+        here = in_line(findings, line)
+        found += [one for one in here if not any(same(one, told) for told in found)]
+    return found
 
 
 def _frequency(found: list[Finding], known: LineValues) -> str:

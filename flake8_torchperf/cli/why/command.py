@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.cli.notebooks.source import Notebook
     from flake8_torchperf.cli.why.account import Account
     from flake8_torchperf.cli.why.decisions import Judged
+    from flake8_torchperf.cli.why.weighing import Worth
     from flake8_torchperf.options import Options
 
 
@@ -132,3 +133,15 @@ def _of_finding(judged: Judged) -> Iterator[str]:
         yield f"    {judged.rule}"
     yield "  what would change it:"
     yield from (f"    {one}" for one in judged.changes)
+    yield from _of_worth(judged.worth)
+
+
+def _of_worth(told: Worth) -> Iterator[str]:
+    yield f"  its worth: {told.worth:.2f}, the share of such findings that are worth telling"
+    yield f"    {told.start:+.2f} any finding"
+    yield from (f"    {one.weight:+.2f} {one.sentence} [{one.feature}]" for one in told.pieces)
+    if told.changes:
+        yield "  what would raise it:"
+    sizes = {one.feature: one.weight for one in told.pieces}
+    for one in told.changes:
+        yield f"    {one.advice} (without {sizes[one.feature]:+.2f} [{one.feature}])"

@@ -6,16 +6,15 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.notebooks.names import is_notebook
-from flake8_torchperf.cli.why.trials import same
+from flake8_torchperf.cli.why.trials import function_of, is_measured, often, same
+from flake8_torchperf.cli.why.weighing import rounded_down, worth_of
 from flake8_torchperf.findings.catalogue import told_rules
-from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.findings.heat_text import frequency, hidden_by
 from flake8_torchperf.findings.match import rule_for
-from flake8_torchperf.judgement.heat import SAID, Level, Measured
+from flake8_torchperf.findings.report import least_worth
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.row import FREQUENCY, row_id
 from flake8_torchperf.judgement.rows import BY_CAUSE
-from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
 
 if TYPE_CHECKING:
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from flake8_torchperf.cli.why.trials import Trials
+    from flake8_torchperf.cli.why.weighing import Worth
     from flake8_torchperf.findings.model import Finding
 
 RESIDENCE = {
@@ -33,8 +33,9 @@ RESIDENCE = {
 }
 NO_TENSOR = "no tensor is needed"
 # What decided where no row of the table did: the reason is too weak, the rule asks for more or less
-# than the place's frequency, or the calls of the function show that nothing waits.
-CONFIDENCE, RULE, ARGUMENTS = "confidence", "rule", "arguments"
+# than the place's frequency, the calls of the function show that nothing waits, or the finding is
+# worth too little.
+CONFIDENCE, RULE, ARGUMENTS, WORTH = "confidence", "rule", "arguments", "worth"
 STRENGTHS = ("assumed", "inferred", "stated")
 
 
@@ -46,9 +47,9 @@ class Judged:
     "inferred", "assumed"), ``residence`` where it lies, ``frequency`` how often the place runs.
     ``calls`` are the calls that lead there. ``row`` is the id of the row that decided if the
     finding is reported, in words as ``decided``, and ``rule`` its sentence; where no row did, they
-    are "confidence", "rule" or "arguments" and "". ``leader`` is the line that reports it with its
-    own wait, 0 for the line itself. ``wanted`` is False where the wait itself did not matter for
-    that. ``changes`` would change the decision.
+    are "confidence", "rule", "arguments" or "worth" and "". ``leader`` is the line that reports it
+    with its own wait, 0 for the line itself. ``wanted`` is False where the wait itself did not
+    matter for that. ``changes`` would change the decision. ``worth`` is the evidence, weighed.
     """
 
     code: str
@@ -66,6 +67,7 @@ class Judged:
     leader: int
     wanted: bool
     changes: tuple[str, ...]
+    worth: Worth
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ def judged(finding: Finding, trials: Trials) -> Judged:
         leader,
         decision.wanted,
         tuple(changes),
+        worth_of(finding, trials),
     )
 
 
@@ -157,6 +160,10 @@ def _why_left_out(finding: Finding, trials: Trials) -> _Decision:
     doubt = ""
     if _is_doubted(finding, trials):
         doubt = f"that it is a tensor is only {_sure(finding)}"
+    if any(same(one, finding) for one in trials.whatever_worth()):
+        least = least_worth(trials.options)
+        words = f"left out: only findings of a worth of {least:g} are reported"
+        return _Decision(WORTH, words)
     catalogue = told_rules(trials.options.rules, preview=trials.options.preview)
     if rule_for(site, catalogue, trials.options.scope) is not None:
         if doubt:
@@ -176,17 +183,20 @@ def _why_left_out(finding: Finding, trials: Trials) -> _Decision:
 
 def _to_silence(finding: Finding, trials: Trials) -> Iterator[str]:
     """Yield what the user may write or measure so that a finding is not reported."""
-    function = _function(finding)
+    function = function_of(finding)
     yield f"`# noqa: {finding.code}` in the line, with the reason"
     if not trials.tells(finding, cold=(*trials.options.cold, function)):
         yield f'`--cold "{function}"`, where the function runs seldom'
-    if finding.site.heat.level is not Level.COLD and _is_measured(finding, trials):
+    if finding.site.heat.level is not Level.COLD and is_measured(finding, trials):
         yield "a profile of `torchperf run` in which the line ran once or did not wait"
 
 
 def _to_tell(finding: Finding, trials: Trials) -> Iterator[str]:
     """Yield what the user may write or measure so that a finding is reported."""
-    function = _function(finding)
+    function = function_of(finding)
+    if any(same(one, finding) for one in trials.whatever_worth()):
+        yield from _to_tell_of_little_worth(finding, trials)
+        return
     doubted = _is_doubted(finding, trials)
     surer = {"confidence": "assumed"} if doubted else {}
     sure = "`--confidence assumed`"
@@ -198,7 +208,7 @@ def _to_tell(finding: Finding, trials: Trials) -> Iterator[str]:
     if trials.tells(finding, hot=(*trials.options.hot, function), **surer):
         yield f'`--hot "{function}"`{also}, where the function runs often'
     yield f"`--scope all`{also}"
-    if doubted or not _is_measured(finding, trials) or not _counts_if_often(finding, trials):
+    if doubted or not is_measured(finding, trials) or not _counts_if_often(finding, trials):
         return
     if finding.site.heat.costs_nothing:
         yield "a profile of `torchperf run` on the device, in which the line waited"
@@ -206,12 +216,15 @@ def _to_tell(finding: Finding, trials: Trials) -> Iterator[str]:
         yield "a profile of `torchperf run` in which the line ran often"
 
 
-def _is_measured(finding: Finding, trials: Trials) -> bool:
-    """True if a profile may change the frequency of a place."""
-    spec = evidence_of(finding.rule)
-    if is_notebook(trials.path) or (spec is not None and spec.shows == "use"):
-        return False
-    return not finding.site.compiled and finding.site.heat.cause not in SAID
+def _to_tell_of_little_worth(finding: Finding, trials: Trials) -> Iterator[str]:
+    yield f"`--min-worth {rounded_down(finding):g}`"
+    if trials.tells(finding, scope=Level.COLD):
+        yield "`--scope all`"
+    function = function_of(finding)
+    if trials.tells(finding, hot=(*trials.options.hot, function)):
+        yield f'`--hot "{function}"`, where the function runs often'
+    if is_measured(finding, trials):
+        yield "a profile of `torchperf run` in which the line waited often"
 
 
 def _counts_if_often(finding: Finding, trials: Trials) -> bool:
@@ -220,13 +233,7 @@ def _counts_if_often(finding: Finding, trials: Trials) -> bool:
     catalogue = told_rules(trials.options.rules, preview=trials.options.preview)
     if rule_for(site, catalogue, scope) is not None:
         return False  # its calls show that it does not wait
-    level = Level.LOOP if site.loops else Level.STEP
-    often = site.heated(site.heat.by(Cause.RAN_OFTEN, level, Measured(times=2, waits=2)))
-    return rule_for(often, catalogue, scope) is not None
-
-
-def _function(finding: Finding) -> str:
-    return finding.site.function.replace(".<locals>", "")
+    return rule_for(often(site), catalogue, scope) is not None
 
 
 def line_of(node: ast.AST) -> int | None:

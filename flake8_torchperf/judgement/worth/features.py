@@ -26,6 +26,9 @@ IN_NESTED_FUNCTION = "place:inner-function"
 LEADS = "wait:leads"
 FOLLOWS = "wait:follows"
 
+# Features of sites of which the user's settings, a contract or a profile decided outright.
+OUTRIGHT = frozenset(("row:named-hot", "runs:named-hot", "runs:contract", "runs:ran-often"))
+
 
 def features(site: JudgedSite, code: str) -> frozenset[str]:
     """Return the names of the features that apply to the finding of a rule at a site."""
@@ -34,7 +37,7 @@ def features(site: JudgedSite, code: str) -> frozenset[str]:
 
 def _of_site(site: JudgedSite) -> Iterator[str]:
     yield f"kind:{site.kind.value}"
-    yield from (f"trait:{trait}" for trait in site.traits)
+    yield from (f"trait:{trait.replace(' ', '-')}" for trait in site.traits)
     yield from _of_rate(site)
     yield from _of_value(site)
     if len(site.loops) > 1:
