@@ -42,7 +42,7 @@ TEXT_METHODS: dict[str, Callable[[str], str]] = {
     "lower": str.lower, "upper": str.upper, "strip": str.strip
 }  # fmt: skip
 # Methods of tensors whose result is a tensor.
-COPYING_METHODS = frozenset(("to", "cuda", "cpu", "float", "half", "double", "detach", "clone"))
+TENSOR_COPIES = frozenset(("to", "cuda", "cpu", "float", "half", "double", "detach", "clone"))
 ONLY_SOMETHING = frozenset((SOMETHING,))
 # Calls that give a field its default by a keyword.
 FIELD_CALLS = frozenset(
@@ -463,7 +463,7 @@ class _Walk:
             node = outline.nodes[second]
             return self._option(node.word) if node.kind == Kind.TEXT else None
         computed = word != "load" and found in (f"torch.{word}", f"numpy.{word}")
-        if computed or (word in COPYING_METHODS and not found):
+        if computed or (word in TENSOR_COPIES and not found):
             return ONLY_SOMETHING
         if word in TEXT_METHODS and first is None:
             return applied(TEXT_METHODS[word], self.of(path, outline.child(called, OWNER)))
