@@ -28,7 +28,8 @@ EVERY = sorted({
     *(f"{family}:{row.id}" for family in ("row", "runs", "left-out") for row in ROWS),
     *(f"rule:{code}" for code in NAMES),
     *(f"sure:{strength.name.lower()}" for strength in Strength),
-    *(name for queue in QUEUES for name in queue.features()),
+    *(name for queue in QUEUES for wait in LEADERS[1:] for name in queue.features(wait)),
+    *(name for queue in QUEUES for name in queue.features(ast.Pass())),
     *(name for name in PLACES if " " not in name),
 })  # fmt: skip
 

@@ -153,7 +153,7 @@ def _note_model(callee: Instance, node: ast.Call, ctx: Context) -> None:
 
 # Modules of torch that run other modules, or many operations.
 HOLDS_LAYERS = re.compile(
-    r"Sequential|Module(?:List|Dict)|Parallel|RNN|LSTM|GRU|Transformer|Attention"
+    r"\.Module$|Sequential|Module(?:List|Dict)|Parallel|RNN|LSTM|GRU|Transformer|Attention"
 )
 
 

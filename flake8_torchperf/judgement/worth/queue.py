@@ -101,6 +101,8 @@ class _Walk:
         self._queued = queued
         self._work = work
         self.found: dict[int, Queue] = {}
+        # The queues in front of the waits, in the order in which these were met.
+        self._met: list[Queue] = []
 
     def block(self, nodes: Sequence[ast.AST], queue: Queue) -> Queue:
         """Walk statements in their order."""
@@ -130,7 +132,13 @@ class _Walk:
             return queue
         if isinstance(node, COMPREHENSIONS):
             return self._repeated(children(node), queue)
-        return self._passed(node, self._parts(node, queue))
+        inside = len(self._met)
+        behind = self._parts(node, queue)
+        if id(node) in self._waits and len(self._met) > inside:
+            # A part of it waits already: ``total += loss.item()``.
+            self.found[id(node)] = self._met[inside]
+            return Queue(0, node)
+        return self._passed(node, behind)
 
     def _parts(self, node: ast.AST, queue: Queue) -> Queue:
         for child in children(node):
@@ -145,6 +153,7 @@ class _Walk:
         """Return the queue behind a node whose parts have been walked."""
         if id(node) in self._waits:
             self.found[id(node)] = queue
+            self._met.append(queue)
             return Queue(0, node)
         if id(node) in self._queued:
             return queue.after(SMALL)

@@ -148,6 +148,7 @@ _OTHERS = {
     "sure:assumed": "that it is a tensor is only assumed by convention",
     "queue:empty": "the wait follows directly on another, so the device has nothing left to do",
     "queue:little": "only a few small operations are queued since the last wait",
+    "queue:each-round": "each round of a loop waits, with little work between the waits",
     "queue:some": "some small operations are queued since the last wait",
     "queue:much": "much work is queued in front of the wait",
     "queue:start": "no wait stands before it in the function, and little work that is queued",

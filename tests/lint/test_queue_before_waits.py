@@ -1,0 +1,69 @@
+"""The work that is queued on the device in front of each wait, as evidence of what it costs."""
+
+from __future__ import annotations
+
+from linting import HOT, program, table
+
+from flake8_torchperf.judgement.worth.features import features
+from flake8_torchperf.linter import lint
+
+PROGRAMS = {
+    "a wait straight behind another, and behind a few operations": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor):
+                a = x.max().item()  # queue:start
+                b = x.min().item() + x.argmax().item()  # queue:little queue:little
+                return a, b, x.sum(), float(x[0, 0])  # queue:little
+        """,
+    "a model lies between": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor):
+                a = x.max().item()  # queue:start
+                y = self.model(x)
+                return a, y.sum().item()  # queue:much
+        """,
+    "a layer is one operation, several layers are not": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.embedding = nn.Embedding(3, 3)
+                self.layers = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+
+            def training_step(self, x: Tensor):
+                a = x.max().item()  # queue:start
+                y = self.embedding(x)
+                b = y.sum().item()  # queue:little
+                return a, b, self.layers(y).sum().item()  # queue:much
+        """,
+    "a loop's rounds follow each other": """
+        def train_step(loader, model: nn.Module):
+            for x in loader:
+                x = x.cuda(non_blocking=True)
+                print(x.sum().item())  # queue:each-round
+            for x in loader:
+                x = x.cuda(non_blocking=True)
+                print(model(x).sum().item())  # queue:much
+        """,
+    "of two branches, the fuller queue counts": """
+        def train_step(x: Tensor, model: nn.Module, flag: bool):
+            a = x.max().item()  # queue:start
+            if flag:
+                x = model(x)
+            return a + x.sum().item()  # queue:much
+        """,
+}
+
+
+@table(PROGRAMS)
+def test_the_queue_in_front_of_a_wait(code: str) -> None:
+    text = program(code)
+    found: dict[int, list[str]] = {}
+    for one in lint(text, "model.py", HOT):
+        queue = [name for name in features(one.site, one.code) if name.startswith("queue:")]
+        found.setdefault(one.line, []).extend(queue)
+    expected = {
+        number: line.partition("# ")[2].split()
+        for number, line in enumerate(text.splitlines(), 1)
+        if "# queue:" in line
+    }
+    assert found == expected
