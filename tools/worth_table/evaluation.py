@@ -10,7 +10,7 @@ from math import ceil, log
 import numpy as np
 
 from worth_table.places import Measured
-from worth_table.regression import Example, fit
+from worth_table.regression import Evidence, Model, fit
 
 VERDICTS = "ABC"
 STRENGTHS = (1.0, 3.0, 10.0, 30.0)
@@ -35,39 +35,41 @@ class Judged:
 Pairs = Sequence[tuple[str, Measured]]
 
 
-def as_examples(pairs: Pairs, without: str = "") -> list[Example]:
-    """Return places as a model sees them, ``without`` the features of a family such as ``rule:``."""
-    return [
-        Example(
-            application,
-            frozenset(n for n in place.features if not without or not n.startswith(without)),
-            place.verdict == "A",
-        )
-        for application, place in pairs
-    ]
+class Experiment:
+    """Judged places, ``without`` the features of one family such as ``rule:``."""
 
+    def __init__(self, pairs: Pairs, without: str | None = None) -> None:
+        self._pairs = pairs
+        self._features = [
+            [name for name in place.features if without is None or not name.startswith(without)]
+            for _, place in pairs
+        ]
+        self._applications = np.array([application for application, _ in pairs])
+        self._evidence = Evidence(self._features, [place.verdict == "A" for _, place in pairs])
 
-def left_out(pairs: Pairs, strength: float, without: str = "") -> list[Judged]:
-    """Return each place with the worth by a model that has not seen its application."""
-    applications = sorted({application for application, _ in pairs})
-    worths = {}
-    examples = as_examples(pairs, without)
-    for application in applications:
-        model = fit([one for one in examples if one.application != application], strength)
-        for number, one in enumerate(examples):
-            if one.application == application:
-                worths[number] = model.worth(one.features)
-    return [Judged(*pair, worths[number]) for number, pair in enumerate(pairs)]
+    def model(self, strength: float) -> Model:
+        """Return the model of all places."""
+        return fit(self._evidence, np.ones(len(self._pairs), dtype=bool), strength)
 
+    def unseen(self, applications: Collection[str], strength: float) -> list[Judged]:
+        """Return the places of some applications with their worth, fitted to the others."""
+        theirs = np.isin(self._applications, sorted(applications))
+        model = fit(self._evidence, ~theirs, strength)
+        return [
+            Judged(application, place, model.worth(features))
+            for (application, place), features in zip(self._pairs, self._features, strict=True)
+            if application in applications
+        ]
 
-def unseen(pairs: Pairs, applications: Collection[str], strength: float) -> list[Judged]:
-    """Return the places of some applications with the worth by a model that saw none of them."""
-    model = fit([one for one in as_examples(pairs) if one.application not in applications], strength)
-    return [
-        Judged(application, place, model.worth(place.features))
-        for application, place in pairs
-        if application in applications
-    ]
+    def left_out(self, strength: float) -> list[Judged]:
+        """Return each place with the worth by a model that has not seen its application."""
+        applications = sorted({application for application, _ in self._pairs})
+        return [one for name in applications for one in self.unseen([name], strength)]
+
+    def best_strength(self) -> tuple[float, dict[float, float]]:
+        """Return the strength of the smallest loss on applications left out, and each loss."""
+        losses = {strength: log_loss(self.left_out(strength)) for strength in STRENGTHS}
+        return min(losses, key=lambda strength: losses[strength]), losses
 
 
 def log_loss(judged: Sequence[Judged]) -> float:
@@ -101,9 +103,3 @@ def told(judged: Iterable[Judged], least: float = 0.0) -> tuple[int, int, int]:
 def by_default(judged: Iterable[Judged]) -> list[Judged]:
     """Return the places that the default scope tells without a threshold of the worth."""
     return [one for one in judged if one.place.by_default]
-
-
-def best_strength(pairs: Pairs) -> tuple[float, dict[float, float]]:
-    """Return the strength of the smallest loss on applications left out, and the loss of each."""
-    losses = {strength: log_loss(left_out(pairs, strength)) for strength in STRENGTHS}
-    return min(losses, key=lambda strength: losses[strength]), losses

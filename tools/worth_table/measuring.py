@@ -23,7 +23,7 @@ from flake8_torchperf.judgement.worth.features import features
 from flake8_torchperf.judgement.worth.model import TABLE
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from worth_table.places import NO_MATCH, Measured, Places, Source
+from worth_table.places import NO_MATCH, Measured, Source
 
 PROCESSES = 2
 # The files that the linter's rows look at: programs, notebooks, their settings and how they start.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ Floats = NDArray[np.float64]
 # Features of fewer places, and smaller weights, are noise.
 FEWEST_PLACES = 10
 SMALLEST_WEIGHT = 0.05
-MOST_ROUNDS = 100
+MOST_ROUNDS, MOST_HALVINGS = 100, 40
 # The gradient at which the fit ends, for each place; weights are then exact to six decimals.
 FLAT = 1e-9
 
@@ -41,13 +40,17 @@ def sign(feature: str) -> int:
     return 0
 
 
-@dataclass(frozen=True)
-class Example:
-    """The features of a place, whether it is worth telling, and its application."""
+class Evidence:
+    """The features of some places as a matrix, and which of them are worth telling."""
 
-    application: str
-    features: frozenset[str]
-    is_worth: bool
+    def __init__(self, features: Sequence[Collection[str]], is_worth: Sequence[bool]) -> None:
+        self.names = sorted({name for some in features for name in some})
+        numbers = {name: number for number, name in enumerate(self.names)}
+        self.applies = np.zeros((len(features), len(self.names)))
+        for row, some in enumerate(features):
+            self.applies[row, [numbers[name] for name in some]] = 1
+        self.is_worth = np.array(is_worth, dtype=float)
+        self.signs = np.array([sign(name) for name in self.names])
 
 
 @dataclass(frozen=True)
@@ -63,66 +66,69 @@ class Model:
         return float(1 / (1 + np.exp(-total)))
 
 
-def fit(examples: Sequence[Example], strength: float) -> Model:
+def fit(evidence: Evidence, rows: NDArray[np.bool_], strength: float) -> Model:
     """Return the model of some places; ``strength`` is that of the penalty on large weights."""
-    counts = Counter(name for one in examples for name in one.features)
-    names = sorted(name for name, count in counts.items() if count >= FEWEST_PLACES)
+    applies, is_worth = evidence.applies[rows], evidence.is_worth[rows]
+    kept = np.flatnonzero(applies.sum(axis=0) >= FEWEST_PLACES)
+    found = np.zeros(len(kept) + 1)
     while True:
-        model = _fit(examples, names, strength)
-        kept = [name for name in names if abs(model.weights[name]) >= SMALLEST_WEIGHT]
-        if kept == names:
-            return model
-        names = kept
+        problem = _Problem(
+            np.column_stack([np.ones(len(applies)), applies[:, kept]]),
+            is_worth,
+            np.array([0, *evidence.signs[kept]]),
+            np.array([0.0, *(strength for _ in kept)]),
+        )
+        found = problem.solved(found)
+        large = np.abs(found[1:]) >= SMALLEST_WEIGHT
+        if large.all():
+            names = [evidence.names[number] for number in kept]
+            return Model(float(found[0]), dict(zip(names, map(float, found[1:]), strict=True)))
+        kept, found = kept[large], found[np.array([True, *large])]
 
 
-def _fit(examples: Sequence[Example], names: Sequence[str], strength: float) -> Model:
-    applies = np.array([[1.0, *(name in one.features for name in names)] for one in examples])
-    is_worth = np.array([float(one.is_worth) for one in examples])
-    signs = np.array([0, *map(sign, names)])
-    penalty = np.array([0.0, *(strength for _ in names)])
-    found = _minimised(applies, is_worth, signs, penalty)
-    return Model(float(found[0]), dict(zip(names, map(float, found[1:]), strict=True)))
+@dataclass(frozen=True)
+class _Problem:
+    """The loss of weights: that of the logistic function and of the penalty on their squares.
 
-
-def _minimised(applies: Floats, is_worth: Floats, signs: NDArray[np.int_], penalty: Floats) -> Floats:
-    """Return the weights of the smallest loss by Newton's method, projected on the signs.
-
-    Bertsekas, "Projected Newton methods for optimization problems with simple constraints" (1982).
+    The first weight is the intercept. A weight with a sign of 1 or -1 is not on the other side
+    of 0.
     """
-    weights = np.zeros(len(signs))
-    for _ in range(MOST_ROUNDS):
-        shares = 1 / (1 + np.exp(-applies @ weights))
-        slope = applies.T @ (shares - is_worth) + penalty * weights
-        free = ~((weights == 0) & (signs * slope > 0))
-        if np.max(np.abs(slope[free])) < FLAT * len(is_worth):
-            break
-        part = applies[:, free]
-        curve = (part.T * (shares * (1 - shares))) @ part + np.diag(penalty[free])
-        step = np.zeros(len(signs))
-        step[free] = -np.linalg.solve(curve, slope[free])
-        weights = _moved(applies, is_worth, signs, penalty, weights, step)
-    return weights
 
+    applies: Floats
+    is_worth: Floats
+    signs: NDArray[np.int_]
+    penalty: Floats
 
-def _moved(
-    applies: Floats,
-    is_worth: Floats,
-    signs: NDArray[np.int_],
-    penalty: Floats,
-    weights: Floats,
-    step: Floats,
-) -> Floats:
-    """Return the weights behind the longest halved step that lowers the loss."""
+    def solved(self, weights: Floats) -> Floats:
+        """Return the weights of the smallest loss by Newton's method, projected on the signs.
 
-    def loss(at: Floats) -> float:
-        totals = applies @ at
-        worth = np.logaddexp(0, totals) - is_worth * totals
-        return float(worth.sum() + (penalty * at * at).sum() / 2)
+        Bertsekas, "Projected Newton methods for optimization problems with simple constraints"
+        (1982).
+        """
+        for _ in range(MOST_ROUNDS):
+            shares = 1 / (1 + np.exp(-self.applies @ weights))
+            slope = self.applies.T @ (shares - self.is_worth) + self.penalty * weights
+            free = ~((weights == 0) & (self.signs * slope > 0))
+            if np.max(np.abs(slope[free])) < FLAT * len(self.is_worth):
+                break
+            part = self.applies[:, free]
+            curve = (part.T * (shares * (1 - shares))) @ part + np.diag(self.penalty[free])
+            step = np.zeros(len(weights))
+            step[free] = -np.linalg.solve(curve, slope[free])
+            weights = self._moved(weights, step)
+        return weights
 
-    before = loss(weights)
-    for halvings in range(40):
-        at = weights + step / 2**halvings
-        at[signs * at < 0] = 0
-        if loss(at) < before:
-            return at
-    return weights
+    def _moved(self, weights: Floats, step: Floats) -> Floats:
+        """Return the weights behind the longest halved step that lowers the loss."""
+        before = self._loss(weights)
+        for halvings in range(MOST_HALVINGS):
+            moved: Floats = weights + step / 2**halvings
+            moved[self.signs * moved < 0] = 0
+            if self._loss(moved) < before:
+                return moved
+        return weights
+
+    def _loss(self, weights: Floats) -> float:
+        totals = self.applies @ weights
+        of_verdicts = np.logaddexp(0, totals) - self.is_worth * totals
+        return float(of_verdicts.sum() + (self.penalty * weights * weights).sum() / 2)
