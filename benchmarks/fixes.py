@@ -66,10 +66,12 @@ def git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
     return subprocess.run(command, input=given, capture_output=True, check=True).stdout
 
 
-def extract(repository: Path, revision: str, top: str, target: Path) -> None:
-    """Write the Python files below one folder of a revision."""
+def extract(
+    repository: Path, revision: str, top: str, target: Path, endings: tuple[str, ...] = (".py",)
+) -> None:
+    """Write the files with some endings, Python's by default, below one folder of a revision."""
     listed = git(repository, "ls-tree", "-r", "-z", revision, "--", top).decode()
-    rows = [row.split(None, 3) for row in listed.split("\0") if row.endswith(".py")]
+    rows = [row.split(None, 3) for row in listed.split("\0") if row.endswith(endings)]
     wanted = "".join(f"{row[2]}\n" for row in rows)
     answer = git(repository, "cat-file", "--batch", given=wanted.encode())
     at = 0

@@ -1,0 +1,90 @@
+"""What `fit` prints: how well the worth orders places, and what each threshold tells."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+
+from worth_table.evaluation import (
+    KEPT,
+    VERDICTS,
+    Experiment,
+    Judged,
+    Pairs,
+    area,
+    by_default,
+    threshold,
+    told,
+)
+from worth_table.regression import Model
+
+# The sample that the linter has not learned from, and that of the next round in its place.
+NEWEST = "2026-11-27-round-10"
+SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5)
+TENTHS = tuple(number / 10 for number in range(10, 0, -1))
+
+
+def order(pairs: Pairs, judged: Sequence[Judged], strength: float) -> Iterator[str]:
+    """Yield how well the worth orders all places, those told by default, and the newest ones."""
+    newest = {application for application, place in pairs if place.sample == NEWEST}
+    places = {
+        "all places": judged,
+        "told by default": by_default(judged),
+        NEWEST: [
+            one for one in Experiment(pairs).unseen(newest, strength) if one.place.sample == NEWEST
+        ],
+    }  # fmt: skip
+    places[f"{NEWEST}, told by default"] = by_default(places[NEWEST])
+    yield "area under the curve, A against the rest, of applications left out:"
+    for name, some in places.items():
+        yield f"  {name:38} {area(some):.3f}, {len(some)} places, {_counts(told(some))}"
+
+
+def thresholds(judged: Sequence[Judged], shares: Sequence[float]) -> Iterator[str]:
+    """Yield what is told at the thresholds that keep some shares of A."""
+    for share in shares:
+        least = threshold(judged, share)
+        yield f"  {share:4.0%} of A kept, worth >= {least:.3f}: {_counts(told(judged, least))}"
+
+
+def applications(judged: Sequence[Judged]) -> Iterator[str]:
+    """Yield what is told of each application by default, and with the threshold."""
+    shown = by_default(judged)
+    least = threshold(shown, KEPT)
+    groups: dict[str, list[Judged]] = defaultdict(list)
+    for one in shown:
+        groups[one.application].append(one)
+    for name, some in sorted(groups.items()):
+        before, after = _counts(told(some)), _counts(told(some, least))
+        yield f"  {name:50} {area(some):5.2f}  {before} -> {after}"
+
+
+def families(pairs: Pairs, judged: Sequence[Judged], strength: float) -> Iterator[str]:
+    """Yield the area under the curve without each family of features, and what that costs."""
+    whole, default = area(judged), area(by_default(judged))
+    names = {name.partition(":")[0] for _, place in pairs for name in place.features}
+    for family in sorted(names):
+        without = Experiment(pairs, f"{family}:").left_out(strength)
+        parts = [area(without), area(by_default(without))]
+        yield (
+            f"  {family:10} all {parts[0]:.3f} ({whole - parts[0]:+.3f}), "
+            f"by default {parts[1]:.3f} ({default - parts[1]:+.3f})"
+        )
+
+
+def weights(pairs: Pairs, model: Model) -> Iterator[str]:
+    """Yield the weights, the largest first, with the verdicts of the places of each feature."""
+    counts = {name: Counter[str]() for name in model.weights}
+    for _, place in pairs:
+        for name in place.features:
+            if name in counts:
+                counts[name][place.verdict] += 1
+    for name, weight in sorted(model.weights.items(), key=lambda pair: (-abs(pair[1]), pair[0])):
+        some = counts[name]
+        yield f"  {weight:+.2f} {name:32} {_counts((some['A'], some['B'], some['C']))}"
+
+
+def _counts(counts: tuple[int, int, int]) -> str:
+    share = f"{counts[0] / sum(counts):.0%}" if sum(counts) else "none"
+    listed = ", ".join(f"{n} {verdict}" for n, verdict in zip(counts, VERDICTS, strict=True))
+    return f"{listed} ({share} A)"
