@@ -21,7 +21,7 @@ def picture(judged: Sequence[Judged]) -> str:
         *_axes(),
         _line(_curve(judged, every), "#8a8a8a"),
         _line(_curve(shown, every), "#1f6fb2"),
-        *_mark(chosen, "#1f6fb2", f"threshold of the default scope: {chosen[1]:.0%}"),
+        *_mark(chosen, "#1f6fb2", f"--min-worth of the table: {chosen[1]:.0%}"),
         *_mark(today, "#b2401f", f"default scope without one: {today[1]:.0%}"),
         *_legend((("#1f6fb2", "told by default, by worth"), ("#8a8a8a", "all places, by worth"))),
     ]

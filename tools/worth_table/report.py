@@ -1,4 +1,4 @@
-"""What `fit` prints: how well the worth orders places, and what each threshold tells."""
+"""The text that `fit` prints: how well the worth orders places, and what each threshold tells."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from worth_table.regression import Model
 
 
 def render(model: Model, least: float, pairs: Pairs) -> str:
-    """Return the table of a model, the threshold of the default scope, and what it is fitted to."""
+    """Return the table of a model, the suggested limit, and what it is fitted to."""
     counts = Counter(place.verdict for _, place in pairs)
     listed = ", ".join(f"{counts[verdict]} {verdict}" for verdict in VERDICTS)
     sources = len({application for application, _ in pairs})
@@ -20,7 +20,7 @@ def render(model: Model, least: float, pairs: Pairs) -> str:
 # Written by `python tools/fit_worth.py fit`; do not edit.
 # Fitted to {len(pairs)} judged places ({listed}) in {sources} applications and libraries.
 intercept = {model.intercept:.2f}
-# The default scope tells a finding of at least this worth.
+# With `--min-worth` of this, four in five findings that are worth telling are told.
 threshold = {least:.3f}
 
 [weights]
