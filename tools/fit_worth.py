@@ -49,7 +49,7 @@ def measure_all(arguments: argparse.Namespace) -> None:
     """Write the features of all judged places that the last run did not write."""
     file: Path = arguments.features
     known = places.read(file) if file.is_file() else {}
-    wanted = jobs(sorted(SAMPLES.glob("*.jsonl")))
+    wanted = jobs(sorted(arguments.samples.glob("*.jsonl")))
     kept = {} if arguments.all else known
     found = {job.source: kept[job.source] for job in wanted if job.source in kept}
     missing = [job for job in wanted if job.source not in found]
@@ -122,6 +122,7 @@ def parse() -> argparse.Namespace:
     measuring = steps.add_parser("measure", help="write the evidence about each judged place")
     measuring.add_argument("--repositories", type=Path, required=True, metavar="DIR")
     measuring.add_argument("--packages", type=Path, action="append", default=[], metavar="DIR")
+    measuring.add_argument("--samples", type=Path, default=SAMPLES, help=argparse.SUPPRESS)
     measuring.add_argument("--all", action="store_true", help="measure every source anew")
     fitting = steps.add_parser("fit", help="fit the weights and write the table")
     fitting.add_argument("--table", type=Path, default=TABLE, help=argparse.SUPPRESS)

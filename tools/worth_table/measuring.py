@@ -28,7 +28,7 @@ from worth_table.places import NO_MATCH, Measured, Source
 PROCESSES = 2
 # The files that the linter's rows look at: programs, notebooks, their settings and how they start.
 ENDINGS = (".py", ".ipynb", ".json", ".yaml", ".yml", ".toml", ".cfg", ".txt", ".sh")
-SCOPES = (Options(), Options(scope=Level.COLD, review=True))
+SCOPES = (Options(min_worth=0.0), Options(min_worth=0.0, scope=Level.COLD, review=True))
 
 
 @dataclass(frozen=True)
