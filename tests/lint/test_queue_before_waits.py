@@ -67,3 +67,10 @@ def test_the_queue_in_front_of_a_wait(code: str) -> None:
         if "# queue:" in line
     }
     assert found == expected
+
+
+def test_nested_loops_take_no_time_each() -> None:
+    heads = "".join(f"{'    ' * depth}for i{depth} in range(3):\n" for depth in range(1, 60))
+    body = f"{'    ' * 60}print(x.sum().item())\n"
+    source = f"import torch\n\n\ndef step(x: torch.Tensor):\n{heads}{body}"
+    assert lint(source, "model.py", HOT)

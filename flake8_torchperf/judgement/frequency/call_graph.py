@@ -219,13 +219,25 @@ class Places:
 
     def _below(self, node: ast.AST, line: int, column: int) -> ast.AST | None:
         """Return the child of a node that holds a place."""
-        if isinstance(node, (ast.Module, ast.ClassDef)):
+        if isinstance(node, (ast.Module, ast.ClassDef, *HOLDING_MANY)):
             if node not in self._lines:
                 self._lines[node] = list(map(_first_line, node.body))
             at = bisect_right(self._lines[node], line) - 1
-            if at >= 0:
+            if at >= 0 and (
+                not isinstance(node, HOLDING_MANY) or _holds(node.body[at], line, column)
+            ):
                 return node.body[at]
         return _holding(node, (line, column))
+
+
+# Statements that may hold many others, beside their conditions and parameters.
+HOLDING_MANY = (*FUNCTIONS, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
+
+
+def _holds(node: ast.stmt, line: int, column: int) -> bool:
+    """True if a statement, without its decorators, holds a place."""
+    end = (node.end_lineno or node.lineno, node.end_col_offset or node.col_offset)
+    return (node.lineno, node.col_offset) <= (line, column) < end
 
 
 def _first_line(node: ast.stmt) -> int:

@@ -103,6 +103,7 @@ class _Walk:
         self.found: dict[int, Queue] = {}
         # The queues in front of the waits, in the order in which these were met.
         self._met: list[Queue] = []
+        self._is_first = False
 
     def block(self, nodes: Sequence[ast.AST], queue: Queue) -> Queue:
         """Walk statements in their order."""
@@ -146,8 +147,16 @@ class _Walk:
         return queue
 
     def _repeated(self, body: Sequence[ast.AST], queue: Queue) -> Queue:
-        """Walk a loop's body a second time with the queue that its first round leaves."""
-        return self.block(body, self.block(body, queue))
+        """Walk a loop's body a second time with the queue that its first round leaves.
+
+        In a first round, the loops inside have one round: nested loops would double the time.
+        """
+        if self._is_first:
+            return self.block(body, queue)
+        self._is_first = True
+        left = self.block(body, queue)
+        self._is_first = False
+        return self.block(body, left)
 
     def _passed(self, node: ast.AST, queue: Queue) -> Queue:
         """Return the queue behind a node whose parts have been walked."""
