@@ -219,19 +219,27 @@ class Places:
 
     def _below(self, node: ast.AST, line: int, column: int) -> ast.AST | None:
         """Return the child of a node that holds a place."""
-        if isinstance(node, (ast.Module, ast.ClassDef, *HOLDING_MANY)):
+        if isinstance(node, (ast.Module, ast.ClassDef, *STATEMENTS_WITH_BODY)):
             if node not in self._lines:
                 self._lines[node] = list(map(_first_line, node.body))
             at = bisect_right(self._lines[node], line) - 1
             if at >= 0 and (
-                not isinstance(node, HOLDING_MANY) or _holds(node.body[at], line, column)
+                not isinstance(node, STATEMENTS_WITH_BODY) or _holds(node.body[at], line, column)
             ):
                 return node.body[at]
         return _holding(node, (line, column))
 
 
 # Statements that may hold many others, beside their conditions and parameters.
-HOLDING_MANY = (*FUNCTIONS, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith)
+STATEMENTS_WITH_BODY = (
+    *FUNCTIONS,
+    ast.If,
+    ast.For,
+    ast.AsyncFor,
+    ast.While,
+    ast.With,
+    ast.AsyncWith,
+)
 
 
 def _holds(node: ast.stmt, line: int, column: int) -> bool:
