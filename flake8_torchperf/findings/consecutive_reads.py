@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.message import HOST_READS
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.worth.device_work import Work
+from flake8_torchperf.judgement.worth.queue import NON_BLOCKING
 from flake8_torchperf.syntax.traversal import DEFINITIONS, LEAVING, children
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import tensor_of
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.site import JudgedSite
 
 
-NON_BLOCKING = "non-blocking"
 # Conversions to text that call ``Tensor.__format__``, which reads the number of a 0-d tensor.
 _FORMATS = ("f-string", "format")
 # Leaders are indices of waits, from 0; these two stand for no wait.

@@ -85,6 +85,8 @@ def queues(
     identities of the operators that compute on tensors.
     """
     waits = {id(site.node) for site in sites if waits_here(site)}
+    if not waits:
+        return {}
     try:
         walk = _Walk(waits, queued, Work(roots, waits))
         walk.block(roots, Queue())
