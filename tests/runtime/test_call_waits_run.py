@@ -96,12 +96,6 @@ def ways_of(name: str, method: str) -> tuple[Way, ...]:
     return call_waits.load().method((klass.qualified, *klass.bases), method)
 
 
-@pytest.fixture(autouse=True)
-def _checks_as_torch_has_them() -> None:
-    """dynamo switches the checks off for the whole process (torch/_dynamo/eval_frame.py)."""
-    torch.distributions.Distribution.set_default_validate_args(True)
-
-
 # What the table leaves out: the distribution inside has options of its own.
 LEFT_OUT = {("OneHotCategorical", False), ("RelaxedBernoulli", False)}
 
