@@ -17,8 +17,10 @@ MAX_OVER = 40
 
 
 def locate(site: JudgedSite, snippet: Snippet) -> JudgedSite:
-    """Return the site with the lines of its loops filled in."""
-    return replace(site, loops=tuple(_loop(loop, snippet) for loop in site.loops))
+    """Return the site with the lines of its loops and of its leader filled in."""
+    loops = tuple(_loop(loop, snippet) for loop in site.loops)
+    leader = None if site.leader is None else snippet.position(site.leader)
+    return replace(site, loops=loops, leader_line=leader[0] if leader else 0)
 
 
 def _loop(loop: Loop, snippet: Snippet) -> Loop:

@@ -46,7 +46,8 @@ class FindingRecord(NamedTuple):
     decided. ``residence`` is where the tensor lies: "device", "host", "unknown", "" without one.
     ``evidence`` are the names of the features that apply (`worth/features.py`), sorted, with spaces
     between them and `OR` between those of a row; the weights of today's table give the ``worth``,
-    which is therefore never stored.
+    which is therefore never stored. ``follows`` is the line of the wait on which this one follows
+    with hardly any work between, 0 without one.
     """
 
     line: int
@@ -67,6 +68,7 @@ class FindingRecord(NamedTuple):
     decided_by: str = ""
     residence: str = ""
     evidence: str = ""
+    follows: int = 0
 
     @property
     def worth(self) -> float:
@@ -132,6 +134,7 @@ def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecor
         row_of(finding.site.heat),
         _residence(finding),
         " ".join(sorted(features(finding.site, finding.code))),
+        finding.site.leader_line,
     )
 
 
@@ -213,12 +216,13 @@ def restored(row: Sequence[object]) -> FindingRecord | None:
             str(decided_by),
             str(residence),
             str(evidence),
+            int(follows),
         ]:
             place = (line, column, text, end, end_column)
             known = (cost, function, source, fixable, quiet)
             measured = (ran, waits, seconds)
             why = (decided_by, residence, evidence)
-            return FindingRecord(*place, *known, *measured, row_number, lead, *why)
+            return FindingRecord(*place, *known, *measured, row_number, lead, *why, follows)
     return None
 
 

@@ -41,7 +41,8 @@ class JudgedSite:
     this site replaces, so that each problem is reported once. ``compiled`` names the compiled or
     transformed code that holds the place: "of the compiled step". ``evidence`` holds features
     that only judgement sees (`worth/features.py`): all rows that apply, and what is known of the
-    callers.
+    callers. ``leader`` is the wait on which this one follows with little or no work between, with
+    its line in the file once the site is located.
     """
 
     kind: SiteKind
@@ -56,6 +57,8 @@ class JudgedSite:
     operand_node: ast.AST | None = None
     compiled: str = ""
     evidence: frozenset[str] = frozenset()
+    leader: ast.AST | None = None
+    leader_line: int = 0
 
     def heated(self, heat: Heat) -> JudgedSite:
         """Return the same site with another heat."""

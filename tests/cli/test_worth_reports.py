@@ -54,6 +54,15 @@ def test_json_has_two_digits(capsys: pytest.CaptureFixture[str]) -> None:
     assert {one["code"]: one["worth"] for one in found} == WORTH
 
 
+def test_json_names_the_line_of_the_leader(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    body = "    for row in x:\n        print(row.min().item())\n        if row.max() > 0:\n            print()\n"
+    (project / "a.py").write_text(f"import torch\n\n\ndef show(x: torch.Tensor):\n{body}")
+    found = data(capsys, "json")["findings"]
+    assert {one["code"]: one["follows"] for one in found}["TPF301"] == 6
+
+
 def test_sarif_ranks_from_0_to_100(capsys: pytest.CaptureFixture[str]) -> None:
     (run,) = data(capsys, "sarif")["runs"]
     ranks = {one["ruleId"]: one["rank"] for one in run["results"]}

@@ -69,6 +69,24 @@ def test_the_queue_in_front_of_a_wait(code: str) -> None:
     assert found == expected
 
 
+def test_a_wait_behind_little_work_names_its_leader() -> None:
+    text = program(PROGRAMS["a wait straight behind another, and behind a few operations"])
+    found = [(one.line, one.site.leader_line) for one in lint(text, "model.py", HOT)]
+    first = min(line for line, _ in found)
+    assert found == [
+        (first, 0),
+        (first + 1, first),
+        (first + 1, first + 1),
+        (first + 2, first + 1),
+    ]
+
+
+def test_without_little_work_there_is_no_leader() -> None:
+    for name in ("a model lies between", "a loop's rounds follow each other"):
+        found = lint(program(PROGRAMS[name]), "model.py", HOT)
+        assert [one.site.leader_line for one in found] == [0] * len(found)
+
+
 def test_nested_loops_take_no_time_each() -> None:
     heads = "".join(f"{'    ' * depth}for i{depth} in range(3):\n" for depth in range(1, 60))
     body = f"{'    ' * 60}print(x.sum().item())\n"

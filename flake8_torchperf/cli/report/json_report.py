@@ -40,6 +40,7 @@ class Report(Gathered):
                 "message": one.message,
                 "severity": one.level,
                 "worth": round(one.told.worth, 2),
+                "follows": one.told.follows or None,
                 "cost": one.told.cost,
                 "residence": one.told.residence,
                 "row": one.told.decided_by,

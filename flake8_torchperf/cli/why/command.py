@@ -140,6 +140,8 @@ def _of_worth(told: Worth) -> Iterator[str]:
     yield f"  its worth: {told.worth:.2f}, the share of such findings that are worth telling"
     yield f"    {told.start:+.2f} any finding"
     yield from (f"    {one.weight:+.2f} {one.sentence} [{one.feature}]" for one in told.pieces)
+    if told.follows:
+        yield f"  the wait in line {told.follows} leads it, with hardly any work between the two"
     if told.changes:
         yield "  what would raise it:"
     sizes = {one.feature: one.weight for one in told.pieces}

@@ -44,12 +44,15 @@ class Worth:
     """The worth of a finding: the logistic function of ``start`` and the weights of ``pieces``.
 
     The pieces with the largest weights come first, and ``changes`` would raise the worth.
+    ``follows`` is the line of the wait on which the finding follows with hardly any work between,
+    0 without one.
     """
 
     worth: float
     start: float
     pieces: tuple[Piece, ...]
     changes: tuple[Change, ...]
+    follows: int = 0
 
 
 def worth_of(finding: Finding, trials: Trials) -> Worth:
@@ -59,7 +62,8 @@ def worth_of(finding: Finding, trials: Trials) -> Worth:
     evidence = features(finding.site, finding.code)
     pieces = [Piece(one, size, sentence_of(one, names)) for one, size in table.pieces(evidence)]
     worth = table.worth(evidence)
-    return Worth(worth, table.intercept, tuple(pieces), tuple(_changes(finding, pieces, trials)))
+    changes = tuple(_changes(finding, pieces, trials))
+    return Worth(worth, table.intercept, tuple(pieces), changes, finding.site.leader_line)
 
 
 def rounded_down(finding: Finding) -> float:

@@ -54,6 +54,11 @@ class Queue(NamedTuple):
         else:
             yield "queue:little" if self.work else "queue:empty"
 
+    def leads(self, wait: ast.AST) -> ast.AST | None:
+        """Return the wait that leaves the device with hardly any work for this one."""
+        near = self.work <= LITTLE and self.leader is not wait
+        return self.leader if near else None
+
     def after(self, work: int) -> Queue:
         """Return the queue behind further operations."""
         return Queue(self.work + work, self.leader)
@@ -67,13 +72,16 @@ def waits_here(site: JudgedSite) -> bool:
 
 
 def with_queues(result: Judged) -> Judged:
-    """Return the sites with the features of the queue in front of each wait."""
+    """Return the sites with the features of the queue in front of each wait, and its leader."""
     found = queues(result.sites, result.snippet.nodes, result.queued)
-    sites = (
-        site.showing(found[id(site.node)].features(site.node)) if id(site.node) in found else site
-        for site in result.sites
-    )
+    sites = (_behind(site, found.get(id(site.node))) for site in result.sites)
     return replace(result, sites=tuple(sites))
+
+
+def _behind(site: JudgedSite, queue: Queue | None) -> JudgedSite:
+    if queue is None:
+        return site
+    return replace(site.showing(queue.features(site.node)), leader=queue.leads(site.node))
 
 
 def queues(
