@@ -291,18 +291,33 @@ class _Walk(Following):
         function = outline.child(call, FUNCTION)
         holder = None if function is None else outline.child(function, OWNER)
         word = "" if holder is None else outline.nodes[holder].word
-        at = outline.nodes[call]
-        found = False
-        for number in outline.by_word.get(method or word, ()):
-            used = outline.nodes[number]
-            later = used.body == at.body and used.line > at.line and used.slot == FUNCTION
-            owner = outline.child(number, OWNER)
-            same = owner is not None and outline.nodes[owner].word == word
-            if later and (not method or same or method == "backward"):
-                found = True
-                self._run(path, used.parent, held)
+        found = self._called_later(path, call, method or word, "" if method != "step" else word)
+        if not found and method == "backward":
+            runs = self._runs(Unit(path, outline.nodes[call].body))
+            later = [self._called_later(one.path, one.node, method, "") for one in runs.places]
+            if all(later) and not runs.open:
+                found = [one for places in later for one in places]
+        for place, number in found:
+            self._run(place, number, held)
         if not found:
             self._open["it is a hook"] = None
+
+    def _called_later(self, path: str, number: int, word: str, owner: str) -> list[tuple[str, int]]:
+        """Return the calls of a name or method behind a node of the same body, as path and number.
+
+        With ``owner``, those of the object of this name.
+        """
+        outline = self._linker.outline(path)
+        at = outline.nodes[number]
+        found: list[tuple[str, int]] = []
+        for one in outline.by_word.get(word, ()):
+            used = outline.nodes[one]
+            holder = outline.child(one, OWNER)
+            same = holder is not None and outline.nodes[holder].word == owner
+            later = used.body == at.body and used.line > at.line and used.slot == FUNCTION
+            if later and (not owner or same):
+                found.append((path, used.parent))
+        return found
 
     def _given_away(self, path: str, call: int, word: str, held: Held) -> None:
         """Follow a value that is given to code which is not read."""

@@ -66,7 +66,11 @@ class Reach:
     def is_reached_inside(self, name: str, info: FunctionInfo) -> bool:
         """True if all places show that run a function inside another, and a step leads to one."""
         unit = self._program.inside(info, name)
-        if unit is None or not self._program.runs(unit).outside_tests:
+        return unit is not None and self.is_reached(unit, info)
+
+    def is_reached(self, unit: Unit, info: FunctionInfo) -> bool:
+        """True if all places show that run a body inside a function, and a step leads to one."""
+        if not self._program.runs(unit).outside_tests:
             return False
         return not self._program.runs(unit).open and self._asked(unit, info) is None
 
