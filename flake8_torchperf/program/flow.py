@@ -9,7 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.given import (
+    APPLIED,
+    APPLYING_BASES,
     ASKING,
+    CALLING_CONTAINERS,
     ENTRANCES,
     FILLING_CALLS,
     FUNCTIONS_TAKING,
@@ -81,6 +84,11 @@ class _Walk(Following):
                     self._go(unit.path, number, Held("called"))
             else:
                 self._name(unit.path, body.outer, body.name, Held("called"))
+        elif body.name in APPLIED and self._is_applied(owner):
+            self._objects(owner, body.name, Held("applied"))
+            for path, number, sure in self._uses.of_method(owner, "apply"):
+                if sure:  # ``cls.apply``
+                    self._go(path, number, Held("called"))
         elif body.name in ENTRANCES:
             self._objects(owner, body.name, Held(ENTRANCES[body.name]))
             if body.name in ("forward", "__call__"):
@@ -98,6 +106,11 @@ class _Walk(Following):
         why = next(iter(self._open), "")
         places, handed = tuple(self._places.values()), tuple(self._handed)
         return Runs(places, why, handed, self._uses.doubted)
+
+    def _is_applied(self, owner: Unit) -> bool:
+        """True for a class whose methods torch runs where it is applied."""
+        bases = (one.rpartition(".")[2] for one in self._linker.foreign_bases(owner))
+        return not APPLYING_BASES.isdisjoint(bases)
 
     # What becomes of a value at one place
 
@@ -219,6 +232,8 @@ class _Walk(Following):
         """Follow a value whose attribute is read: ``handlers.values()``, ``model.to(device)``."""
         outline = self._linker.outline(path)
         node = outline.nodes[number]
+        if held.how == "made applied" and not held.depth and node.word == "apply":
+            self._go(path, number, Held("called", (), held.is_sure))
         called = node.parent if node.slot == FUNCTION else None
         if called is None:
             return
@@ -325,6 +340,9 @@ class _Walk(Following):
             return
         if word in PASSING_ON:
             self._go(path, call, held)
+        elif word in CALLING_CONTAINERS and held.how == "called":
+            self._go(path, call, held._replace(keys=()))
+            self._go(path, call, held._replace(keys=("",)))
         elif held.how == "iterated":
             self._run(path, call, held)
             self._go(path, call, held)

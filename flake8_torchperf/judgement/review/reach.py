@@ -93,7 +93,7 @@ class Reach:
             return heat.around is Level.COLD
         if heat.cause is Cause.CONVENTION:
             return heat.loops and heat.level is Level.COLD
-        return heat.cause in (Cause.GIVEN_TENSORS, Cause.NOTHING)
+        return heat.cause in (Cause.GIVEN_TENSORS, Cause.NOTHING, Cause.STEP_ROOT)
 
     def _cause(self, unit: Unit, start: FunctionInfo) -> Unreached | None:
         """Return why no step leads to a body, through whatever runs it; None if one may.
@@ -164,6 +164,8 @@ class Reach:
             return site.steps and not self._heats.is_seldom(site)
         heats = self._heats.of_module(caller.module)
         answer = heats.in_steps(info, site)
+        if answer and not site.steps and self._heats.own(caller).cause is Cause.STEP_ROOT:
+            return None  # torch calls it, and something calls torch
         if answer is not None:
             return answer
         if samples(caller, site.loops):
