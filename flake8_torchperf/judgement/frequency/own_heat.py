@@ -103,6 +103,8 @@ def own_heat(
     if Cause.OUTSIDE_STEPS not in names.ignored and holds_steps(
         info, own_model=root is not Cause.STEP_ROOT
     ):
+        if root is None and _evaluates(info, names):
+            return Heat(Level.COLD, Cause.EVALUATION, info.name, loops=False)
         return Heat(Level.COLD, Cause.OUTSIDE_STEPS, info.name, loops=False)
     if root is Cause.STEP_ROOT and not is_test_file(info.module):
         return Heat(Level.STEP, root, info.name, around=Level.STEP)
