@@ -44,8 +44,13 @@ class Lambdas:
         self._package = package
 
     def warmed(self, result: Judged, module: ModuleMap, info: FunctionInfo | None) -> Judged:
-        """Return the sites of a function or of the module level, with the heat of lambdas."""
-        lambdas = (module_level(module) if info is None else info.nodes).of(ast.Lambda)
+        """Return the sites of a function or of the module level, with the heat of lambdas.
+
+        What waits in a lambda with a name is told where that is called.
+        """
+        nodes = module_level(module) if info is None else info.nodes
+        named = {id(one.value) for one in nodes.of(ast.Assign)}
+        lambdas = [one for one in nodes.of(ast.Lambda) if id(one) not in named]
         if not lambdas:
             return result
         sites = tuple(self._warmed(one, module, lambdas) for one in result.sites)
