@@ -312,16 +312,12 @@ def takes_training_step(info: FunctionInfo) -> bool:
     outside = _methods_called([call for call in calls if id(call) not in inside])
     backward = not outside.isdisjoint(_BACKWARD)
     loops = info.nodes.of_any(*STATEMENTS)
-    if backward != ("step" in outside) and any(map(_is_whole_step, loops)):
+    whole = any(goes_backward(one) and "step" in _calls_of(one) for one in loops)
+    if whole and backward != ("step" in outside):
         return False
     if backward:
         return not ("eval" in outside and outside.isdisjoint(("step", "zero_grad", "train")))
     return "step" in outside and any(map(goes_backward, loops))
-
-
-def _is_whole_step(loop: ast.AST) -> bool:
-    """True if each round of a loop goes backward and steps an optimizer."""
-    return goes_backward(loop) and "step" in _calls_of(loop)
 
 
 def _is_module(annotation: ast.expr | None) -> bool:
