@@ -100,6 +100,7 @@ class Reach:
 
         ``start`` is the function that is the body, or that holds it.
         """
+        is_root = self._heats.own(start).cause is Cause.STEP_ROOT
         cause: Cause | None = None
         shown: tuple[Call, ...] = ()
         # The bodies that were met, each with the calls from it to the first one.
@@ -128,6 +129,8 @@ class Reach:
                 answer = self._in_step(info, site) if nested is None else site.steps or None
                 if answer or (caller is not None and site.loops and self._evaluates(caller)):
                     return None
+                if is_root and self._repeats(site):
+                    return None  # a loop that calls a module may be that of another program's steps
                 if answer is not None or caller is None:
                     cause = Cause.UNREACHED
                     shown = shown or (*seen[one], called_from(site))
@@ -139,6 +142,12 @@ class Reach:
                     seen[above] = (*seen[one], called_from(site))
                     waiting.append((above, caller))
         return None if cause is None else Unreached(cause, shown)
+
+    def _repeats(self, site: CallSite) -> bool:
+        """True if a loop repeats a call, other than a loop around the steps."""
+        if site.caller is None:
+            return bool(site.loops)
+        return self._heats.of_module(site.caller.module).repeats(site)
 
     def _is_dead(self, unit: Unit) -> bool:
         """True if nothing runs a body; new code, as in an editor, has no callers yet."""
