@@ -100,8 +100,8 @@ class CallerReview:
     def _is_run_in_steps(self, site: JudgedSite, info: FunctionInfo) -> bool:
         """True if a site is in a function nested in another, and a step runs that."""
         unit = self.lambdas.unit(site.node, info.module, info)
-        if unit is not None:
-            return self._reach.is_reached(unit, info)
+        if unit is not None and self.lambdas.calls_in_steps(unit):
+            return True
         nested = ".<locals>." in site.function and site.heat.cause in OPEN_INSIDE
         return nested and self._reach.is_reached_inside(site.function, info)
 

@@ -73,14 +73,14 @@ class Lambdas:
             return site
         around = _around(site.node, lambdas)
         unit = None if around is None else self._unit(around, module)
-        path = () if unit is None else self._calls_in_steps(unit)
+        path = () if unit is None else self.calls_in_steps(unit)
         if not path:
             return site
         cause = Cause.CALLED if path[0].caller else Cause.CALLED_IN_LOOP
         heat = Heat(Level.STEP, cause, "the lambda", around=Level.STEP, calls=path)
         return replace(site, heat=heat.costing(Cost.STEP))
 
-    def _calls_in_steps(self, unit: Unit) -> tuple[Call, ...]:
+    def calls_in_steps(self, unit: Unit) -> tuple[Call, ...]:
         """Return the calls from a lambda to a step that runs it for certain; none without one."""
         program = self._callers.program
         for run in program.runs(unit).outside_tests:

@@ -66,11 +66,7 @@ class Reach:
     def is_reached_inside(self, name: str, info: FunctionInfo) -> bool:
         """True if all places show that run a function inside another, and a step leads to one."""
         unit = self._program.inside(info, name)
-        return unit is not None and self.is_reached(unit, info)
-
-    def is_reached(self, unit: Unit, info: FunctionInfo) -> bool:
-        """True if all places show that run a body inside a function, and a step leads to one."""
-        if not self._program.runs(unit).outside_tests:
+        if unit is None or not self._program.runs(unit).outside_tests:
             return False
         return not self._program.runs(unit).open and self._asked(unit, info) is None
 
@@ -100,7 +96,7 @@ class Reach:
 
         ``start`` is the function that is the body, or that holds it.
         """
-        is_root = self._heats.own(start).cause is Cause.STEP_ROOT
+        is_root = False
         cause: Cause | None = None
         shown: tuple[Call, ...] = ()
         # The bodies that were met, each with the calls from it to the first one.
@@ -108,6 +104,7 @@ class Reach:
         waiting: list[tuple[Unit, FunctionInfo]] = [(unit, start)]
         while waiting:
             one, info = waiting.pop()
+            is_root = is_root or self._heats.own(info).cause is Cause.STEP_ROOT
             found = self._program.runs(one)
             places = found.outside_tests
             if found.open or len(seen) > MAX_CALLERS:
