@@ -389,6 +389,8 @@ def _findings(
             findings.extend(found)
         if suspects.module_level and selection.module_level(looked_at):
             result = judge(driver.interpret_module(module, analysis), heats)
+            if follows:
+                result = review.lambdas.warmed(result, module, None)
             findings.extend(_reported(result, profiled, catalogue, options, module))
         findings = _with_contracts(findings, suspects, analysis, names, catalogue, options)
     finally:

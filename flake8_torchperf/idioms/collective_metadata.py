@@ -10,8 +10,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import plain_names
-from flake8_torchperf.syntax.traversal import once, walk
+from flake8_torchperf.syntax.traversal import once, plain_names, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes

@@ -10,10 +10,10 @@ import ast
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import bound_by, plain_names
+from flake8_torchperf.idioms.loop_kinds import bound_by
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import named_parameters
-from flake8_torchperf.syntax.traversal import once, walk
+from flake8_torchperf.syntax.traversal import once, plain_names, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.names import dotted_name, is_name, named_parameters
+from flake8_torchperf.syntax.names import asks_super, dotted_name, is_name, named_parameters
 from flake8_torchperf.syntax.traversal import (
     ATTRIBUTE,
     CALL,
@@ -16,6 +16,7 @@ from flake8_torchperf.syntax.traversal import (
     bound_in,
     children,
     once,
+    plain_names,
     put_children,
     walk,
 )
@@ -78,13 +79,9 @@ def _methods_called(nodes: Iterable[ast.AST]) -> frozenset[str]:
     for node in nodes:
         if isinstance(node, CALL):
             called = node.func
-            if isinstance(called, ATTRIBUTE) and not _asks_super(called.value):
+            if isinstance(called, ATTRIBUTE) and not asks_super(called.value):
                 found.add(called.attr)
     return frozenset(found)
-
-
-def _asks_super(owner: ast.expr) -> bool:
-    return isinstance(owner, CALL) and is_name(owner.func, "super")
 
 
 @once
@@ -305,16 +302,22 @@ def takes_training_step(info: FunctionInfo) -> bool:
     """True if a function takes one training step: it calls backward outside any loop.
 
     It may also call ``step()`` outside any loop after calling backward in one. Gradients of an
-    input, computed under ``model.eval()`` without a step of an optimizer, do not count.
+    input, computed under ``model.eval()`` without a step, do not count, nor does half a step beside
+    a loop whose rounds are whole ones.
     """
     if not may_step(info):
         return False
     calls = info.nodes.of(ast.Call)
     inside = _in_loops(info.node) | _in_nested(info.node)
     outside = _methods_called([call for call in calls if id(call) not in inside])
-    if not outside.isdisjoint(_BACKWARD):
+    backward = not outside.isdisjoint(_BACKWARD)
+    loops = info.nodes.of_any(*STATEMENTS)
+    whole = any(goes_backward(one) and "step" in _calls_of(one) for one in loops)
+    if whole and backward != ("step" in outside):
+        return False
+    if backward:
         return not ("eval" in outside and outside.isdisjoint(("step", "zero_grad", "train")))
-    return "step" in outside and any(map(goes_backward, info.nodes.of_any(*STATEMENTS)))
+    return "step" in outside and any(map(goes_backward, loops))
 
 
 def _is_module(annotation: ast.expr | None) -> bool:
@@ -483,11 +486,6 @@ def names_in(node: ast.AST) -> set[str]:
         elif isinstance(inner, ast.Attribute):
             found.add(inner.attr)
     return found
-
-
-def plain_names(node: ast.AST) -> set[str]:
-    """Return the names that a piece of code mentions, without names of attributes."""
-    return {inner.id for inner in walk([node]) if isinstance(inner, ast.Name)}
 
 
 def bound_by(target: ast.expr) -> set[str]:

@@ -21,13 +21,15 @@ class Evidence:
 
     ``base`` is the heat of the site's function. ``step_loops`` holds the identities of the loops
     that are known to go over steps. ``traits`` holds the site's own traits and those that the text
-    of its function adds.
+    of its function adds. ``is_evaluated`` is True if the loop over steps of its function only
+    evaluates a model, in a program that trains.
     """
 
     site: Site
     base: Heat
     step_loops: AbstractSet[int]
     traits: frozenset[str]
+    is_evaluated: bool = False
 
     @property
     def place(self) -> Context:

@@ -49,7 +49,8 @@ def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
         traits |= {"varying"}
     if "vmap" in traits and not names_rows(site.operand_node or site.node, place):
         traits -= {"vmap"}
-    evidence = Evidence(site, base, frames.step_loops(place.frame), traits)
+    steps = frames.step_loops(place.frame)
+    evidence = Evidence(site, base, steps, traits, frames.evaluates(place.frame, base))
     ignored = place.analysis.ignored
     met = place.demoted
     if met is None:

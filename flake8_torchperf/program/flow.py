@@ -9,7 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.given import (
+    APPLIED,
+    APPLYING_BASES,
     ASKING,
+    CALLING_CONTAINERS,
     ENTRANCES,
     FILLING_CALLS,
     FUNCTIONS_TAKING,
@@ -81,6 +84,11 @@ class _Walk(Following):
                     self._go(unit.path, number, Held("called"))
             else:
                 self._name(unit.path, body.outer, body.name, Held("called"))
+        elif body.name in APPLIED and self._is_applied(owner):
+            self._objects(owner, body.name, Held("applied"))
+            for path, number, sure in self._uses.of_method(owner, "apply"):
+                if sure:  # ``cls.apply``
+                    self._go(path, number, Held("called"))
         elif body.name in ENTRANCES:
             self._objects(owner, body.name, Held(ENTRANCES[body.name]))
             if body.name in ("forward", "__call__"):
@@ -98,6 +106,11 @@ class _Walk(Following):
         why = next(iter(self._open), "")
         places, handed = tuple(self._places.values()), tuple(self._handed)
         return Runs(places, why, handed, self._uses.doubted)
+
+    def _is_applied(self, owner: Unit) -> bool:
+        """True for a class whose methods torch runs where it is applied."""
+        bases = (one.rpartition(".")[2] for one in self._linker.foreign_bases(owner))
+        return not APPLYING_BASES.isdisjoint(bases)
 
     # What becomes of a value at one place
 
@@ -219,6 +232,8 @@ class _Walk(Following):
         """Follow a value whose attribute is read: ``handlers.values()``, ``model.to(device)``."""
         outline = self._linker.outline(path)
         node = outline.nodes[number]
+        if held.how == "made applied" and not held.depth and node.word == "apply":
+            self._go(path, number, Held("called", (), held.is_sure))
         called = node.parent if node.slot == FUNCTION else None
         if called is None:
             return
@@ -291,18 +306,33 @@ class _Walk(Following):
         function = outline.child(call, FUNCTION)
         holder = None if function is None else outline.child(function, OWNER)
         word = "" if holder is None else outline.nodes[holder].word
-        at = outline.nodes[call]
-        found = False
-        for number in outline.by_word.get(method or word, ()):
-            used = outline.nodes[number]
-            later = used.body == at.body and used.line > at.line and used.slot == FUNCTION
-            owner = outline.child(number, OWNER)
-            same = owner is not None and outline.nodes[owner].word == word
-            if later and (not method or same or method == "backward"):
-                found = True
-                self._run(path, used.parent, held)
+        found = self._called_later(path, call, method or word, "" if method != "step" else word)
+        if not found and method == "backward":
+            runs = self._runs(Unit(path, outline.nodes[call].body))
+            later = [self._called_later(one.path, one.node, method, "") for one in runs.places]
+            if all(later) and not runs.open:
+                found = [one for places in later for one in places]
+        for place, number in found:
+            self._run(place, number, held)
         if not found:
             self._open["it is a hook"] = None
+
+    def _called_later(self, path: str, number: int, word: str, owner: str) -> list[tuple[str, int]]:
+        """Return the calls of a name or method behind a node of the same body, as path and number.
+
+        With ``owner``, those of the object of this name.
+        """
+        outline = self._linker.outline(path)
+        at = outline.nodes[number]
+        found: list[tuple[str, int]] = []
+        for one in outline.by_word.get(word, ()):
+            used = outline.nodes[one]
+            holder = outline.child(one, OWNER)
+            same = holder is not None and outline.nodes[holder].word == owner
+            later = used.body == at.body and used.line > at.line and used.slot == FUNCTION
+            if later and (not owner or same):
+                found.append((path, used.parent))
+        return found
 
     def _given_away(self, path: str, call: int, word: str, held: Held) -> None:
         """Follow a value that is given to code which is not read."""
@@ -310,6 +340,9 @@ class _Walk(Following):
             return
         if word in PASSING_ON:
             self._go(path, call, held)
+        elif word in CALLING_CONTAINERS and held.how == "called":
+            self._go(path, call, held._replace(keys=()))
+            self._go(path, call, held._replace(keys=("",)))
         elif held.how == "iterated":
             self._run(path, call, held)
             self._go(path, call, held)

@@ -75,6 +75,11 @@ HOOK_RUNS = {
 }
 # Classes that run a function they are given when an object is made, and in one of its methods.
 RUNNING_CLASSES = {"LambdaLR": "step", "MultiplicativeLR": "step"}
+# The methods of such a base that torch runs where the class is applied: ``Clipped.apply(x)``.
+APPLYING_BASES = frozenset(("Function", "InplaceFunction"))
+APPLIED = frozenset(("forward", "backward", "setup_context", "jvp", "vjp"))
+# Classes whose objects call what they are given, and are containers of it.
+CALLING_CONTAINERS = frozenset(("Sequential",))
 # Methods that put what they are given into the container they are called on.
 FILLING_CALLS = frozenset(
     ("append", "add", "insert", "setdefault", "appendleft", "put", "put_nowait")
@@ -147,6 +152,10 @@ RUNNING_PACKAGES = ("lightning", "pytorch_lightning")
 # Bases whose method ``start`` runs the method ``run`` once for each object, and no other one.
 STARTING_BASES = frozenset(("Thread", "Process"))
 STARTED = {"run": "start"}
+# Calls that import a module by its name, and those that find a function in one by themselves.
+IMPORTING_CALLS = frozenset(("import_module", "__import__"))
+BUILT_IN = ("globals", "locals", "vars", "eval", "exec")
+LOADERS = ("instantiate", "locate", "get_method", *BUILT_IN)
 # Functions that only ask what they are given.
 ASKING = frozenset((
     "isinstance", "issubclass", "callable", "hasattr", "id", "type", "repr", "str", "print", "hash",

@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.given import (
+    BUILT_IN,
     CALLED_BY_BASES,
     DISPATCHING,
+    IMPORTING_CALLS,
+    LOADERS,
     PLAIN_DECORATORS,
     RUNNERS,
     RUNNING_PACKAGES,
@@ -194,6 +197,28 @@ class Following:
             return
         if not used and not self._is_own_name(path, name):
             self._open[f"`{name}` holds it, which nothing reads here"] = None
+        elif not used and held == Held("called") and self._linker.is_looked_up(self._unit):
+            self._found_by_name(path)
+
+    def _found_by_name(self, path: str) -> None:
+        """Follow a function from the calls that find one in a module by names made at run time."""
+        for word in LOADERS:
+            for other in self._uses.anywhere(word, path):
+                outline = self._linker.outline(other)
+                kinds = {outline.nodes[one].kind for one in outline.by_word.get(word, ())}
+                if Kind.NAME in kinds or (kinds and word not in BUILT_IN):
+                    self._open[f"`{word}` may find it"] = None
+        for word in IMPORTING_CALLS:
+            for other in self._uses.anywhere(word, path):
+                outline = self._linker.outline(other)
+                for number in outline.by_word.get(word, ()):
+                    imported = outline.nodes[number].parent
+                    above = -1 if imported < 0 else outline.nodes[imported].parent
+                    called = None if above < 0 else outline.child(above, FUNCTION)
+                    if called is not None and outline.nodes[called].word == "getattr":
+                        self._go(other, above, Held("called", is_sure=False))
+                    else:
+                        self._open[f"what `{word}` gives may find it"] = None
 
     def _is_own_name(self, path: str, name: str) -> bool:
         """True if a name at module level is that of the body itself, or a private one."""

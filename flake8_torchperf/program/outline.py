@@ -201,6 +201,11 @@ class Outline:
     def _by_kind(self) -> dict[tuple[int, str], list[int]]:
         return _listed(((node.kind, node.word), n) for n, node in enumerate(self.nodes))
 
+    @cached_property
+    def lambdas(self) -> list[int]:
+        """The nodes of the kind LAMBDA."""
+        return [n for n, node in enumerate(self.nodes) if node.kind == Kind.LAMBDA]
+
     def child(self, number: int, slot: str) -> int | None:
         """Return the child of a node in a slot, if it has one."""
         for one in self.children.get(number, ()):

@@ -140,7 +140,7 @@ class Program:
 
     def is_made(self, owner: ClassInfo) -> bool:
         """True if code that something runs may make objects of a class, or of one below it."""
-        path = self._path(owner.module)
+        path = self.path_of_module(owner.module)
         for number, one in enumerate(self._linker.outline(path).classes):
             if (one.name, one.line) == (owner.name, owner.node.lineno):
                 return self._living.is_alive(Unit(path, number, is_class=True))
@@ -198,11 +198,21 @@ class Program:
         unit = Unit(run.path, run.body)
         return unit if self._linker.body(unit).outer > 0 else None
 
+    def lambda_at(self, path: str, line: int, column: int) -> Unit | None:
+        """Return the lambda that begins at a place of a module; None if none is listed."""
+        outline = self._linker.outline(path)
+        for number in outline.lambdas:
+            node = outline.nodes[number]
+            if (node.line, node.column) == (line, column):
+                return Unit(path, int(node.word))
+        return None
+
     def path_of(self, info: FunctionInfo) -> str:
         """Return the resolved path of the module of a function, as `Run` spells it."""
-        return self._path(info.module)
+        return self.path_of_module(info.module)
 
-    def _path(self, module: ModuleMap) -> str:
+    def path_of_module(self, module: ModuleMap) -> str:
+        """Return the resolved path of a module, as `Run` spells it."""
         linted = module is self._project.linted or module.path is None
         return self._linker.linted_path if linted else module.place
 

@@ -41,6 +41,13 @@ class Uses:
             return (path,)
         return found if path in found else (path, *found)
 
+    def anywhere(self, word: str, path: str) -> tuple[str, ...]:
+        """Return the modules of the project that hold a word, whatever they import."""
+        found = self._search(word, path, is_attribute=True)
+        if found is None:
+            self.opened[f"too many modules hold `{word}`"] = None
+        return found or ()
+
     def of_name(self, path: str, body: int, name: str) -> Iterator[tuple[str, int]]:
         """Yield the uses of what a body binds under a name, as path and number.
 

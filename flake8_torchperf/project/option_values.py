@@ -34,6 +34,9 @@ _ARGUMENT = r"[\"']--{dashed}[\"'](?P<rest>(?:(?!add_argument)[^#]){{0,400}})"
 _DEFAULT = re.compile(r"default[ \t]*=[ \t]*" + _LITERAL)
 # `name: value` in YAML.
 _ENTRY = r"^[ \t-]*{name}[ \t]*:[ \t]*(?P<value>[^\n#]*)"
+# `section:` in YAML, and `settings["section"]["name"]`.
+_SECTION = re.compile(r"(?P<indent>[ \t]*)(?P<name>[\w-]+)[ \t]*:[ \t]*(?:#.*)?$")
+_KEY_OF_SECTION = r"\[[\"'](?P<section>[\w-]+)[\"']\]\[[\"']{name}[\"']\]"
 # `--name value`, `--name=value`, `--name` and `section.name=value` of a command line.
 _TYPED = (
     r"(?<![\w-])(?:--{dashed}(?![\w-])(?:[= \t]+(?P<value>[^\s\\;&|-][^\s\\;&|]*))?"
@@ -82,6 +85,8 @@ def values_given(name: str, modules: Iterable[str], settings: Iterable[str] = ()
     found: set[Literal] = set()
     others: set[str] = set()
     whole = True
+    modules = list(modules)
+    apart = _sections_apart(name, modules)
     for text in modules:
         for value in _in_module(name, text):
             if not isinstance(value, _Expression):
@@ -93,12 +98,44 @@ def values_given(name: str, modules: Iterable[str], settings: Iterable[str] = ()
     entry = re.compile(_ENTRY.format(name=re.escape(name)), re.MULTILINE)
     typed = re.compile(_TYPED.format(name=re.escape(name), dashed=_dashed(name)))
     for text in settings:
-        found.update(_of_yaml(m["value"].strip()) for m in entry.finditer(text))
+        found.update(
+            _of_yaml(m["value"].strip())
+            for m in entry.finditer(text)
+            if not apart or _section_at(text, m.start()) not in apart
+        )
         for match in typed.finditer(text):
             value = match["value"] or match["set"]
             whole = whole and "$" not in (value or "")
             found.add(True if value is None else _of_yaml(value.strip("\"'")))
     return Given(frozenset(found), whole, frozenset(others - {name}))
+
+
+def _sections_apart(name: str, modules: Iterable[str]) -> frozenset[str]:
+    """Return the sections of settings out of which modules read a key that is no option's value.
+
+    That is a key which is read by both names, ``settings["server"]["watch"]``, where only arguments
+    of the command line have its name: no name, field or parameter does, to which it might go.
+    """
+    reading = re.compile(_KEY_OF_SECTION.format(name=re.escape(name)))
+    found: set[str] = set()
+    for text in map(_code, modules):
+        parts = {"name": re.escape(name), "literal": _LITERAL}
+        if re.search(_GIVEN.format(**parts), text) or re.search(_LOOKED_UP.format(**parts), text):
+            return frozenset()
+        found.update(m["section"] for m in reading.finditer(text))
+    return frozenset(found)
+
+
+def _section_at(text: str, start: int) -> str:
+    """Return the name of the section of a YAML file around the line that starts at a place."""
+    lines = text[:start].splitlines()
+    here = text[start:].partition("\n")[0]
+    depth = len(here) - len(here.lstrip())
+    for line in reversed(lines):
+        heading = _SECTION.match(line)
+        if heading is not None and len(heading["indent"]) < depth:
+            return heading["name"]
+    return ""
 
 
 def _dashed(name: str) -> str:

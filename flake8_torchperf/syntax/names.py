@@ -24,6 +24,11 @@ def is_name(node: ast.expr, name: str) -> bool:
     return isinstance(node, ast.Name) and node.id == name
 
 
+def asks_super(node: ast.expr) -> bool:
+    """True for a call of ``super``."""
+    return isinstance(node, ast.Call) and is_name(node.func, "super")
+
+
 def spelled(node: ast.expr) -> str:
     """Return the text of an expression, as `ast.unparse` does, but faster for ``self.x.y``."""
     return dotted_name(node) or ast.unparse(node)

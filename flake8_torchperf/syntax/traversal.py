@@ -197,3 +197,8 @@ def round_counters(loop: ast.AST) -> set[str]:
         ):
             return {name}
     return set()
+
+
+def plain_names(node: ast.AST) -> set[str]:
+    """Return the names that a piece of code mentions, without names of attributes."""
+    return {inner.id for inner in walk([node]) if isinstance(inner, ast.Name)}

@@ -11,6 +11,11 @@ def names_device(text: object) -> bool:
     return isinstance(text, str) and text.partition(":")[0] in DEVICE_NAMES
 
 
+def is_host_name(text: object) -> bool:
+    """True for the name of the host as a device."""
+    return isinstance(text, str) and text.partition(":")[0] == "cpu"
+
+
 def either_names_a_device(a: object, b: object) -> bool:
     """True if two texts name different devices, so that either one names a device."""
     return a != b and names_device(a) and names_device(b)

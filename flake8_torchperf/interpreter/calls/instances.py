@@ -32,6 +32,7 @@ from flake8_torchperf.interpreter.stated_types.docstrings import documented
 from flake8_torchperf.project.module_index import REGISTERING
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.combining import held_tensor
+from flake8_torchperf.values.devices import is_host_name
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
@@ -202,6 +203,8 @@ def _declared(
     written: Value | None = None
     if name in base.annotations:
         stated = annotation_of(base.annotations[name], base, name, analysis)
+        if isinstance(stated, Scalar) and _is_left_at_host(base, name, analysis):
+            return _evaluate(base.assigned[name], base, ctx)
         if stated is not UNKNOWN and not (isinstance(stated, Tensor) and stated.dtype == "unknown"):
             return stated
         written = None if stated is UNKNOWN else stated
@@ -224,6 +227,15 @@ def _declared(
 
 
 MAX_WRITERS = 4
+
+
+def _is_left_at_host(base: ClassInfo, name: str, analysis: Analysis) -> bool:
+    """True for a field whose default is the host, as is all that the project's texts give it."""
+    match base.assigned.get(name):
+        case ast.Constant(value=str() as device) if is_host_name(device):
+            given = analysis.project.option_values(name)
+            return given.whole and all(one is None or is_host_name(one) for one in given.values)
+    return False
 
 
 def _registered(value: Value, info: ClassInfo, ctx: Context) -> Value:

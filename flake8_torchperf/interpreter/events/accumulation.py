@@ -6,12 +6,11 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import plain_names
 from flake8_torchperf.interpreter.events.guards import NO_GRADIENTS, gradients_off
 from flake8_torchperf.interpreter.events.handed_losses import BACKWARD_CALLS, GRAPH_KEEPING, handed
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.traversal import changes_in, children, once, walk
+from flake8_torchperf.syntax.traversal import changes_in, children, once, plain_names, walk
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.store import path_of
 from flake8_torchperf.values.values import NDArray, Reason, Scalar, Strength, Tensor, Value

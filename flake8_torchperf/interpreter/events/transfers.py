@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.dropped_flags import drops_flag
 from flake8_torchperf.idioms.first_call import written_above
-from flake8_torchperf.idioms.loop_kinds import plain_names
 from flake8_torchperf.idioms.repeated_moves import repeats_move
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import early, emit
 from flake8_torchperf.interpreter.inference.argument_writes import may_fill
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.suspects.nominate import called_name
-from flake8_torchperf.syntax.traversal import once, walk
+from flake8_torchperf.syntax.traversal import once, plain_names, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import MADE, SOMETIMES, names_device
 from flake8_torchperf.values.provenance import Strength

@@ -6,11 +6,17 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.idioms.loop_kinds import bound_by, plain_names
+from flake8_torchperf.idioms.loop_kinds import bound_by
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.engine.place import Site
 from flake8_torchperf.interpreter.events.recording import emit
-from flake8_torchperf.syntax.traversal import bound_in, changes_in, round_counters, walk
+from flake8_torchperf.syntax.traversal import (
+    bound_in,
+    changes_in,
+    plain_names,
+    round_counters,
+    walk,
+)
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.store import Env, path_of

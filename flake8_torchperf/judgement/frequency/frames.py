@@ -42,6 +42,12 @@ class FrameHeats:
             known = self._loops[frame] = self._step_loops(frame)
         return known
 
+    def evaluates(self, frame: Frame, heat: Heat) -> bool:
+        """True if a function of some heat holds loops over steps which only evaluate a model."""
+        if heat.cause is not Cause.OUTSIDE_STEPS or frame.info is None or frame.outer is not None:
+            return False
+        return self._heats.evaluates(frame.info)
+
     def _step_loops(self, frame: Frame) -> AbstractSet[int]:
         if frame.info is None:
             return frozenset() if frame.outer is None else self.step_loops(frame.outer)

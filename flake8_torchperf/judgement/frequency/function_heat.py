@@ -25,7 +25,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     torch_kind,
 )
 from flake8_torchperf.judgement.frequency.call_graph import Calls
-from flake8_torchperf.judgement.frequency.own_heat import own_heat
+from flake8_torchperf.judgement.frequency.own_heat import evaluates, own_heat
 from flake8_torchperf.judgement.frequency.propagation import SETTLED_CAUSES, CalledHeats
 from flake8_torchperf.judgement.frequency.roots import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
@@ -102,6 +102,12 @@ class FunctionHeats:
                 found = Heat(Level.COLD, Cause.NEVER_MADE, info.name, loops=False)
             self._own[info.key] = found
         return found
+
+    def evaluates(self, info: FunctionInfo) -> bool:
+        """True if a function runs a model in a loop without gradients, where a program trains."""
+        if not evaluates(info, self._names):
+            return False
+        return not self.program.only_evaluates(info)
 
     def _is_never_run(self, info: FunctionInfo, own: Heat) -> bool:
         """True for a method of a class that nothing makes, unless the settings name the method."""

@@ -108,12 +108,12 @@ def own_heat(
         return Heat(Level.STEP, root, info.name, around=Level.STEP)
     if root is not None:
         return Heat(Level.COLD, root, info.name, loops=False)
-    if _evaluates(info, names):
+    if evaluates(info, names):
         return Heat(Level.COLD, Cause.EVALUATION, info.name, loops=False)
     return _by_convention(info, names) or _by_default(info, names, given_tensors)
 
 
-def _evaluates(info: FunctionInfo, names: Names) -> bool:
+def evaluates(info: FunctionInfo, names: Names) -> bool:
     """True if a function of a program that trains runs a model in a loop, without gradients."""
     if Cause.EVALUATION in names.ignored or not runs_without_gradients(info):
         return False

@@ -58,6 +58,8 @@ def _frequency(e: Evidence, *, over: bool) -> Heat:
     if base.cause in FINAL:
         return base.costing(cost, rate)
     loops = [place for place in e.place.loops if _repeats(place, e.place)]
+    if len(loops) == 1 and not over and e.is_evaluated:
+        return Heat(Level.COLD, Cause.EVALUATION, base.name, loops=False, cost=cost, rate=rate)
     shown = [place for place in loops if _by_itself(place, e)]
     if base.level is Level.COLD and base.around is Level.COLD:
         loops = shown

@@ -18,6 +18,7 @@ from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.review.host_callers import HostCallers
+from flake8_torchperf.judgement.review.lambdas import Lambdas
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
 from flake8_torchperf.judgement.review.package_callers import PackageCallers
 from flake8_torchperf.judgement.review.package_heats import PackageHeats
@@ -64,6 +65,7 @@ class CallerReview:
         self._reach = Reach(analysis, heats, self._package_callers)
         self._switches = Switches(analysis, self._package_callers)
         self.package = PackageHeats(analysis, heats, self._package_callers)
+        self.lambdas = Lambdas(heats, self._package_callers, self.package)
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that remain once a function's callers are known, with their heat."""
@@ -97,6 +99,9 @@ class CallerReview:
 
     def _is_run_in_steps(self, site: JudgedSite, info: FunctionInfo) -> bool:
         """True if a site is in a function nested in another, and a step runs that."""
+        unit = self.lambdas.unit(site.node, info.module, info)
+        if unit is not None and self.lambdas.calls_in_steps(unit):
+            return True
         nested = ".<locals>." in site.function and site.heat.cause in OPEN_INSIDE
         return nested and self._reach.is_reached_inside(site.function, info)
 
@@ -127,14 +132,18 @@ class CallerReview:
         return replace(result, sites=tuple(sites))
 
     def rewarmed(self, result: Judged, found: Interpreted, info: FunctionInfo) -> Judged:
-        """Return a helper's sites, judged again if a step or a loop elsewhere leads to it."""
+        """Return a helper's sites, judged again if a step or a loop elsewhere leads to it.
+
+        Those of lambdas are hot if a step runs the lambda.
+        """
         heat = self._heats.called(info)
-        if heat.cause is not Cause.GIVEN_TENSORS or not result.sites:
+        if not result.sites:
             return result
-        self.package.warm(info)
-        if self._heats.called(info) is heat:
-            return result
-        return judge(found, self._heats)
+        if heat.cause is Cause.GIVEN_TENSORS:
+            self.package.warm(info)
+            if self._heats.called(info) is not heat:
+                result = judge(found, self._heats)
+        return self.lambdas.warmed(result, info.module, info)
 
     def _judged(self, calls: list[CallSite]) -> list[_Judged]:
         return [(site, self.package.sets_up(site)) for site in calls]

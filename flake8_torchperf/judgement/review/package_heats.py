@@ -25,6 +25,7 @@ BESIDE_STEPS = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SWITCHED_OFF)
 # Causes of cold functions that a call seen elsewhere in the package outweighs.
 WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
 CONSTRUCTOR = "__init__"
+CACHED_PROPERTY = "functools.cached_property"
 
 
 class _Leading:
@@ -59,7 +60,9 @@ class PackageHeats:
     def warm(self, info: FunctionInfo) -> None:
         """Make a function hot if a loop or a step elsewhere in the package calls it."""
         heat = self._heats.called(info)
-        if heat.level >= Level.STEP or heat.cause not in WARMED:
+        if heat.level >= Level.STEP:
+            return
+        if heat.cause not in WARMED and not self._is_kept_for_step(info):
             return
         if not self._analysis.project.is_searched_whole:
             return  # a partial search of a large package shows too little for the time it takes
@@ -70,6 +73,13 @@ class PackageHeats:
             path = self._path(self._in_loops, info)
             if path:
                 self._heats.warm(info, called_heat(info, path, Level.COLD))
+
+    def _is_kept_for_step(self, info: FunctionInfo) -> bool:
+        """True for a cached property of objects that steps make."""
+        if info.owner is None or CACHED_PROPERTY not in info.decorators:
+            return False
+        made = info.owner.methods.get(CONSTRUCTOR)
+        return made is not None and bool(self._in_steps.path(made))
 
     def _path(self, question: Some, info: FunctionInfo) -> tuple[Call, ...]:
         """Return the calls from a function to one that meets a condition; empty if none does."""

@@ -89,13 +89,14 @@ class Reach:
             return heat.around is Level.COLD
         if heat.cause is Cause.CONVENTION:
             return heat.loops and heat.level is Level.COLD
-        return heat.cause in (Cause.GIVEN_TENSORS, Cause.NOTHING)
+        return heat.cause in (Cause.GIVEN_TENSORS, Cause.NOTHING, Cause.STEP_ROOT)
 
     def _cause(self, unit: Unit, start: FunctionInfo) -> Unreached | None:
         """Return why no step leads to a body, through whatever runs it; None if one may.
 
         ``start`` is the function that is the body, or that holds it.
         """
+        is_root = False
         cause: Cause | None = None
         shown: tuple[Call, ...] = ()
         # The bodies that were met, each with the calls from it to the first one.
@@ -103,6 +104,7 @@ class Reach:
         waiting: list[tuple[Unit, FunctionInfo]] = [(unit, start)]
         while waiting:
             one, info = waiting.pop()
+            is_root = is_root or self._heats.own(info).cause is Cause.STEP_ROOT
             found = self._program.runs(one)
             places = found.outside_tests
             if found.open or len(seen) > MAX_CALLERS:
@@ -124,6 +126,8 @@ class Reach:
                 answer = self._in_step(info, site) if nested is None else site.steps or None
                 if answer or (caller is not None and site.loops and self._evaluates(caller)):
                     return None
+                if is_root and self._repeats(site):
+                    return None  # a loop that calls a module may be that of another program's steps
                 if answer is not None or caller is None:
                     cause = Cause.UNREACHED
                     shown = shown or (*seen[one], called_from(site))
@@ -135,6 +139,12 @@ class Reach:
                     seen[above] = (*seen[one], called_from(site))
                     waiting.append((above, caller))
         return None if cause is None else Unreached(cause, shown)
+
+    def _repeats(self, site: CallSite) -> bool:
+        """True if a loop repeats a call, other than a loop around the steps."""
+        if site.caller is None:
+            return bool(site.loops)
+        return self._heats.of_module(site.caller.module).repeats(site)
 
     def _is_dead(self, unit: Unit) -> bool:
         """True if nothing runs a body; new code, as in an editor, has no callers yet."""
@@ -160,6 +170,8 @@ class Reach:
             return site.steps and not self._heats.is_seldom(site)
         heats = self._heats.of_module(caller.module)
         answer = heats.in_steps(info, site)
+        if answer and not site.steps and self._heats.own(caller).cause is Cause.STEP_ROOT:
+            return None  # torch calls it, and something calls torch
         if answer is not None:
             return answer
         if samples(caller, site.loops):

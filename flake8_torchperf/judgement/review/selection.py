@@ -15,6 +15,7 @@ from flake8_torchperf.interpreter.events.debug_switches import DEBUG_SWITCHES
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.own_heat import FINAL
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.review.lambdas import waits_in_lambda
 from flake8_torchperf.project.module_index import nested_info
 from flake8_torchperf.suspects.loop_bodies import repeats, suspect_in_loops
 from flake8_torchperf.suspects.nominate import (
@@ -133,6 +134,7 @@ class Selection:
             self._all_count(scope)
             or self._is_compiled(nodes)
             or self._holds(nodes)
+            or waits_in_lambda(nodes)
             or (
                 repeats(nodes) and suspect_in_loops(HostNames(None, nodes), nodes, self._nominating)
             )
@@ -155,6 +157,8 @@ class Selection:
         if heat.cause in FINAL:
             return False
         if heat.level >= Level.HOT:
+            return True
+        if waits_in_lambda(info.nodes):
             return True
         nested = len(info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)) > 1
         if nested and self._nested_may_be_hot(info):
