@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.batching import REPEATED, ROW_BY_ROW
-from flake8_torchperf.project.scopes import PARTIAL, TRANSFORMS, Callable_, Resolver, Scope
+from flake8_torchperf.program.outlining import Callable_
 from flake8_torchperf.syntax.traversal import SCOPES, children, round_counters
+from flake8_torchperf.torch_compile.callables import PARTIAL, TRANSFORMS, Resolver
 from flake8_torchperf.torch_compile.compiled_code import Mark
+from flake8_torchperf.torch_compile.scopes import Scope
 from flake8_torchperf.torch_compile.vmap import named
 
 if TYPE_CHECKING:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.project.scopes import PARTIAL, TRANSFORMS, Callable_, Resolver, Scope, Scopes
+from flake8_torchperf.program.outlining import Callable_
+from flake8_torchperf.torch_compile.callables import PARTIAL, TRANSFORMS, Resolver
 from flake8_torchperf.torch_compile.compile_calls import Settings, Ways, stated
 from flake8_torchperf.torch_compile.compiled_code import Compilation, CompiledCode, Wrap
+from flake8_torchperf.torch_compile.scopes import Scope, Scopes
 from flake8_torchperf.torch_compile.traced_nodes import body_of, is_entry, not_traced, traced
 from flake8_torchperf.torch_compile.vmap import BatchedNames
 
