@@ -106,16 +106,16 @@ class Search:
         """Return the settings of ``model.compile(...)`` of a module that this file defines."""
         match call.func:
             case ast.Attribute(value=receiver, attr="compile"):
-                owner = self.resolver.instance(receiver, scope)
-                if owner is None or "compile" in owner.methods:
+                owners = self.resolver.instances(receiver, scope)
+                if not owners or any("compile" in owner.methods for owner in owners):
                     return None
                 return stated(call, Settings(line=call.lineno), scope)
         return None
 
     def _note_module_compile(self, call: ast.Call, scope: Scope, settings: Settings) -> None:
         assert isinstance(call.func, ast.Attribute)
-        owner = self.resolver.instance(call.func.value, scope)
-        targets = self.resolver.member(owner, "forward") if owner is not None else []
+        owners = self.resolver.instances(call.func.value, scope)
+        targets = [one for owner in owners for one in self.resolver.member(owner, "forward")]
         for target in targets:
             self._add(target, settings, "compiled")
         if targets:

@@ -64,9 +64,11 @@ class Scopes:
         self.root = Scope(module.tree)
         self._scopes = [self.root]
         known = {(one.name, one.node.lineno): one for one in module.classes.values()}
-        self._classes = [known.get((one.qualname, one.line)) for one in self._outline.classes]
+        self.classes = [known.get((one.qualname, one.line)) for one in self._outline.classes]
         for number, function in enumerate(functions, 1):
             self._add(number, function)
+        # The number of each expression in the outline.
+        self.numbers = {id(node): number for number, node in enumerate(self._nodes)}
         self.functions = [*zip(functions, self._scopes[1:], strict=True)]
         self.of_function = {id(function): scope for function, scope in self.functions}
         self.calls: list[tuple[ast.Call, Scope]] = []
@@ -85,7 +87,7 @@ class Scopes:
         names = frozenset((*body.positional, *body.named, *filter(None, body.rest)))
         owner, me = outer.owner, "" if outer.me in names else outer.me
         if body.owner >= 0:
-            owner, me = self._classes[body.owner], (*body.positional, "")[0]
+            owner, me = self.classes[body.owner], (*body.positional, "")[0]
             me = "" if body.is_static else me
         elif not isinstance(function, ast.Lambda):
             outer.names.setdefault(body.name, []).append(function)
