@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.answers import noting, record
-from flake8_torchperf.project.call_order import callers_first
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.suspects.nominate import nominate, with_compiled
 from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
@@ -372,7 +371,8 @@ def _findings(
             for info in selection.unheard(suspects.functions):
                 review.package.warm(info)
         review.arguments.tell(suspects.functions)
-        for info in callers_first(selection.chosen(suspects.functions, looked_at)):
+        chosen = selection.chosen(suspects.functions, looked_at)
+        for info in heats.calls(module).callers_first(chosen):
             met = driver.interpret_function(info, analysis)
             result = judge(met, heats)
             if follows:

@@ -31,7 +31,7 @@ STAGES = {
         ("flake8_torchperf.linter", "with_compiled"),
         ("flake8_torchperf.judgement.review.selection", "Selection.chosen"),
         ("flake8_torchperf.judgement.review.selection", "Selection.module_level"),
-        ("flake8_torchperf.linter", "callers_first"),
+        ("flake8_torchperf.judgement.frequency.call_graph", "Calls.callers_first"),
     ],
     "parse": [
         ("flake8_torchperf.project.lazy_index", "_parsed"),

@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.linking import Linker
+from flake8_torchperf.program.objects import Objects
+from flake8_torchperf.project.resolver import Project
 
 if TYPE_CHECKING:
     from flake8_torchperf.program.linking import Unit
     from flake8_torchperf.program.runs import Runs
+    from flake8_torchperf.project.module_index import ModuleMap
 
 
 class Alone:
@@ -29,6 +32,12 @@ class Alone:
         """Return the module, but for the definitions of a public method, which others may have."""
         public = word.startswith("def ") and not word.startswith("def _")
         return () if public else (self._path,)
+
+
+def names_and_objects(module: ModuleMap) -> tuple[Linker, Objects]:
+    """Return what names stand for, and the classes of objects, as one module alone shows them."""
+    linker = _OwnNames(Linker(Project(module)))
+    return linker, Objects(linker, lambda word, path, *, is_attribute=False: (path,))
 
 
 class _OwnNames(Linker):

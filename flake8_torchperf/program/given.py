@@ -57,6 +57,13 @@ RUNNING_CALLS = frozenset((
     "add_done_callback",
     "accumulate", "groupby", "defaultdict", "next", "anext", "step", "apply_along_axis", "timeit",
 ))  # fmt: skip
+# Calls whose result is called as what they are given first.
+TRANSFORMING = frozenset((
+    "partial", "compile", "vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd",
+    "hessian",
+))  # fmt: skip
+# Containers of modules, made of several modules or of one list of them.
+MODULE_CONTAINERS = frozenset(("ModuleList", "Sequential", "ModuleDict"))
 # Functions of torch and numpy themselves that run what they are given, or return it.
 FUNCTIONS_TAKING = frozenset((
     "compile", "vmap", "cond", "while_loop", "apply_along_axis", "vectorize", "frompyfunc",

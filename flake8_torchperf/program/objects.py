@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from flake8_torchperf.program.given import KEEPING, MODULE_CONTAINERS, TRANSFORMING
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.outline import ATTRIBUTE, FUNCTION, OWNER, VALUE, Kind
 
@@ -62,7 +63,7 @@ class Objects:
     def __init__(self, linker: Linker, search: Search) -> None:
         self._linker = linker
         self._search = search
-        self._known: dict[tuple[str, int], Classes] = {}
+        self._known: dict[tuple[str, int, bool], Classes] = {}
         # The names that one question came to: each is looked up once, however often it is bound.
         self._names: dict[tuple[str, int, str, bool], _Values] = {}
         self._reads: dict[tuple[str, str], dict[Unit | None, list[int]]] = {}
@@ -106,22 +107,22 @@ class Objects:
                 found.setdefault(key, []).append(number)
         return found
 
-    def classes(self, path: str, number: int) -> Classes:
-        """Return the classes that the value of an expression may have.
+    def classes(self, path: str, number: int, *, items: bool = False) -> Classes:
+        """Return the classes that the value of an expression may have; with ``items``, its items.
 
         Classes outside the project come as their dotted names, and `OF_UNKNOWN_CLASS` where others
         are possible. Empty if nothing shows them.
         """
-        known = self._known.get((path, number))
+        known = self._known.get((path, number, items))
         if known is None:
             self._names.clear()
-            values = self._of(path, number, MAX_STEPS)
+            values = self._of(path, number, MAX_STEPS, items=items)
             known = {
                 one
                 for one in values
                 if not isinstance(one, Itself) and not str(one).startswith(_ITSELF)
             }
-            self._known[path, number] = known
+            self._known[path, number, items] = known
         return known
 
     def _of(self, path: str, number: int | None, steps: int, *, items: bool = False) -> _Values:
@@ -169,11 +170,26 @@ class Objects:
             return self._of(path, holder, steps - 1, items=True)
         if items and word == "defaultdict":
             return self._made(path, outline.child(number, "0"), steps)
+        if word in TRANSFORMING and self._is_foreign(path, called):
+            return self._of(path, outline.child(number, "0"), steps - 1, items=items)
+        if items and word in MODULE_CONTAINERS:
+            given = [one for one in outline.children[number] if one != called]
+            one_by_one = self._of_any(path, given[:MAX_ENTRIES], steps - 1, items=False)
+            return one_by_one or self._of_any(path, given[:1], steps - 1, items=True)
         if items and word in HOLDING_CALLS:
             return self._of(path, outline.child(number, "0"), steps - 1, items=True)
         if word == "getattr" and holder is None:
             return set() if items else self._looked_up(path, number)
-        return self._made(path, called, steps, items=items)
+        made = self._made(path, called, steps, items=items)
+        if word in KEEPING and not made:
+            kept = self._of(path, holder, steps - 1, items=items)
+            return {one for one in kept if not isinstance(one, Itself)}
+        return made
+
+    def _is_foreign(self, path: str, called: int) -> bool:
+        """True if an expression names a function that is not of the project."""
+        found = self._linker.dotted(path, called)
+        return isinstance(found, str) and found != ""
 
     def _looked_up(self, path: str, call: int) -> _Values:
         """Return the functions and classes of a module that a call of `getattr` may return."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from flake8_torchperf.program.comparisons import COMPARING
 from flake8_torchperf.program.outline import (
@@ -21,12 +21,13 @@ from flake8_torchperf.program.outline import (
     Outline,
 )
 from flake8_torchperf.syntax.names import dotted_name
-from flake8_torchperf.syntax.traversal import children, walk
+from flake8_torchperf.syntax.traversal import children, once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
+Callable_: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
 # Expressions nested deeper than this are left out: nobody wrote them by hand.
 MAX_DEPTH = 60
 # And lambdas in lambdas.
@@ -36,9 +37,24 @@ READ_DECORATORS = frozenset(("property", "cached_property", "abstractproperty"))
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
+class Outlined(NamedTuple):
+    """An outline with the ast of its nodes and of its bodies, the module level excepted."""
+
+    outline: Outline
+    nodes: list[ast.AST]
+    functions: list[Callable_]
+
+
 def outline_of(tree: ast.Module) -> Outline:
     """Return the outline of a module."""
-    return _Outliner().outline(tree)
+    return outlined(tree).outline
+
+
+@once
+def outlined(tree: ast.Module) -> Outlined:
+    """Return the outline of a module with what its nodes and bodies were made of."""
+    outliner = _Outliner()
+    return Outlined(outliner.outline(tree), outliner.made_of, outliner.functions)
 
 
 class _Outliner:
@@ -48,6 +64,8 @@ class _Outliner:
         self._bodies: list[Body] = [Body("", "", 0, NONE, NONE, "called")]
         self._classes: list[Class] = []
         self._nodes: list[Node] = []
+        self.made_of: list[ast.AST] = []
+        self.functions: list[Callable_] = []
         self._imports: dict[str, tuple[int, str, str]] = {}
         self._again: dict[tuple[str, tuple[int, str, str]], None] = {}
         self._stars: dict[tuple[int, str], None] = {}
@@ -129,7 +147,7 @@ class _Outliner:
         decorators = {dotted_name(one).rpartition(".")[2] for one in node.decorator_list}
         runs = "called" if READ_DECORATORS.isdisjoint(decorators) else "read"
         static = "staticmethod" in decorators
-        number = self._body(node.name, node.lineno, body, owner, runs, node.args, static=static)
+        number = self._body(node, node.name, body, owner, runs, static=static)
         for one in node.decorator_list:
             self._root(Kind.DECORATED, f"b{number}", one, body)
         if node.returns is not None:
@@ -138,16 +156,9 @@ class _Outliner:
         return number
 
     def _body(
-        self,
-        name: str,
-        line: int,
-        outer: int,
-        owner: int,
-        runs: str,
-        args: ast.arguments,
-        *,
-        static: bool = False,
+        self, node: Callable_, name: str, outer: int, owner: int, runs: str, *, static: bool
     ) -> int:
+        args = node.args
         number = len(self._bodies)
         around = self._bodies[outer].qualname
         if owner >= 0:
@@ -162,8 +173,9 @@ class _Outliner:
             args.kwarg.arg if args.kwarg is not None else "",
         )
         self._bodies.append(
-            Body(name, qualname, line, outer, owner, runs, positional, named, rest, static)
+            Body(name, qualname, node.lineno, outer, owner, runs, positional, named, rest, static)
         )
+        self.functions.append(node)
         return number
 
     def _parameters(self, args: ast.arguments, number: int, outer: int) -> None:
@@ -289,6 +301,7 @@ class _Outliner:
     def _add(self, kind: Kind, word: str, parent: int, slot: str, body: int, node: ast.AST) -> int:
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
         self._nodes.append(Node(kind, word, parent, slot, body, line, column))
+        self.made_of.append(node)
         return len(self._nodes) - 1
 
     def _expression(self, node: ast.expr, parent: int, slot: str, body: int, depth: int) -> None:
@@ -296,6 +309,7 @@ class _Outliner:
         if type(node) is ast.Name:  # two in five of all expressions
             at = Node(Kind.NAME, node.id, parent, slot, body, node.lineno, node.col_offset)
             self._nodes.append(at)
+            self.made_of.append(node)
             return
         if depth > MAX_DEPTH:
             self._unknown(parent, slot, body, node)
@@ -326,7 +340,7 @@ class _Outliner:
                     self._unknown(parent, slot, body, node)
                     return
                 self._lambdas += 1
-                inner = self._body("<lambda>", node.lineno, body, NONE, "called", args)
+                inner = self._body(node, "<lambda>", body, NONE, "called", static=False)
                 self._add(Kind.LAMBDA, str(inner), parent, slot, body, node)
                 self._parameters(args, inner, body)
                 self._root(Kind.RETURNED, "", result, inner)

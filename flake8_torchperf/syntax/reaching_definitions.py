@@ -17,7 +17,7 @@ def seen_by(use: ast.Name, values: list[ast.AST], body: Sequence[ast.stmt]) -> l
     """
     if not values:
         return []  # a name of the module, or a builtin
-    lines = sorted(_line(value) for value in values)
+    lines = sorted(line_of(value) for value in values)
     for block, before in reversed(_around(use, body)):
         for place in range(before - 1, -1, -1):
             statement = block[place]
@@ -30,7 +30,7 @@ def seen_by(use: ast.Name, values: list[ast.AST], body: Sequence[ast.stmt]) -> l
     return values
 
 
-def _line(node: ast.AST) -> int:
+def line_of(node: ast.AST) -> int:
     """Return the line of a node; for a node without a place, the line of its first part."""
     while not hasattr(node, "lineno"):
         node = next(ast.iter_child_nodes(node))

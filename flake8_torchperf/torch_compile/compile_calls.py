@@ -9,13 +9,13 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.project.scopes import PARTIAL
+from flake8_torchperf.torch_compile.callables import PARTIAL
 from flake8_torchperf.torch_compile.wrappers import Wrappers, handed_over, literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flake8_torchperf.project.scopes import Scope, Scopes
+    from flake8_torchperf.torch_compile.scopes import Scope, Scopes
     from flake8_torchperf.torch_compile.wrappers import Compiling
 
 COMPILE_FUNCTIONS = frozenset(("torch.compile", "torch.compiler.compile"))

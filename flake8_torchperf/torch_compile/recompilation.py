@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.batching import REPEATED, ROW_BY_ROW
-from flake8_torchperf.project.scopes import PARTIAL, TRANSFORMS, Callable_, Resolver, Scope
+from flake8_torchperf.program.outlining import Callable_
 from flake8_torchperf.syntax.traversal import SCOPES, children, round_counters
+from flake8_torchperf.torch_compile.callables import PARTIAL, TRANSFORMS
 from flake8_torchperf.torch_compile.compiled_code import Mark
+from flake8_torchperf.torch_compile.scopes import Scope
 from flake8_torchperf.torch_compile.vmap import named
 
 if TYPE_CHECKING:
@@ -185,7 +187,7 @@ def _own(name: str, scope: Scope, search: Search, kind: Callable[[ast.expr], boo
         return False
     values = [
         value
-        for klass in Resolver(search.scopes).lineage(scope.owner)
+        for klass in search.resolver.lineage(scope.owner)
         for value, _ in search.scopes.attribute(klass, name)
     ]
     return bool(values) and all(kind(value) for value in values)
@@ -222,7 +224,7 @@ def _is_module(scope: Scope, search: Search) -> bool:
         return False
     return any(
         base.rpartition(".")[2] in ("Module", "LightningModule", "PreTrainedModel")
-        for klass in Resolver(search.scopes).lineage(scope.owner)
+        for klass in search.resolver.lineage(scope.owner)
         for base in klass.bases
     )
 

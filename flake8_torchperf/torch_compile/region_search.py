@@ -5,9 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.project.scopes import PARTIAL, TRANSFORMS, Callable_, Resolver, Scope, Scopes
+from flake8_torchperf.program.outlining import Callable_
+from flake8_torchperf.torch_compile.callables import PARTIAL, TRANSFORMS, Resolver
 from flake8_torchperf.torch_compile.compile_calls import Settings, Ways, stated
 from flake8_torchperf.torch_compile.compiled_code import Compilation, CompiledCode, Wrap
+from flake8_torchperf.torch_compile.scopes import Scope, Scopes
 from flake8_torchperf.torch_compile.traced_nodes import body_of, is_entry, not_traced, traced
 from flake8_torchperf.torch_compile.vmap import BatchedNames
 
@@ -104,16 +106,16 @@ class Search:
         """Return the settings of ``model.compile(...)`` of a module that this file defines."""
         match call.func:
             case ast.Attribute(value=receiver, attr="compile"):
-                owner = self.resolver.instance(receiver, scope)
-                if owner is None or "compile" in owner.methods:
+                owners = self.resolver.instances(receiver, scope)
+                if not owners or any("compile" in owner.methods for owner in owners):
                     return None
                 return stated(call, Settings(line=call.lineno), scope)
         return None
 
     def _note_module_compile(self, call: ast.Call, scope: Scope, settings: Settings) -> None:
         assert isinstance(call.func, ast.Attribute)
-        owner = self.resolver.instance(call.func.value, scope)
-        targets = self.resolver.member(owner, "forward") if owner is not None else []
+        owners = self.resolver.instances(call.func.value, scope)
+        targets = [one for owner in owners for one in self.resolver.member(owner, "forward")]
         for target in targets:
             self._add(target, settings, "compiled")
         if targets:

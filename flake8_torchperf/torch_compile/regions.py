@@ -10,10 +10,10 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.project.scopes import read_scopes
 from flake8_torchperf.syntax.compile_guards import COMPILE_WORDS
 from flake8_torchperf.torch_compile.recompilation import find_marks
 from flake8_torchperf.torch_compile.region_search import Search
+from flake8_torchperf.torch_compile.scopes import Scopes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -47,7 +47,7 @@ def find_compiled(
     text = "".join(module.lines)
     if not assume and not (_speaks(module.lines, text) and _names(module)):
         return None
-    scopes = read_scopes(module)
+    scopes = Scopes(module)
     search = Search(scopes)
     search.decorators()
     search.calls()

@@ -11,8 +11,8 @@ from flake8_torchperf.syntax.traversal import SCOPES, children, walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from flake8_torchperf.program.outlining import Callable_
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
-    from flake8_torchperf.project.scopes import Callable_
 
 # Decorators that keep the compiler from tracing a function.
 NOT_TRACED = frozenset((

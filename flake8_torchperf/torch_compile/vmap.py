@@ -10,15 +10,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.project.scopes import (
-    PARTIAL,
-    Callable_,
-    Resolver,
-    Scope,
-    Scopes,
-    wraps_first,
-)
+from flake8_torchperf.program.outlining import Callable_
 from flake8_torchperf.syntax.traversal import children
+from flake8_torchperf.torch_compile.callables import PARTIAL, Resolver, wraps_first
+from flake8_torchperf.torch_compile.scopes import Scope, Scopes
 from flake8_torchperf.torch_compile.wrappers import calls_within
 
 if TYPE_CHECKING:

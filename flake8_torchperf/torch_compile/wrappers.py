@@ -13,7 +13,8 @@ from flake8_torchperf.syntax.traversal import children, walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from flake8_torchperf.project.scopes import Callable_, Scope, Scopes
+    from flake8_torchperf.program.outlining import Callable_
+    from flake8_torchperf.torch_compile.scopes import Scope, Scopes
 
 
 Compiling = tuple[ast.Call, "Scope"]

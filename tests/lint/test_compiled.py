@@ -98,6 +98,38 @@ WAYS_TO_COMPILE = {
             global f
             f = torch.compile(f)
         """,
+    "a model that an annotation states": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                print("a")  # TPF601
+        def prepare(net: Net):
+            net.compile()
+        """,
+    "a model that a function makes": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                print("a")  # TPF601
+        def made():
+            return Net().to("cuda")
+        fast = torch.compile(made())
+        """,
+    "one of several names assigned at once": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                print("a")  # TPF601
+        net, rate = Net(), 0.1
+        net.compile()
+        """,
+    "each of several modules in a row": """
+        class One(nn.Module):
+            def forward(self, x: Tensor):
+                print("a")  # TPF601
+        class Other(nn.Module):
+            def forward(self, x: Tensor):
+                print("b")  # TPF601
+        for net in nn.ModuleList([One(), Other()]):
+            net.compile()
+        """,
     "what its own block assigned": """
         class One(nn.Module):
             def forward(self, x: Tensor):

@@ -14,7 +14,7 @@ from flake8_torchperf.program.runs import Runs
 from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import (
@@ -65,6 +65,26 @@ class Calls:
             known = [self._places.site(run.line, run.column) for run in sorted(found)]
             self._sites[info.key] = known
         return known
+
+    def callers_first(self, functions: Sequence[FunctionInfo]) -> list[FunctionInfo]:
+        """Return functions of the module, each after those of them that call it; cycles are cut.
+
+        A function's calls show what the arguments of the functions are that it calls.
+        """
+        among = {info.key for info in functions}
+        met: set[str] = set()
+        done: dict[str, FunctionInfo] = {}
+        waiting = [*reversed(functions)]
+        while waiting:
+            info = waiting[-1]
+            met.add(info.key)
+            callers = (site.caller for site in self.of(info) if site.caller is not None)
+            first = next((one for one in callers if one.key in among and one.key not in met), None)
+            if first is None:
+                done[waiting.pop().key] = info
+            else:
+                waiting.append(first)
+        return [*done.values()]
 
     def are_open(self, info: FunctionInfo) -> bool:
         """True if the module may call a function in ways that are not seen."""
