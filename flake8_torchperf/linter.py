@@ -24,7 +24,7 @@ from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.model import Finding
@@ -253,21 +253,13 @@ def _profiled(module: ModuleMap, options: Options) -> Profiled | None:
     return Profiled(entries, Statements(module.tree)) if entries else None
 
 
-def _reported(
-    result: Judged,
-    profiled: Profiled | None,
-    catalogue: Catalogue,
-    options: Options,
-    module: ModuleMap,
-) -> list[Finding]:
-    """Return the findings among the sites of a result, with the frequencies of a profile."""
-    from flake8_torchperf.findings.report import report
+def _as_measured(result: Judged, profiled: Profiled | None, catalogue: Catalogue) -> Judged:
+    """Return the sites of a result with the frequencies of a profile, if there is one."""
+    if profiled is None:
+        return result
+    from flake8_torchperf.findings.measured import as_measured
 
-    if profiled is not None:
-        from flake8_torchperf.findings.measured import as_measured
-
-        result = as_measured(result, profiled.at, catalogue)
-    return report(result, catalogue, options, module.qualify)
+    return as_measured(result, profiled.at, catalogue)
 
 
 def _prepared(
@@ -344,6 +336,65 @@ def _reviewed(result: Judged, info: FunctionInfo, review: CallerReview, options:
     return result if options.scope is Level.COLD else review.reviewed(result, info)
 
 
+@dataclass(frozen=True, slots=True)
+class _Judging:
+    """Judges the code of a module: the parts of the linter that it takes."""
+
+    analysis: Analysis
+    heats: FunctionHeats
+    review: CallerReview
+    catalogue: Catalogue
+    profiled: Profiled | None
+    options: Options
+
+    @property
+    def follows(self) -> bool:
+        """True if calls in other functions count."""
+        from flake8_torchperf.judgement.heat import Level
+
+        return self.options.scope is not Level.COLD or self.options.review
+
+    def judged(self, chosen: Iterable[FunctionInfo], module: ModuleMap | None) -> list[Judged]:
+        """Return the sites of the functions to which a rule objects, and those outside functions.
+
+        Without a module, those of the functions alone.
+        """
+        from flake8_torchperf.findings.report import is_objected_to
+        from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
+        from flake8_torchperf.judgement.heat import SAID
+        from flake8_torchperf.judgement.judge import judge
+        from flake8_torchperf.judgement.worth.tails import Tails
+
+        tails = Tails(self.analysis)
+        objected: list[Judged] = []
+        for info in chosen:
+            met = interpret_function(info, self.analysis)
+            result = judge(met, self.heats)
+            if self.follows:
+                result = self.review.rewarmed(result, met, info)
+            said = self.profiled is not None and self.heats.own(info).cause in SAID
+            profiled = None if said else self.profiled
+            measured = _as_measured(result, profiled, self.catalogue)
+            is_met = is_objected_to(measured, self.catalogue, self.options)
+            if is_met:
+                result = _reviewed(result, info, self.review, self.options)
+                objected.append(_as_measured(result, profiled, self.catalogue))
+            tails.note(info, result)
+        if module is not None:
+            objected.append(self._module_level(module))
+        return list(map(tails.queued, objected))
+
+    def _module_level(self, module: ModuleMap) -> Judged:
+        """Return the sites of the statements outside functions."""
+        from flake8_torchperf.interpreter.driver.function_analysis import interpret_module
+        from flake8_torchperf.judgement.judge import judge
+
+        result = judge(interpret_module(module, self.analysis), self.heats)
+        if self.follows:
+            result = self.review.lambdas.warmed(result, module, None)
+        return _as_measured(result, self.profiled, self.catalogue)
+
+
 def _findings(
     module: ModuleMap,
     suspects: Suspects,
@@ -351,47 +402,31 @@ def _findings(
     options: Options,
     reads: dict[str, str] | None,
 ) -> list[Finding]:
-    from flake8_torchperf.interpreter.driver import function_analysis as driver
-    from flake8_torchperf.judgement.heat import SAID, Level
-    from flake8_torchperf.judgement.judge import judge
+    from flake8_torchperf.findings.report import report
+    from flake8_torchperf.judgement.heat import Level
     from flake8_torchperf.judgement.review.caller_review import CallerReview
     from flake8_torchperf.judgement.review.selection import Selection
-    from flake8_torchperf.judgement.worth.queue import with_queues
 
     catalogue, analysis, names, heats = _prepared(module, compiled, options, reads)
-    findings: list[Finding] = []
     profiled = _profiled(module, options)
     # With a profile, a place that looks cold may have run often.
     looked_at = min(options.scope, Level.HOT) if profiled is None else Level.COLD
     selection = Selection(module, analysis, heats, catalogue.kinds_when_cold())
     review = CallerReview(analysis, heats)
-    follows = options.scope is not Level.COLD or options.review
+    judging = _Judging(analysis, heats, review, catalogue, profiled, options)
     try:
-        if follows:
+        if judging.follows:
             for info in selection.unheard(suspects.functions):
                 review.package.warm(info)
         review.arguments.tell(suspects.functions)
         chosen = selection.chosen(suspects.functions, looked_at)
-        for info in heats.calls(module).callers_first(chosen):
-            met = driver.interpret_function(info, analysis)
-            result = judge(met, heats)
-            if follows:
-                result = review.rewarmed(result, met, info)
-            said = profiled is not None and heats.own(info).cause in SAID
-            measured = None if said else profiled
-            # Only the review below completes the evidence for the worth of a finding.
-            found = _reported(result, measured, catalogue, replace(options, min_worth=0.0), module)
-            kept = _reviewed(result, info, review, options) if found else result
-            if found:
-                kept = with_queues(kept)
-            if kept is not result:
-                found = _reported(kept, measured, catalogue, options, module)
-            findings.extend(found)
-        if suspects.module_level and selection.module_level(looked_at):
-            result = judge(driver.interpret_module(module, analysis), heats)
-            if follows:
-                result = review.lambdas.warmed(result, module, None)
-            findings.extend(_reported(result, profiled, catalogue, options, module))
+        whole = suspects.module_level and selection.module_level(looked_at)
+        ordered = heats.calls(module).callers_first(chosen)
+        findings = [
+            one
+            for result in judging.judged(ordered, module if whole else None)
+            for one in report(result, catalogue, options, module.qualify)
+        ]
         findings = _with_contracts(findings, suspects, analysis, names, catalogue, options)
     finally:
         review.package.forget()

@@ -36,9 +36,9 @@ def train(model: torch.nn.Module, loader, opt):
         print(loss)
 """
 
-HOT = Options(scope=Level.HOT)
-LOOP = Options(scope=Level.LOOP)
-ALL = Options(scope=Level.COLD)
+HOT = Options(scope=Level.HOT, min_worth=0.0)
+LOOP = Options(scope=Level.LOOP, min_worth=0.0)
+ALL = Options(scope=Level.COLD, min_worth=0.0)
 
 _CODES = re.compile(r"#\s*(TPF\d{3}(?:,\s*TPF\d{3})*)\s*")
 

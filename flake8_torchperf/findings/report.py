@@ -15,7 +15,7 @@ from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.idioms.logging_calls import logged
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.worth.features import OUTRIGHT, features
+from flake8_torchperf.judgement.worth.features import OUTRIGHT, REPEATED_ON_DEVICE, features
 from flake8_torchperf.judgement.worth.model import weights
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
@@ -43,11 +43,7 @@ def report(
     ``qualify`` returns the full name that an expression stands for in the module. Positions are
     computed only if there are findings.
     """
-    needed = Strength[options.confidence.upper()]
-    believed = [
-        site for site in result.sites if _believed(site, needed) and _told(site, options.scope)
-    ]
-    raws = _one_loop_one_finding(find(believed, catalogue, options.scope))
+    raws = _one_loop_one_finding(_objections(result, catalogue, options))
     found = _logging(raws, result.snippet, options, qualify)
     # Scope "all" reports each read by itself.
     if options.scope is Level.COLD:
@@ -60,15 +56,34 @@ def report(
     return [finding for row in rows for finding in _row(row, result.snippet, catalogue, options)]
 
 
+def is_objected_to(result: Judged, catalogue: Catalogue, options: Options) -> bool:
+    """True if a rule objects to a site of a result, of whatever worth."""
+    return bool(_objections(result, catalogue, options))
+
+
+def _objections(result: Judged, catalogue: Catalogue, options: Options) -> list[Raw]:
+    needed = Strength[options.confidence.upper()]
+    believed = [
+        site for site in result.sites if _believed(site, needed) and _told(site, options.scope)
+    ]
+    return find(believed, catalogue, options.scope)
+
+
 def least_worth(options: Options) -> float:
     """Return the worth from which findings are reported."""
     return options.min_worth or 0.0
 
 
 def _is_worth(raw: Raw, least: float) -> bool:
-    """True if a finding has this worth, or the user or a measurement decided that it is told."""
+    """True if a finding has this worth, or something outweighs all weights.
+
+    The user or a measurement does; and so does a function's own loop over elements, gradients or
+    steps around a tensor that is shown to lie on a device.
+    """
     evidence = features(raw.site, raw.rule.code)
-    return not OUTRIGHT.isdisjoint(evidence) or weights().worth(evidence) >= least
+    if not OUTRIGHT.isdisjoint(evidence) or evidence >= REPEATED_ON_DEVICE:
+        return True
+    return weights().worth(evidence) >= least
 
 
 def _logging(

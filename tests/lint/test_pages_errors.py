@@ -298,11 +298,11 @@ def test_no_trait_that_a_site_has_is_missing(monkeypatch: pytest.MonkeyPatch) ->
     """Some traits come from functions, which the test above does not follow."""
     found: set[str] = set()
 
-    def report(result: Judged, *_others: object) -> list[object]:
+    def is_objected_to(result: Judged, *_others: object) -> bool:
         found.update(trait for site in result.sites for trait in site.traits)
-        return []
+        return False
 
-    monkeypatch.setattr("flake8_torchperf.findings.report.report", report)
+    monkeypatch.setattr("flake8_torchperf.findings.report.is_objected_to", is_objected_to)
     for rule in load_catalogue().rules:
         lint(PageText(rule.path, read_text(rule.path)).body.split("```")[1][6:], "a.py", ALL)
     for path in Path(__file__).parents[2].glob("fixtures/*/before.py"):

@@ -44,12 +44,36 @@ PROGRAMS = {
                 x = x.cuda(non_blocking=True)
                 print(model(x).sum().item())  # queue:much
         """,
+    "a call leaves what follows on the last wait of its function": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor):
+                self.log_loss(x)
+                a = x.max().item()  # queue:little
+                y = self.encoded(x)
+                b = y.max().item()  # queue:much
+                self.unknown(y)
+                return a, b, y.min().item()  # queue:much
+
+            def log_loss(self, x: Tensor):
+                y = self.model(x)
+                print(y.sum().item())  # queue:much
+
+            def encoded(self, x: Tensor):
+                print(x.sum().item())  # queue:start
+                return self.model(x)
+        """,
+    "a function may call itself": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor, depth: int):
+                self.training_step(x, depth - 1)
+                return x.max().item()  # queue:little
+        """,
     "of two branches, the fuller queue counts": """
         def train_step(x: Tensor, model: nn.Module, flag: bool):
             a = x.max().item()  # queue:start
             if flag:
                 x = model(x)
-            return a + x.sum().item()  # queue:much
+            return a + x.sum().item()  # queue:much queue:on-some-path
         """,
 }
 
@@ -59,7 +83,7 @@ def test_the_queue_in_front_of_a_wait(code: str) -> None:
     text = program(code)
     found: dict[int, list[str]] = {}
     for one in lint(text, "model.py", HOT):
-        queue = [name for name in features(one.site, one.code) if name.startswith("queue:")]
+        queue = sorted(f for f in features(one.site, one.code) if f.startswith("queue:"))
         found.setdefault(one.line, []).extend(queue)
     expected = {
         number: line.partition("# ")[2].split()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,7 @@ def fit_worth(*arguments: str | Path, status: int = 0) -> str:
 
 def measured(features: str, verdict: str, *, by_default: bool = True) -> Measured:
     names = tuple(features.split())
-    return Measured("sample", "step.py", 1, "TPF101", verdict, by_default, "exact", names)
+    return Measured("sample", "step.py", 1, 5, "TPF101", verdict, by_default, "exact", names)
 
 
 def fitted(rows: list[tuple[str, bool]], strength: float = 1.0) -> regression.Model:
@@ -118,6 +119,16 @@ def test_the_order_and_the_threshold_of_places() -> None:
     assert told(judged, least) == (3, 0, 1)
     shown = Judged("one", measured("rule:TPF101", "A", by_default=False), 0.9)
     assert by_default([*judged, shown]) == judged
+
+
+def test_the_newest_verdict_of_a_place_counts() -> None:
+    source = Source("owner/name", "0" * 40, "digest")
+    place = measured("rule:TPF101", "A")
+    elsewhere = replace(place, column=9)
+    again = replace(place, sample="2026-11-27-second-reading", verdict="B")
+    before = replace(place, sample="2026-11-27-round-9", verdict="C")
+    kept = places.with_evidence({source: [again, place, before, elsewhere]})
+    assert kept == [("owner/name", again), ("owner/name", elsewhere)]
 
 
 def test_places_are_read_as_they_were_written(tmp_path: Path) -> None:

@@ -131,7 +131,8 @@ def _place(
     return Measured(
         sample,
         place.path,
-        place.line,
+        place.line if finding is None else finding.line,
+        place.column if finding is None else finding.column + 1,
         place.code,
         place.verdict,
         by_default is not None,

@@ -26,13 +26,16 @@ class Source:
 class Measured:
     """A judged place with the features of its finding.
 
-    ``sample`` is the file of the judgement. ``by_default`` is True if the default scope tells the
-    place. ``match`` is ``exact``, ``near`` or ``none``: without a finding there are no features.
+    ``sample`` is the file of the judgement, ``line`` and ``column`` are those of the finding, both
+    from 1. ``by_default`` is True if the default scope tells the place, of whatever worth.
+    ``match`` is ``exact``, ``near`` or ``none``: without a finding there are no features, and the
+    place is that of the judgement.
     """
 
     sample: str
     path: str
     line: int
+    column: int
     code: str
     verdict: str
     by_default: bool
@@ -71,12 +74,27 @@ def write(file: Path, found: Places) -> None:
 
 
 def with_evidence(found: Places) -> list[tuple[str, Measured]]:
-    """Return the places that have a finding with features, each with its application."""
+    """Return the places that have a finding with features, each with its application.
+
+    Of a place that was judged more than once, the newest verdict counts.
+    """
     return [
         (source.source, place)
         for source, places in found.items()
-        for place in places
+        for place in _newest(places)
         if place.match != NO_MATCH and place.features
+    ]
+
+
+def _newest(places: Sequence[Measured]) -> list[Measured]:
+    """Return one judgement of each place: that of the newest sample, by the names of the files."""
+    newest: dict[tuple[str, int, int, str], Measured] = {}
+    for place in sorted(places, key=lambda one: (one.sample[:1].isdigit(), one.sample)):
+        newest[place.path, place.line, place.column, place.code] = place
+    return [
+        place
+        for place in places
+        if newest[place.path, place.line, place.column, place.code] is place
     ]
 
 

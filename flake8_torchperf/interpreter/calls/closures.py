@@ -15,7 +15,7 @@ from flake8_torchperf.interpreter.engine.analysis import MAX_CALL_DEPTH
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
-from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.syntax.traversal import FUNCTIONS, walk
 from flake8_torchperf.values.provenance import MAX_FACTS_TOLD, Reason
 from flake8_torchperf.values.values import (
     NONE,
@@ -69,7 +69,7 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
     )
     if isinstance(closure.node, ast.Lambda):
         if not _stands_in(closure, ctx):
-            return _from_elsewhere(closure.node.body, env, arguments.node, deeper)
+            return _from_elsewhere(closure, env, arguments.node, deeper)
         return evaluate(closure.node.body, env, deeper)
     outcome = _outcome(closure, closure.node.body, env, deeper.but(sink=None, loops=()))
     _write_outer(closure.node.body, closure, outcome.env)
@@ -86,17 +86,29 @@ def _stands_in(closure: Closure, ctx: Context) -> bool:
     return ctx.node.lineno <= closure.node.lineno <= (ctx.node.end_lineno or ctx.node.lineno)
 
 
-def _from_elsewhere(body: ast.expr, env: Env, call: ast.AST, ctx: Context) -> Value:
-    """Evaluate the body of a lambda that stands in no function; what waits in it does at the call.
+def _from_elsewhere(closure: Closure, env: Env, call: ast.AST, ctx: Context) -> Value:
+    """Evaluate the body of a lambda that stands elsewhere.
 
-    The first site alone is recorded: one call is one problem.
+    What waits in a lambda with a name does at the call, and the first site alone is recorded: one
+    call is one problem. What waits in one without a name is told where it stands.
     """
-    if ctx.sink is None:
-        return evaluate(body, env, ctx)
     inside: list[Site] = []
-    value = evaluate(body, env, ctx.but(sink=inside))
-    ctx.sink.extend(replace(one, node=call, operand_node=None, covers=()) for one in inside[:1])
+    body = closure.node.body
+    assert isinstance(body, ast.expr)
+    value = evaluate(body, env, ctx.but(sink=None if ctx.sink is None else inside))
+    if inside and ctx.sink is not None and _has_name(closure):
+        ctx.sink.append(replace(inside[0], node=call, operand_node=None, covers=()))
     return value
+
+
+def _has_name(closure: Closure) -> bool:
+    """True if an assignment binds a lambda."""
+    place = closure.node.lineno, closure.node.col_offset
+    return any(
+        (one.value.lineno, one.value.col_offset) == place
+        for one in walk([closure.module.tree])
+        if isinstance(one, ast.Assign)
+    )
 
 
 def _entry(closure: Closure, arguments: Arguments, ctx: Context) -> tuple[Env, Env]:

@@ -90,6 +90,9 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
         skip = bool(self_name(function.info)) and function.bound is not None
         _bind(function.info, given, arguments, skip=skip)
         note(function, arguments.node, given, ctx)
+    if ctx.sink is not None:
+        called = ctx.analysis.callees.setdefault(id(arguments.node), {})
+        called[function.info.key] = function.info
     written = touched(function, arguments.node, ctx)
     asked = asked_of(written, ctx.asked)
     if arguments.node is ctx.unused and asked is None:

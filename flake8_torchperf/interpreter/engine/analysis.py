@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.project.module_index import (
         ClassInfo,
+        FunctionInfo,
         ModuleMap,
     )
     from flake8_torchperf.project.resolver import Project
@@ -120,6 +121,8 @@ class Analysis:
     ignored: frozenset[Cause] = frozenset()
     # the evaluated calls of modules, by identity
     models_called: set[int] = field(default_factory=set)
+    # the functions of the project that each evaluated call runs: call, by identity -> key -> them
+    callees: dict[int, dict[str, FunctionInfo]] = field(default_factory=dict)
     # the operators that compute on tensors of the device, by identity
     queued: dict[int, ast.AST] = field(default_factory=dict)
     # the calls that are recorded; None if they are not needed

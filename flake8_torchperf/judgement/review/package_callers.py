@@ -115,7 +115,10 @@ class PackageCallers:
         """Return the features that the callers of a function show."""
         runs = self.program.runs_of(info)
         places = runs.outside_tests
-        found = CALLERS_OPEN if runs.open else CALLERS_KNOWN if places else NO_CALLER
+        unit = self.program.unit(info)
+        if not (places or runs.open) or (unit is not None and self.program.is_dead(unit)):
+            return (NO_CALLER,)
+        found = CALLERS_OPEN if runs.open else CALLERS_KNOWN
         sites = map(self.site_at, places)
         reached = any(one.steps for one in sites)
         return (found, REACHED) if reached else (found,)

@@ -11,9 +11,10 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.judgement.heat import Heat, Level
+from flake8_torchperf.judgement.worth.features import OFF_BY_DEFAULT
 from flake8_torchperf.program.comparisons import SOMETHING, compared
 from flake8_torchperf.syntax.names import dotted_name
-from flake8_torchperf.syntax.traversal import once
+from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -72,10 +73,22 @@ class Switches:
                 above.get(id(site.node), ()), info, None if site.heat.own_text else counts
             )
         }
-        if not off:
+        by_default = {
+            id(site.node)
+            for site in warm
+            if any(_fails_by_default(test, info) for test in above.get(id(site.node), ()))
+        }
+        if not off and not by_default:
             return result
         cold = Heat(Level.COLD, Cause.SWITCHED_OFF, "", loops=False)
-        sites = (replace(one, heat=cold) if id(one) in off else one for one in result.sites)
+        sites = (
+            replace(one, heat=cold)
+            if id(one) in off
+            else one.showing((OFF_BY_DEFAULT,))
+            if id(one.node) in by_default
+            else one
+            for one in result.sites
+        )
         return replace(result, sites=tuple(sites))
 
     def _is_never_run(self, info: FunctionInfo) -> bool:
@@ -113,6 +126,46 @@ class Switches:
             if values and any(_passes_none(values, one) for one in apart):
                 return True
         return False
+
+
+def _fails_by_default(above: tuple[ast.expr, bool], info: FunctionInfo) -> bool:
+    """True if the default of what a test asks about leads elsewhere."""
+    for test, holds in _parts(*above):
+        default = _default_of(_asked(test), info)
+        if default is not None and not _may_be(test, default.value, holds):
+            return True
+    return False
+
+
+def _default_of(asked: _Asked | None, info: FunctionInfo) -> ast.Constant | None:
+    """Return the default of a parameter, also of one that a constructor keeps as an attribute."""
+    match asked:
+        case ast.Name(id=name):
+            return _constant_default(name, info.node.args)
+        case ast.Attribute(value=ast.Name(id="self"), attr=name) if info.owner is not None:
+            maker = info.owner.methods.get("__init__")
+            for node in () if maker is None else walk([maker.node]):
+                match node:
+                    case ast.Assign(
+                        targets=[ast.Attribute(value=ast.Name(id="self"), attr=kept)],
+                        value=ast.Name(id=given),
+                    ) if kept == name and maker is not None:
+                        return _constant_default(given, maker.node.args)
+    return None
+
+
+def _constant_default(name: str, parameters: ast.arguments) -> ast.Constant | None:
+    """Return the default of a parameter if it is a literal."""
+    placed = [*parameters.posonlyargs, *parameters.args]
+    last = placed[len(placed) - len(parameters.defaults) :]
+    pairs = [*zip(last, parameters.defaults, strict=True)]
+    pairs += [
+        (one, default)
+        for one, default in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
+        if default is not None
+    ]
+    found = next((default for one, default in pairs if one.arg == name), None)
+    return found if isinstance(found, ast.Constant) else None
 
 
 def _is_kept(asked: _Asked, info: FunctionInfo) -> bool:

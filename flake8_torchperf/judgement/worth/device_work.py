@@ -115,7 +115,7 @@ class Work:
             case ast.Call(func=ast.Name(id=name)):
                 return name in _HOST_BUILTINS
             case ast.Call(func=ast.Attribute(attr=name)):
-                return name in ("format", "join") or _gives_host_value(load().method(name))
+                return name in ("cpu", "format", "join") or _gives_host_value(load().method(name))
             case ast.Attribute(value=owner, attr=name):
                 if isinstance(load().attribute(name), (HostReturn, ScalarReturn)):
                     return True

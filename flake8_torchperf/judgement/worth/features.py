@@ -21,11 +21,14 @@ NO_CALLER = "callers:none"
 REACHED = "callers:reached"
 IN_BRANCH = "place:branch"
 SELDOM = "place:seldom"
+OFF_BY_DEFAULT = "place:off-by-default"
 NESTED = "place:nested-loops"
 IN_NESTED_FUNCTION = "place:inner-function"
 LEADS = "wait:leads"
 FOLLOWS = "wait:follows"
 
+# Features of what a function's own text repeats with tensors that lie on a device.
+REPEATED_ON_DEVICE = frozenset(("rate:own-loop", "value:device"))
 # Features of sites of which the user's settings, a contract or a profile decided outright.
 OUTRIGHT = frozenset(("row:named-hot", "runs:named-hot", "runs:contract", "runs:ran-often"))
 

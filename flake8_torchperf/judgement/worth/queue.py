@@ -15,16 +15,21 @@ from flake8_torchperf.syntax.traversal import COMPREHENSIONS, DEFINITIONS, LEAVI
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
+    from typing import TypeAlias
 
     from flake8_torchperf.judgement.site import Judged, JudgedSite
 
+    # Returns the queue that a call's function leaves; None if the function is not known.
+    Behind: TypeAlias = "Callable[[ast.Call], Queue | None]"
+
+ON_SOME_PATH = "queue:on-some-path"
 NON_BLOCKING = "non-blocking"
 # Kinds of sites that leave the device without work on their stream.
 WAITING = frozenset((
     SiteKind.HOST_READ, SiteKind.HOST_REDUCTION, SiteKind.FORMAT, SiteKind.HOST_COMPARISON,
     SiteKind.SYNCHRONIZE, SiteKind.NUMBER_USE, SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH,
-    SiteKind.TRANSFER, SiteKind.LIST_INDEX, *SIZED_KINDS,
+    SiteKind.TRANSFER, SiteKind.LIST_INDEX, SiteKind.NUMBER_ASSIGNED, *SIZED_KINDS,
 ))  # fmt: skip
 # Work in operations: of one operation, and of a call that may run a model.
 SMALL, LARGE = 1, 20
@@ -71,49 +76,94 @@ def waits_here(site: JudgedSite) -> bool:
     return site.kind is not SiteKind.TRANSFER or NON_BLOCKING not in site.traits
 
 
-def with_queues(result: Judged) -> Judged:
-    """Return the sites with the features of the queue in front of each wait, and its leader."""
-    found = queues(result.sites, result.snippet.nodes, result.queued)
-    sites = (_behind(site, found.get(id(site.node))) for site in result.sites)
+def with_queues(result: Judged, behind: Behind | None = None) -> Judged:
+    """Return the sites with the features of the queue in front of each wait, and its leader.
+
+    ``behind`` returns the queue that a call leaves, where its callee is known to wait.
+    """
+    waits = {id(site.node) for site in result.sites if waits_here(site)}
+    if not waits:
+        return result
+    walk = _walked(result.snippet.nodes, waits, result.queued, behind)
+    if walk is None:
+        return result
+    least = _walked(result.snippet.nodes, waits, result.queued, behind, _emptier)
+    on_paths = {} if least is None else least.found
+    sites = (
+        _behind(site, walk.found.get(id(site.node)), on_paths.get(id(site.node)))
+        for site in result.sites
+    )
     return replace(result, sites=tuple(sites))
 
 
-def _behind(site: JudgedSite, queue: Queue | None) -> JudgedSite:
+def queue_behind(
+    nodes: Sequence[ast.AST], waits: set[int], queued: Collection[int], behind: Behind
+) -> Queue | None:
+    """Return the queue that code leaves; None if it is nested too deep.
+
+    ``waits`` holds the identities of its waits, ``queued`` those of the operators that compute on
+    tensors.
+    """
+    walk = _walked(nodes, waits, queued, behind)
+    return None if walk is None else walk.last
+
+
+def _behind(site: JudgedSite, queue: Queue | None, least: Queue | None) -> JudgedSite:
     if queue is None:
         return site
-    return replace(site.showing(queue.features(site.node)), leader=queue.leads(site.node))
+    shown = site.showing(queue.features(site.node))
+    leader = queue.leads(site.node)
+    if leader is None and least is not None:
+        leader = least.leads(site.node)
+        shown = shown if leader is None else shown.showing((ON_SOME_PATH,))
+    return replace(shown, leader=leader)
 
 
-def queues(
-    sites: Sequence[JudgedSite], roots: Sequence[ast.AST], queued: Collection[int]
-) -> dict[int, Queue]:
-    """Return the queue in front of each wait, by the identity of its node.
-
-    ``roots`` are the function or the statements that hold the sites; ``queued`` holds the
-    identities of the operators that compute on tensors.
-    """
-    waits = {id(site.node) for site in sites if waits_here(site)}
-    if not waits:
-        return {}
+def _walked(
+    nodes: Sequence[ast.AST],
+    waits: set[int],
+    queued: Collection[int],
+    behind: Behind | None,
+    joined: Callable[[Queue, Queue], Queue] | None = None,
+) -> _Walk | None:
+    """Return the walk through code with some waits; None if it is nested too deep."""
     try:
-        walk = _Walk(waits, queued, Work(roots, waits))
-        walk.block(roots, Queue())
+        walk = _Walk(waits, queued, Work(nodes, waits), behind, joined or _fuller)
+        walk.whole(nodes)
     except RecursionError:
-        return {}  # expressions nested deeper than Python's own stack
-    return walk.found
+        return None  # deeper than Python's own stack
+    return walk
 
 
 class _Walk:
     """Walks code in the order in which it runs; each method returns the queue behind a piece."""
 
-    def __init__(self, waits: set[int], queued: Collection[int], work: Work) -> None:
+    def __init__(
+        self,
+        waits: set[int],
+        queued: Collection[int],
+        work: Work,
+        behind: Behind | None,
+        joined: Callable[[Queue, Queue], Queue],
+    ) -> None:
         self._waits = waits
         self._queued = queued
         self._work = work
+        self._behind = behind
+        self._joined = joined
         self.found: dict[int, Queue] = {}
+        self.last = Queue()
         # The queues in front of the waits, in the order in which these were met.
         self._met: list[Queue] = []
         self._is_first = False
+
+    def whole(self, nodes: Sequence[ast.AST]) -> None:
+        """Walk a function, or statements, from an empty queue."""
+        for node in nodes:
+            if isinstance(node, DEFINITIONS):
+                self.last = self.block(node.body, Queue())
+            else:
+                self.last = self._node(node, self.last)
 
     def block(self, nodes: Sequence[ast.AST], queue: Queue) -> Queue:
         """Walk statements in their order."""
@@ -127,10 +177,10 @@ class _Walk:
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
                 tested = self._passed(node, self._node(test, queue))
-                return _fuller(self.block(body, tested), self.block(orelse, tested))
+                return self._joined(self.block(body, tested), self.block(orelse, tested))
             case ast.IfExp(test=test, body=value, orelse=other):
                 tested = self._node(test, queue)
-                return _fuller(self._node(value, tested), self._node(other, tested))
+                return self._joined(self._node(value, tested), self._node(other, tested))
             case ast.For(iter=head) | ast.AsyncFor(iter=head):
                 return self._repeated(node.body, self._passed(node, self._node(head, queue)))
             case ast.While():
@@ -145,8 +195,9 @@ class _Walk:
             return self._repeated(children(node), queue)
         inside = len(self._met)
         behind = self._parts(node, queue)
-        if id(node) in self._waits and len(self._met) > inside:
-            # A part of it waits already: ``total += loss.item()``.
+        is_whole = id(node) in self._waits and not isinstance(node, ast.Call)
+        if is_whole and len(self._met) > inside:
+            # A part of it is the wait: ``total += loss.item()``.
             self.found[id(node)] = self._met[inside]
             return Queue(0, node)
         return self._passed(node, behind)
@@ -176,9 +227,21 @@ class _Walk:
             return Queue(0, node)
         if id(node) in self._queued:
             return queue.after(SMALL)
-        if isinstance(node, ast.Call) and self._work.given_by(node, thrown_away=False):
-            return queue.after(SMALL if is_small(node.func) else LARGE)
+        if isinstance(node, ast.Call) and self._work.given_by(node, thrown_away=True):
+            if is_small(node.func):
+                return queue.after(SMALL)
+            left = None if self._behind is None else self._behind(node)
+            if left is not None and left.leader is not None:
+                return Queue(left.work, node)
+            return queue.after(LARGE if left is None else left.work)
         return queue
+
+
+def _emptier(one: Queue, other: Queue) -> Queue:
+    """Return the queue where branches join: that behind a wait, and of two such the emptier."""
+    if (one.leader is None) != (other.leader is None):
+        return other if one.leader is None else one
+    return one if one.work <= other.work else other
 
 
 def _fuller(one: Queue, other: Queue) -> Queue:
