@@ -49,7 +49,7 @@ class _OwnNames(Linker):
     def is_own(self, dotted: str) -> bool:
         return False
 
-    def is_looked_up(self, unit: Unit) -> bool:
+    def is_looked_up(self, unit: Unit, *, closed: bool = False) -> bool:
         return False
 
     def foreign_bases(self, klass: Unit) -> list[str]:

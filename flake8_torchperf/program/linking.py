@@ -142,12 +142,16 @@ class Linker:
                 found.add(known[0].place)
         return found
 
-    def is_looked_up(self, unit: Unit) -> bool:
-        """True if a function or class may be found by its name while the program runs."""
+    def is_looked_up(self, unit: Unit, *, closed: bool = False) -> bool:
+        """True if a function or class may be found by its name while the program runs.
+
+        ``closed`` says if nothing outside the project counts.
+        """
         if unit.is_class:
-            return is_class_found(self.project, self.klass(unit).name, unit.path)
+            return is_class_found(self.project, self.klass(unit).name, unit.path, closed=closed)
         body = self.body(unit)
-        return is_looked_up(self.project, body.name, unit.path if body.owner < 0 else "")
+        path = unit.path if body.owner < 0 else ""
+        return is_looked_up(self.project, body.name, path, closed=closed)
 
     def is_own(self, dotted: str) -> bool:
         """True if a dotted name starts in the project."""

@@ -31,7 +31,10 @@ ENTERED_MODULES = ("hubconf.py",)
 
 
 class Living:
-    """Decides which bodies are run and which classes are made, tests excepted."""
+    """Decides which bodies are run and which classes are made, tests excepted.
+
+    If the project counts as ``closed``, code outside it runs and makes nothing.
+    """
 
     def __init__(
         self,
@@ -39,10 +42,13 @@ class Living:
         linker: Linker,
         search: Search,
         runs: Callable[[Unit], Runs],
+        *,
+        closed: bool = False,
     ) -> None:
         self._project = project
         self._linker = linker
         self._runs = runs
+        self._closed = closed
         self._shown = Demonstrations(linker, search)
         self._uses = ClassUses(linker, search, self._shown)
         self._known: dict[Unit, bool] = {}
@@ -102,9 +108,9 @@ class Living:
         if klass not in self._elsewhere:
             name = self._linker.klass(klass).name
             self._elsewhere[klass] = (
-                self._project.program_texts(name) is None
+                self._project.program_texts(name, closed=self._closed) is None
                 or self._linker.has_registry(klass)
-                or self._linker.is_looked_up(klass)
+                or self._linker.is_looked_up(klass, closed=self._closed)
             )
         return self._elsewhere[klass]
 
@@ -137,7 +143,7 @@ class Living:
     def _may_be_entered(self, unit: Unit) -> bool:
         """True if a body runs without a call that is seen: as an import does, or by its name."""
         name = self._linker.body(unit).name
-        if unit.number == 0 or is_entered(self._project, name):
+        if unit.number == 0 or is_entered(self._project, name, closed=self._closed):
             return True
         if PurePath(unit.path).name in ENTERED_MODULES:
             return True
@@ -147,7 +153,7 @@ class Living:
         runs = self._runs(unit)
         if runs.open or runs.is_doubted or (runs.handed and not runs.places):
             return True
-        return name not in ENTRANCES and self._linker.is_looked_up(unit)
+        return name not in ENTRANCES and self._linker.is_looked_up(unit, closed=self._closed)
 
 
 class _Walk:

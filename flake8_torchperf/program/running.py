@@ -36,6 +36,7 @@ class Program:
         self._linker = Linker(project)
         self._flow = Flow(self._linker, self._search)
         self._living = Living(project, self._linker, self._search, self.runs)
+        self._inside = Living(project, self._linker, self._search, self.runs, closed=True)
         self._literals = Literals(
             self._linker, self._search, self._live_runs, project, self._living.is_alive
         )
@@ -133,6 +134,13 @@ class Program:
         Nothing runs the methods of a class that nothing makes.
         """
         return not self._living.is_alive(unit)
+
+    def is_led_from_outside(self, unit: Unit) -> bool:
+        """True if only code outside the project may run a body, though the project holds programs.
+
+        Tests and bodies that nothing runs lead nowhere.
+        """
+        return self._living.is_alive(unit) and not self._inside.is_alive(unit)
 
     def is_dead_by_class(self, unit: Unit) -> bool:
         """True if a method of a class that nothing makes leads to a dead body, or is the body."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.project.answers import CLASS_FOUND, IS_PROGRAM, LOOKED_UP, PART
+from flake8_torchperf.project.answers import CLASS_FOUND, LOOKED_UP, PART
 from flake8_torchperf.project.settings_files import (
     ALL_NOTEBOOKS,
     ALL_SETTINGS,
@@ -17,28 +17,30 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.resolver import Project
 
 
-def is_class_found(project: Project, name: str, path: str) -> bool:
+def is_class_found(project: Project, name: str, path: str, *, closed: bool = False) -> bool:
     """True if a class may be found by its name while the project runs.
 
     As for `is_looked_up`; also if a file of settings says its name, or a folder of its module is
     searched.
     """
-    texts = project.program_texts("_")
+    texts = project.program_texts("_", closed=closed)
     if texts is None:
         return False
     module = _dotted_in(texts.folder, path)
     found = texts.is_class_found(name, module)
     project.note(f"{texts.folder}{PART}{CLASS_FOUND}{name}{PART}{module}", "yes" if found else "")
-    return found or project.is_in_settings(name) or is_looked_up(project, name, path)
+    if found or project.is_in_settings(name):
+        return True
+    return is_looked_up(project, name, path, closed=closed)
 
 
-def is_looked_up(project: Project, name: str, path: str) -> bool:
+def is_looked_up(project: Project, name: str, path: str, *, closed: bool = False) -> bool:
     """True if a function, a class or, with no path, a method may be run by its name.
 
     A text, a file of settings or a notebook of the project names it, or its module is searched.
-    False in a project that holds no program.
+    False in a project that holds no program, or, unless it counts as ``closed``, does not train.
     """
-    texts = project.program_texts("_")
+    texts = project.program_texts("_", closed=closed)
     if texts is None:
         return False
     module = _dotted_in(texts.folder, path)
@@ -49,16 +51,13 @@ def is_looked_up(project: Project, name: str, path: str) -> bool:
     return found or name in project.said.found_by
 
 
-def is_entered(project: Project, name: str) -> bool:
+def is_entered(project: Project, name: str, *, closed: bool = False) -> bool:
     """True if code that is not in a project may run something of this name.
 
     That code is another project's, or the program's where the project holds none.
     """
-    texts = project.program_texts(name)
-    if texts is None:
-        return True
-    project.note(f"{texts.folder}{PART}{IS_PROGRAM}", "yes" if texts.is_started else "")
-    return not texts.is_started
+    texts = project.program_texts(name, closed=closed)
+    return texts is None or not project.starts(texts)
 
 
 def _dotted_in(folder: str, path: str) -> str:

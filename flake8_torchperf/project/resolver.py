@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.project import files
 from flake8_torchperf.project.answers import (
     ALL,
+    IS_PROGRAM,
     OPTION,
     PART,
     PROMISES,
@@ -223,17 +224,28 @@ class Project:
         said = re.compile(rf"\b{re.escape(word)}\b(?!\.py\b)")
         return any(said.search(text) for text in settings.that_say(word))
 
-    def program_texts(self, name: str) -> TextSearch | None:
+    def program_texts(self, name: str, *, closed: bool = False) -> TextSearch | None:
         """Return the texts of the project if only these may run something of this name.
 
         None for a public name of a distribution, in a project that is not searched whole or that
-        does not train, and for a folder that nothing marks as a project.
+        does not train, and for a folder that nothing marks as a project. If the project counts as
+        ``closed``, nothing outside it runs anything, unless it holds no program.
         """
         if not self._folder or not is_marked(self._folder):
             return None
-        if self.linted.path is None or not self.is_searched_whole or not self.trains:
+        if self.linted.path is None or not self.is_searched_whole:
             return None
-        return None if self.in_distribution and not name.startswith("_") else self._searching()
+        if closed:
+            texts = self._searching()
+            return texts if texts is not None and self.starts(texts) else None
+        if not self.trains or (self.in_distribution and not name.startswith("_")):
+            return None
+        return self._searching()
+
+    def starts(self, texts: TextSearch) -> bool:
+        """True if texts of the project hold a program; findings then depend on the answer."""
+        self.note(f"{texts.folder}{PART}{IS_PROGRAM}", "yes" if texts.is_started else "")
+        return texts.is_started
 
     @cached_property
     def said(self) -> SaidNames:

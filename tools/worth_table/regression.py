@@ -25,8 +25,9 @@ RAISING = frozenset((
     "value:device",
 ))  # fmt: skip
 LOWERING = frozenset((
-    "callers:none", "place:branch", "place:off-by-default", "place:seldom", "queue:empty",
-    "queue:little", "queue:on-some-path", "sure:assumed", "value:beside-host", "value:host",
+    "callers:elsewhere", "callers:none", "place:branch", "place:off-by-default", "place:seldom",
+    "queue:empty", "queue:little", "queue:on-some-path", "sure:assumed", "value:beside-host",
+    "value:host",
 ))  # fmt: skip
 _LOWERING_ROWS = frozenset(f"row:{row.id}" for row in ROWS if row.effect != HOT)
 

@@ -13,6 +13,7 @@ from flake8_torchperf.idioms.host_modules import COLLATORS, collators
 from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import CallSite, Places
 from flake8_torchperf.judgement.worth.features import (
+    CALLERS_ELSEWHERE,
     CALLERS_KNOWN,
     CALLERS_OPEN,
     IN_BRANCH,
@@ -118,6 +119,8 @@ class PackageCallers:
         unit = self.program.unit(info)
         if not (places or runs.open) or (unit is not None and self.program.is_dead(unit)):
             return (NO_CALLER,)
+        if unit is not None and self.program.is_led_from_outside(unit):
+            return (CALLERS_ELSEWHERE,)
         found = CALLERS_OPEN if runs.open else CALLERS_KNOWN
         sites = map(self.site_at, places)
         reached = any(one.steps for one in sites)

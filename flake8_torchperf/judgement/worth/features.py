@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Evidence that the review of a function's callers adds, and that of the place in its function.
 CALLERS_OPEN = "callers:open"
 CALLERS_KNOWN = "callers:known"
+CALLERS_ELSEWHERE = "callers:elsewhere"
 NO_CALLER = "callers:none"
 REACHED = "callers:reached"
 IN_BRANCH = "place:branch"

@@ -156,6 +156,7 @@ _OTHERS = {
     "callers:open": "the function may have callers that can't be seen",
     "callers:known": "all calls of the function are known",
     "callers:none": "nothing that runs, but for tests, leads to the function",
+    "callers:elsewhere": "only code outside the project may lead to the function",
     "callers:reached": "a call of the function in a step was found",
     "place:branch": "a branch stands around it",
     "place:seldom": "the branch around it runs seldom",

@@ -1,0 +1,97 @@
+"""The evidence that what leads to the function of a finding shows."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+from linting import HOT
+
+from flake8_torchperf.judgement.worth.features import features
+from flake8_torchperf.linter import lint
+
+# A distribution in which dead code alone makes an object of one class.
+LIBRARY = {
+    "pyproject.toml": '[project]\nname = "kit"\n',
+    "kit/__init__.py": "",
+    "kit/used.py": """
+        import torch
+
+
+        class Net(torch.nn.Module):
+            def forward(self, x: torch.Tensor):
+                print(x.max().item())  # used
+                return self.half(x)
+
+            def half(self, x: torch.Tensor):
+                return x / x.sum().item()  # used
+        """,
+    "kit/unused.py": """
+        import torch
+
+
+        class Norm(torch.nn.Module):
+            def forward(self, x: torch.Tensor):
+                print(x.max().item())  # none
+                return self.half(x)
+
+            def half(self, x: torch.Tensor):
+                return x / x.sum().item()  # elsewhere
+
+
+        def build():
+            return Norm()
+
+
+        def scaled(x: torch.Tensor):
+            return x / x.sum().item()  # none
+        """,
+}
+PROGRAM = {
+    "train.py": """
+        import torch
+
+        from kit.used import Net
+
+
+        def main():
+            net = Net().cuda()
+            for x in torch.utils.data.DataLoader([]):
+                net(x).backward()
+
+
+        if __name__ == "__main__":
+            main()
+        """
+}
+
+
+def told(folder: Path, name: str) -> dict[str, set[str]]:
+    """Return the callers that the findings of a file show, by the comment of their line."""
+    text = (folder / name).read_text(encoding="utf-8")
+    lines = text.splitlines()
+    found: dict[str, set[str]] = {}
+    for one in lint(text, str(folder / name), HOT):
+        shown = {name for name in features(one.site, one.code) if name.startswith("callers:")}
+        found.setdefault(lines[one.line - 1].partition("# ")[2], set()).update(shown)
+    return found
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    (folder / ".git").mkdir()
+    for name, text in files.items():
+        file = folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(textwrap.dedent(text), encoding="utf-8")
+
+
+def test_nothing_in_a_project_with_a_program_leads_to_a_function(tmp_path: Path) -> None:
+    write(tmp_path, {**LIBRARY, **PROGRAM})
+    unused = told(tmp_path, "kit/unused.py")
+    assert unused == {"elsewhere": {"callers:elsewhere"}, "none": {"callers:none"}}
+    assert "callers:elsewhere" not in told(tmp_path, "kit/used.py")["used"]
+
+
+def test_a_project_without_a_program_is_run_from_elsewhere(tmp_path: Path) -> None:
+    write(tmp_path, LIBRARY)
+    assert "callers:elsewhere" not in told(tmp_path, "kit/unused.py")["elsewhere"]
