@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from functools import cached_property
+from itertools import chain, combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.syntax.names import dotted_name
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     Found = tuple[str, ...] | None
 
 _WORD = re.compile(r"\w+")
+_DOTTED = re.compile(r"\.*\w[\w.]*")
 # The path of a name, as ``models.vit.build``, ``models.vit:build`` or ``train = pkg.cli:main``.
 _PATH = re.compile(r"(?:[\w-]+\s*=\s*)?[\w./-]*[.:]\w+")
 # Calls that ask if an object belongs to a class, and so make none.
@@ -41,9 +43,9 @@ class SaidNames(NamedTuple):
     """The names by which a module may find something at run time.
 
     ``found_by`` holds those in texts that are paths or calls, those of a module that looks up its
-    own, and the methods of such a class. ``searched`` holds the words for the modules in which
-    names are looked up that are made at run time, ``bases`` the last names of the bases of each
-    class, and ``collecting`` the classes that find those below them.
+    own, and the methods of such a class. ``searched`` holds the dotted paths of the modules in
+    which names are looked up that are made at run time, ``bases`` the last names of the bases of
+    each class, and ``collecting`` the classes that find those below them.
     """
 
     found_by: frozenset[str]
@@ -177,66 +179,95 @@ def _undocumented(body: Sequence[ast.stmt]) -> list[ast.stmt]:
 
 
 def _searched(tree: ast.Module, said: set[str]) -> frozenset[str]:
-    """Return the words for modules that are searched for names made at run time.
+    """Return the dotted paths of the modules that are searched for names made at run time.
 
-    A search of the module itself adds all that it defines and imports to ``said``.
+    A search of the module itself, ``__name__``, adds all that it defines and imports to ``said``.
     """
     nodes = walk([tree])
     imported = dict(_imports(nodes))
-    words: set[str] = set()
+    searches = _Searches(nodes, imported)
+    found: set[str] = set()
     for node in nodes:
         match node:
             case ast.Call(func=ast.Name(id=name), args=[]) if name in _OWN_LOOKUPS:
-                words.add("__name__")
+                found.add("__name__")
             case ast.Call(func=ast.Name(id="eval" | "exec")):
-                words.add("__name__")
+                found.add("__name__")
             case ast.Call(
                 func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *others]
             ) if name in _LOOKUPS and not (others and isinstance(others[0], ast.Constant)):
-                words.update(_modules_of(first, imported, named=name in _IMPORTS))
+                found.update(searches.named(first) if name in _IMPORTS else searches.of(first))
             case ast.Attribute(value=value, attr="__dict__"):
-                words.update(_modules_of(value, imported))
-    if "__name__" in words:
+                found.update(searches.of(value))
+    if "__name__" in found:
         said.update(one.name for one in nodes if isinstance(one, ast.ClassDef))
         said.update(dotted.rpartition(".")[2] for dotted in imported.values())
-        words.update(
-            part
-            for name, dotted in imported.items()
-            if name[-1:] == "*"
-            for part in dotted.split(".")
-        )
-    return frozenset(words)
+        found.update(dotted for name, dotted in imported.items() if name[-1:] == "*")
+    return frozenset(one for one in found if one)
 
 
 def _imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
     """Yield each name that imports bind, with the dotted name that it stands for.
 
-    The name of a star import is that of its module with a star.
+    The name of a star import is that of its module with a star. No dots stand in front of the name
+    of a module that is near.
     """
     for node in nodes:
         if isinstance(node, ast.Import):
             for alias in node.names:
-                yield alias.asname or alias.name.partition(".")[0], alias.name
+                head = alias.name.partition(".")[0]
+                yield alias.asname or head, alias.name if alias.asname else head
         elif isinstance(node, ast.ImportFrom):
             for alias in node.names:
                 if alias.name == "*":
                     yield f"{node.module}*", node.module or ""
                 else:
-                    yield alias.asname or alias.name, f"{node.module or ''}.{alias.name}"
+                    yield alias.asname or alias.name, _joined(node.module or "", alias.name)
 
 
-def _modules_of(
-    value: ast.expr, imported: Mapping[str, str], *, named: bool = False
-) -> Iterator[str]:
-    """Yield the words for the modules that an expression stands for, or that it names."""
-    head = value
-    while isinstance(head, (ast.Attribute, ast.Subscript)):
-        head = head.value
-    if named or "__name__" in _words_of(value):
-        yield from _words_of(value)
-    elif isinstance(head, ast.Name) and head.id in imported:
-        yield from imported[head.id].split(".")
-        yield from _words_of(value)
+def _joined(*parts: str) -> str:
+    return ".".join(filter(None, parts))
+
+
+class _Searches:
+    """Finds the modules that expressions of a module stand for, or that they name."""
+
+    def __init__(self, nodes: Sequence[ast.AST], imported: Mapping[str, str]) -> None:
+        self._imported = imported
+        # The values that variables of the module get anywhere.
+        self._values: dict[str, list[ast.expr]] = {}
+        for node in nodes:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                    self._values.setdefault(name, []).append(value)
+
+    def of(self, value: ast.expr) -> Iterator[str]:
+        """Yield the dotted path of the module that an expression stands for."""
+        if isinstance(value, ast.Subscript):
+            yield from self.named(value.slice)  # ``sys.modules[__name__]``
+            return
+        head, _, rest = dotted_name(value).partition(".")
+        if head in self._imported:
+            yield _joined(self._imported[head], rest)
+
+    def named(self, value: ast.expr) -> Iterator[str]:
+        """Yield the dotted paths in the texts of the name of a module.
+
+        A variable stands for the texts that it is given. Where a text is only a part, the last name
+        in it may be only the beginning of one.
+        """
+        nodes = walk([value])
+        given = [self._values.get(one.id, ()) for one in nodes if isinstance(one, ast.Name)]
+        for whole in (value, *chain.from_iterable(given)):
+            for node in walk([whole]):
+                match node:
+                    case ast.Name(id="__name__"):
+                        yield "__name__"
+                    case ast.Constant(value=str(text)):
+                        for path in _DOTTED.findall(text):
+                            yield path.strip(".")
+                            if node is not whole:
+                                yield path.rpartition(".")[0].strip(".")
 
 
 def _words_of(value: ast.expr) -> Iterator[str]:
@@ -258,7 +289,11 @@ class LookedUp:
         Its module or a folder around that is searched, or a class above it finds it. ``module`` is
         the dotted path of its module.
         """
-        return name in self._collected or not self._searched.isdisjoint(module.split("."))
+        if name in self._collected:
+            return True
+        parts = module.split(".")
+        spans = combinations(range(len(parts) + 1), 2)
+        return any(".".join(parts[first:last]) in self._searched for first, last in spans)
 
     def is_looked_up(self, name: str, module: str, settings: Settings, notebooks: Settings) -> bool:
         """True if something of a module may be found by its name while the project runs.
@@ -266,9 +301,11 @@ class LookedUp:
         A text or a file of settings names it by a path, a notebook names it, or the module or the
         subclasses of a class are searched. ``module`` is "" for a method.
         """
-        home = module.removesuffix(".__init__").rpartition(".")[2]
-        if module and (home in self._searched or name in self._collected):
+        parts = module.removesuffix(".__init__").split(".")
+        ends = (".".join(parts[first:]) for first in range(len(parts)))
+        if module and (name in self._collected or not self._searched.isdisjoint(ends)):
             return True
+        home = parts[-1]
         path = re.compile(rf"[.:]{re.escape(name)}\b")
         if any(map(path.search, settings.that_say(name))):
             return True
@@ -286,9 +323,9 @@ class LookedUp:
 
     @cached_property
     def _searched(self) -> frozenset[str]:
-        """The words for modules that some module of the project searches for a name."""
+        """The dotted paths of the modules that some module of the project searches for a name."""
         paths = [path for path, text in self._texts.items() if MAY_LOOK_UP.search(text)]
-        return frozenset(word for path in paths for word in self.names(path).searched)
+        return frozenset(one for path in paths for one in self.names(path).searched)
 
     @cached_property
     def _collected(self) -> frozenset[str]:

@@ -73,6 +73,24 @@ NAMED: dict[str, dict[str, str]] = {
             "    return getattr(importlib.import_module(f'models.{kind}'), name)()\n"
         )
     },
+    "a name in a module whose path is kept": {
+        "main.py": (
+            "import importlib\n\n\ndef build(kind, name):\n"
+            "    path = 'models.' + kind\n    found = importlib.import_module(path)\n"
+            "    return getattr(found, name)()\n"
+        )
+    },
+    "a name in a loaded module": {
+        "main.py": (
+            "import sys\n\n\ndef build(name):\n"
+            "    return getattr(sys.modules['models.net'], name)()\n"
+        )
+    },
+    "a name in a module of a folder": {
+        "main.py": (
+            "import models.net\n\n\ndef build(name):\n    return models.net.__dict__[name]()\n"
+        )
+    },
     "a name that is evaluated": {
         "main.py": "from models.net import Net\n\n\ndef build(args):\n    return eval(args.name)\n"
     },
@@ -131,6 +149,23 @@ UNNAMED: dict[str, dict[str, str]] = {
     },
     "a name looked up elsewhere": {
         "main.py": "import other\n\n\ndef build(args):\n    return getattr(other, args.name)()\n"
+    },
+    "a name looked up in a module of torch": {
+        "main.py": (
+            "import torch\n\n\ndef build(name):\n    return getattr(torch.models.net, name)()\n"
+        )
+    },
+    "a module in a variable of its name": {
+        "main.py": (
+            "import importlib\n\n\ndef build(net, name):\n"
+            "    return getattr(importlib.import_module(net), name)()\n"
+        )
+    },
+    "a name in a module whose name begins alike": {
+        "main.py": (
+            "import importlib\n\n\ndef build(kind, name):\n"
+            "    return getattr(importlib.import_module(f'other.models{kind}'), name)()\n"
+        )
     },
     "a base of torch with a plain metaclass": {
         "models/net.py": NET.replace("nn.Module", "nn.Module, metaclass=abc.ABCMeta")
