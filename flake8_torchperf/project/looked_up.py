@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 from functools import cached_property
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_torchperf.project.file_index import INIT
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.traversal import FUNCTIONS, walk
 
@@ -44,12 +46,14 @@ class SaidNames(NamedTuple):
 
     ``found_by`` holds those in texts that are paths or calls, those of a module that looks up its
     own, and the methods of such a class. ``searched`` holds the dotted paths of the modules in
-    which names are looked up that are made at run time, ``bases`` the last names of the bases of
-    each class, and ``collecting`` the classes that find those below them.
+    which names are looked up that are made at run time, ``loaded`` those in texts for modules that
+    are imported then, ``bases`` the last names of the bases of each class, and ``collecting`` the
+    classes that find those below them.
     """
 
     found_by: frozenset[str]
     searched: frozenset[str] = frozenset()
+    loaded: frozenset[str] = frozenset()
     bases: dict[str, tuple[str, ...]] = {}  # noqa: RUF012 - a tuple's default, never written
     collecting: frozenset[str] = frozenset()
 
@@ -83,11 +87,11 @@ def names_said(text: str) -> SaidNames:
         elif isinstance(node, ast.ClassDef) and _looks_into_itself(node):
             found_by.update(one.name for one in node.body if isinstance(one, FUNCTIONS))
         waiting += [(one, holder) for one in _parts(node)]
-    searched = _searched(tree, said)
-    if "__name__" in searched:
+    searched, loaded = _searched(tree, said)
+    if "__name__" in searched | loaded:
         found_by |= said
         found_by.update(one.name for one in tree.body if isinstance(one, FUNCTIONS))
-    return SaidNames(frozenset(found_by), searched, bases, frozenset(collecting))
+    return SaidNames(frozenset(found_by), searched, loaded, bases, frozenset(collecting))
 
 
 def _is_code(text: object) -> bool:
@@ -178,15 +182,17 @@ def _undocumented(body: Sequence[ast.stmt]) -> list[ast.stmt]:
     ]
 
 
-def _searched(tree: ast.Module, said: set[str]) -> frozenset[str]:
+def _searched(tree: ast.Module, said: set[str]) -> tuple[frozenset[str], frozenset[str]]:
     """Return the dotted paths of the modules that are searched for names made at run time.
 
+    First those that expressions stand for, then those that texts name, or begin to name.
     A search of the module itself, ``__name__``, adds all that it defines and imports to ``said``.
     """
     nodes = walk([tree])
     imported = dict(_imports(nodes))
     searches = _Searches(nodes, imported)
     found: set[str] = set()
+    loaded: set[str] = set()
     for node in nodes:
         match node:
             case ast.Call(func=ast.Name(id=name), args=[]) if name in _OWN_LOOKUPS:
@@ -196,14 +202,16 @@ def _searched(tree: ast.Module, said: set[str]) -> frozenset[str]:
             case ast.Call(
                 func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *others]
             ) if name in _LOOKUPS and not (others and isinstance(others[0], ast.Constant)):
-                found.update(searches.named(first) if name in _IMPORTS else searches.of(first))
+                if name in _IMPORTS or isinstance(first, ast.Subscript):
+                    loaded.update(searches.named(first))  # ``sys.modules[__name__]``
+                found.update(searches.of(first))
             case ast.Attribute(value=value, attr="__dict__"):
                 found.update(searches.of(value))
-    if "__name__" in found:
+    if "__name__" in found | loaded:
         said.update(one.name for one in nodes if isinstance(one, ast.ClassDef))
         said.update(dotted.rpartition(".")[2] for dotted in imported.values())
         found.update(dotted for name, dotted in imported.items() if name[-1:] == "*")
-    return frozenset(one for one in found if one)
+    return frozenset(found) - {""}, frozenset(loaded) - {""}
 
 
 def _imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:
@@ -243,9 +251,6 @@ class _Searches:
 
     def of(self, value: ast.expr) -> Iterator[str]:
         """Yield the dotted path of the module that an expression stands for."""
-        if isinstance(value, ast.Subscript):
-            yield from self.named(value.slice)  # ``sys.modules[__name__]``
-            return
         head, _, rest = dotted_name(value).partition(".")
         if head in self._imported:
             yield _joined(self._imported[head], rest)
@@ -278,7 +283,10 @@ def _words_of(value: ast.expr) -> Iterator[str]:
 class LookedUp:
     """Decides what the code of a project may find by a name, by the texts of its modules."""
 
-    def __init__(self, texts: Mapping[str, bytes], that_say: Callable[[str], Found]) -> None:
+    def __init__(
+        self, folder: str, texts: Mapping[str, bytes], that_say: Callable[[str], Found]
+    ) -> None:
+        self._folder = folder
         self._texts = texts
         self._that_say = that_say
         self._names: dict[str, SaidNames] = {}
@@ -286,14 +294,34 @@ class LookedUp:
     def is_class_found(self, name: str, module: str) -> bool:
         """True if a class may be found without its name.
 
-        Its module or a folder around that is searched, or a class above it finds it. ``module`` is
-        the dotted path of its module.
+        Its module is searched, or a package that imports from it; a folder around it is searched
+        for modules; or a class above it finds it. ``module`` is the dotted path of its module.
         """
         if name in self._collected:
             return True
-        parts = module.split(".")
-        spans = combinations(range(len(parts) + 1), 2)
-        return any(".".join(parts[first:last]) in self._searched for first, last in spans)
+        parts = module.removesuffix(".__init__").split(".")
+        for first, last in combinations(range(len(parts) + 1), 2):
+            path = ".".join(parts[first:last])
+            if path in self._loaded or (
+                path in self._searched and self._is_exported(name, parts, last)
+            ):
+                return True
+        return False
+
+    def _is_exported(self, name: str, parts: Sequence[str], last: int) -> bool:
+        """True if the first parts of a module's path are a package that says a name in the module.
+
+        A package between the two must say the next part, or the name, as well; one without a text
+        may say it, and so may one that looks up names itself.
+        """
+        for number in range(last, len(parts)):
+            text = self._texts.get(os.path.join(self._folder, *parts[:number], INIT))
+            if text is None or MAY_LOOK_UP.search(text):
+                continue
+            said = re.compile(rf"\b(?:{re.escape(parts[number])}|{re.escape(name)})\b".encode())
+            if not said.search(text):
+                return False
+        return True
 
     def is_looked_up(self, name: str, module: str, settings: Settings, notebooks: Settings) -> bool:
         """True if something of a module may be found by its name while the project runs.
@@ -303,7 +331,8 @@ class LookedUp:
         """
         parts = module.removesuffix(".__init__").split(".")
         ends = (".".join(parts[first:]) for first in range(len(parts)))
-        if module and (name in self._collected or not self._searched.isdisjoint(ends)):
+        searched = self._searched | self._loaded
+        if module and (name in self._collected or not searched.isdisjoint(ends)):
             return True
         home = parts[-1]
         path = re.compile(rf"[.:]{re.escape(name)}\b")
@@ -324,8 +353,17 @@ class LookedUp:
     @cached_property
     def _searched(self) -> frozenset[str]:
         """The dotted paths of the modules that some module of the project searches for a name."""
-        paths = [path for path, text in self._texts.items() if MAY_LOOK_UP.search(text)]
-        return frozenset(one for path in paths for one in self.names(path).searched)
+        return frozenset(one for path in self._searching for one in self.names(path).searched)
+
+    @cached_property
+    def _loaded(self) -> frozenset[str]:
+        """The dotted paths in texts that some module of the project imports by, in full or not."""
+        return frozenset(one for path in self._searching for one in self.names(path).loaded)
+
+    @cached_property
+    def _searching(self) -> tuple[str, ...]:
+        """The modules that may look up names that are made at run time."""
+        return tuple(path for path, text in self._texts.items() if MAY_LOOK_UP.search(text))
 
     @cached_property
     def _collected(self) -> frozenset[str]:

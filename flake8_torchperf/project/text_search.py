@@ -127,7 +127,7 @@ class TextSearch:
     @cached_property
     def _names(self) -> LookedUp:
         """The names that the texts may look up."""
-        return LookedUp(self._data, self.that_say)
+        return LookedUp(self.folder, self._data, self.that_say)
 
     def is_class_found(self, name: str, module: str) -> bool:
         """True if a class of a module may be found without its name while the project runs."""

@@ -80,6 +80,14 @@ NAMED: dict[str, dict[str, str]] = {
             "    return getattr(found, name)()\n"
         )
     },
+    "a name in a package that imports it": {
+        "models/__init__.py": "from .net import *\n",
+        "main.py": "import models\n\n\ndef build(args):\n    return getattr(models, args.name)()\n",
+    },
+    "a name in a package that loads modules": {
+        "models/__init__.py": "for one in FILES:\n    importlib.import_module(one)\n",
+        "main.py": "import models\n\n\ndef build(args):\n    return getattr(models, args.name)()\n",
+    },
     "a name in a loaded module": {
         "main.py": (
             "import sys\n\n\ndef build(name):\n"
@@ -149,6 +157,10 @@ UNNAMED: dict[str, dict[str, str]] = {
     },
     "a name looked up elsewhere": {
         "main.py": "import other\n\n\ndef build(args):\n    return getattr(other, args.name)()\n"
+    },
+    "a name looked up in a package that does not import it": {
+        "models/__init__.py": "from .other import *\n",
+        "main.py": "import models\n\n\ndef build(args):\n    return getattr(models, args.name)()\n",
     },
     "a name looked up in a module of torch": {
         "main.py": (
