@@ -1,16 +1,22 @@
-"""Comparisons of sets of literal values: which outcomes they may have."""
+"""Comparisons and tests of literal values: which outcomes they may have."""
 
 from __future__ import annotations
 
+import ast
 import operator
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from flake8_torchperf.syntax.names import dotted_name
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
 # The values that an expression may have; None if there may be others.
 Values: TypeAlias = "frozenset[Any] | None"
+
+# What a test of literals asks about.
+Asked: TypeAlias = "ast.Name | ast.Attribute"
 
 # Stands for objects of which only one thing is known: that they are not None.
 SOMETHING = object()
@@ -20,6 +26,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
 }  # fmt: skip
 CONTAINS = ("In", "NotIn")
+# Classes of which a literal may be an object.
+_OF_LITERALS = frozenset(("bool", "int", "float", "object", "Number", "Real", "Hashable"))
 COMPARING = frozenset((*_OPERATORS, *CONTAINS, "Not"))
 
 
@@ -62,3 +70,88 @@ def applied(function: Callable[[Any], Any], values: Values) -> Values:
         return None if values is None or SOMETHING in values else frozenset(map(function, values))
     except (TypeError, ValueError, OverflowError, AttributeError):
         return None
+
+
+def passes_none(values: frozenset[Any], tests: Sequence[tuple[ast.expr, bool]]) -> bool:
+    """True if each of some values fails one of the tests."""
+    return not any(all(may_be(test, one, holds) for test, holds in tests) for one in values)
+
+
+def may_be(test: ast.expr, value: object, holds: bool) -> bool:
+    """True if a test of a value may have an outcome."""
+    found = _outcomes(test, value)
+    return found is None or holds in found
+
+
+def _outcomes(test: ast.expr, value: object) -> Values:
+    """Return the outcomes of a test of an expression that has a value; None if unknown."""
+    match test:
+        case ast.Name() | ast.Attribute():
+            return None if value is SOMETHING else frozenset((bool(value),))
+        case ast.Call(args=[_, kind]):
+            return _is_instance(value, kind)
+        case ast.Compare(left=left, ops=[operator], comparators=[right]):
+            word = type(operator).__name__
+            if isinstance(left, ast.Constant):
+                return compared(word, frozenset((left.value,)), frozenset((value,)))
+            if isinstance(right, ast.Constant):
+                wanted: list[Any] = [right.value]
+            elif isinstance(right, (ast.Tuple, ast.List, ast.Set)):
+                wanted = [one.value for one in right.elts if isinstance(one, ast.Constant)]
+            else:
+                return None
+            return compared(word, frozenset((value,)), frozenset(wanted))
+    return None
+
+
+def _is_instance(value: object, kind: ast.expr) -> Values:
+    """Return if a value is an object of a class, or of one in a tuple; None if unknown."""
+    if value is SOMETHING:
+        return None
+    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
+    names = {dotted_name(one).rpartition(".")[2] for one in kinds}
+    if isinstance(value, str) and "str" in names:
+        return frozenset((True,))
+    unclear = {""} if value is None else _OF_LITERALS | {""}
+    return None if names & unclear else frozenset((False,))
+
+
+def asked_by(test: ast.expr) -> Asked | None:
+    """Return the name or attribute that a test asks about with literals alone."""
+    match test:
+        case ast.Name() | ast.Attribute() as asked:
+            return asked
+        case ast.Call(
+            func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as asked, _]
+        ):
+            return asked
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() as asked,
+            ops=[ast.In() | ast.NotIn()],
+            comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items)],
+        ):
+            return asked if all(isinstance(one, ast.Constant) for one in items) else None
+        case ast.Compare(ops=[ast.In() | ast.NotIn()]):
+            return None
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() as asked, ops=[_], comparators=[ast.Constant()]
+        ):
+            return asked
+        case ast.Compare(
+            left=ast.Constant(), ops=[_], comparators=[ast.Name() | ast.Attribute() as asked]
+        ):
+            return asked
+    return None
+
+
+def parts(test: ast.expr, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
+    """Yield the tests that a test joins, each with the outcome that it must have."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            yield from parts(inner, not holds)
+        case ast.BoolOp(op=operator, values=values):
+            if isinstance(operator, ast.And) == holds:
+                for one in values:
+                    yield from parts(one, holds)
+        case _:
+            yield test, holds

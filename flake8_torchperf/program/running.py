@@ -73,16 +73,16 @@ class Program:
     def values_of(
         self,
         asked: ast.Name | ast.Attribute,
-        info: FunctionInfo,
-        counts: Callable[[Run], bool] | None,
+        module: ModuleMap,
+        counts: Callable[[Run], bool] | None = None,
     ) -> Values:
-        """Return the literal values that an expression in a function may have; None if open.
+        """Return the literal values that an expression in a module may have; None if open.
 
         ``counts`` tells which of the places that run the function count, if any does; all without.
         """
         if not self._project.is_searched_whole:
             return None
-        path = self.path_of(info)
+        path = self.path_of_module(module)
         outline = self._linker.outline(path)
         word = asked.id if isinstance(asked, ast.Name) else asked.attr
         place = asked.lineno, asked.col_offset

@@ -69,6 +69,16 @@ OFF: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
 ON: dict[str, tuple[str, dict[str, str], dict[str, str]]] = {
     "a default": ("self.careful", {}, {"default": "True"}),
     "a call": ("self.careful", {"run.py": "net = Net(careful=True)\n"}, {}),
+    "a call by position": (
+        "self.careful",
+        {"run.py": "from net import Net\n\nnet = Net(True)\n"},
+        {},
+    ),
+    "a call by position, of some": (
+        "self.careful",
+        {"run.py": "from net import Net\n\nnet = Net(True)\nother = Net(careful=False)\n"},
+        {},
+    ),
     "an assignment": ("self.careful", {"run.py": "net.careful = True\n"}, {}),
     "another name": (
         "self.careful",

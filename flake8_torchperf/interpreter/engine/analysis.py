@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
+    from flake8_torchperf.program.comparisons import Asked, Values
     from flake8_torchperf.project.module_index import (
         ClassInfo,
         FunctionInfo,
@@ -66,6 +67,10 @@ def _holds_none(loop: ast.AST, module: ModuleMap) -> bool:
 
 def _is_any_made(owner: ClassInfo) -> bool:
     return True
+
+
+def _has_any_value(asked: Asked, module: ModuleMap) -> Values:
+    return None
 
 
 @dataclass(slots=True)
@@ -131,6 +136,8 @@ class Analysis:
     is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
     # true if code that something runs may make objects of a class
     is_made: Callable[[ClassInfo], bool] = _is_any_made
+    # the literal values that a name or an attribute in a module may have; None if others may be
+    values_of: Callable[[Asked, ModuleMap], Values] = _has_any_value
 
     def given(self, key: object) -> dict[str, Value]:
         """Return the arguments that the calls seen so far gave."""
@@ -155,6 +162,7 @@ class Analysis:
         self.observed.clear()
         self.is_around_steps = _holds_none
         self.is_made = _is_any_made
+        self.values_of = _has_any_value
 
     def begin(self) -> Budget:
         """Return a fresh budget for one function; earlier evaluations have ended or failed."""

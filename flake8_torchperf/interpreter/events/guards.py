@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF, opens
 from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
-from flake8_torchperf.interpreter.events.options import is_never_taken, outcome_by_settings
-from flake8_torchperf.interpreter.inference.parameters import literal_default
+from flake8_torchperf.interpreter.events.options import Asker, is_never_taken, outcome_by_settings
 from flake8_torchperf.syntax.compile_guards import asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
@@ -112,8 +111,6 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
             )
         case ast.Name(id=name) if (found := _told(name, env, ctx)) is not None:
             return found
-        case ast.Name(id=name) if _off(name, ctx):
-            return Guard(Cause.SWITCHED_OFF, True)
         case _ if (found := _by_settings(test, ctx)) is not None:
             return found
         case ast.Name() | ast.Attribute() if (found := _named(test, ctx)) is not None:
@@ -221,18 +218,9 @@ def always_given(name: str, ctx: Context) -> bool:
     return not any(option is UNKNOWN or isinstance(option, NoneValue) for option in options)
 
 
-def _off(name: str, ctx: Context) -> bool:
-    """True if the name is a parameter that defaults to False, and no code switches it on."""
-    default = None if ctx.node is None else literal_default(name, ctx.node)
-    if default is None or default.value is not False:
-        return False
-    given = ctx.analysis.project.option_values(name)
-    return True not in given.values and (given.whole or not given.values)
-
-
 def _by_settings(test: ast.expr, ctx: Context) -> Guard | None:
     """Return the guard of a test of an option that has the same outcome for all settings."""
-    found = outcome_by_settings(test, ctx.node, ctx.owner, ctx.analysis.project)
+    found = outcome_by_settings(test, Asker(ctx.module, ctx.node, ctx.owner), ctx.analysis)
     return None if found is None else Guard(Cause.SWITCHED_OFF, not found)
 
 
@@ -244,7 +232,7 @@ def off_after(tests: Sequence[ast.expr], ctx: Context) -> Guard | None:
     if ctx.sink is None or len(tests) == 1:
         return None
     failed = [(test, False) for test in tests]
-    never = is_never_taken(failed, ctx.node, ctx.owner, ctx.analysis.project)
+    never = is_never_taken(failed, Asker(ctx.module, ctx.node, ctx.owner), ctx.analysis)
     return Guard(Cause.SWITCHED_OFF, False) if never else None
 
 

@@ -3,90 +3,80 @@
 from __future__ import annotations
 
 import ast
-import operator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.interpreter.inference.parameters import default_of
+from flake8_torchperf.program.comparisons import asked_by, passes_none
+from flake8_torchperf.syntax.shape_tests import is_none
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from flake8_torchperf.project.module_index import ClassInfo, FunctionNode
-    from flake8_torchperf.project.option_values import Given, Literal
-    from flake8_torchperf.project.resolver import Project
-
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Is: operator.is_, ast.IsNot: operator.is_not,
-    ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Lt: operator.lt, ast.LtE: operator.le,
-}  # fmt: skip
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.program.comparisons import Asked
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
+    from flake8_torchperf.project.option_values import Given
 
 
-def outcome_by_settings(
-    test: ast.expr, function: FunctionNode | None, owner: ClassInfo | None, project: Project
-) -> bool | None:
+class Asker(NamedTuple):
+    """Where a test stands: its module, and the function and class around it, if any."""
+
+    module: ModuleMap | None
+    function: FunctionNode | None
+    owner: ClassInfo | None
+
+
+def outcome_by_settings(test: ast.expr, asker: Asker, analysis: Analysis) -> bool | None:
     """Return the outcome of a test that all settings of the project share; None if they differ.
 
     The settings are the option's default and the values that calls, configurations and command
     lines in the project give an option of its name.
     """
     for outcome in (True, False):
-        if is_never_taken([(test, not outcome)], function, owner, project):
+        if is_never_taken([(test, not outcome)], asker, analysis):
             return outcome
     return None
 
 
-def is_never_taken(
-    path: Sequence[tuple[ast.expr, bool]],
-    function: FunctionNode | None,
-    owner: ClassInfo | None,
-    project: Project,
-) -> bool:
+def is_never_taken(path: Sequence[tuple[ast.expr, bool]], asker: Asker, analysis: Analysis) -> bool:
     """True if no setting of an option passes all tests on the way to a branch.
 
-    ``path`` holds each test with the outcome that leads on.
+    ``path`` holds each test with the outcome that leads on. Where the program shows all values of
+    an option, these count and not those given to an option of its name.
     """
-    by_option: dict[str, list[tuple[Callable[[Literal], bool], bool]]] = {}
+    by_option: dict[str, list[tuple[ast.expr, bool]]] = {}
+    asked: dict[str, Asked] = {}
     for test, holds in path:
-        asked, judge = _asked(test)
-        name = "" if asked is None else option_of(asked, function, owner)
-        if name:
-            by_option.setdefault(name, []).append((judge, holds))
+        about = None if _is_of_none(test) else asked_by(test)
+        name = "" if about is None else option_of(about, asker.function, asker.owner)
+        if about is not None and name:
+            by_option.setdefault(name, []).append((test, holds))
+            asked[name] = about
     return any(
-        _passes_none(project.option_values(name), tests) for name, tests in by_option.items()
+        _is_given_none(analysis.project.option_values(name), tests)
+        and _leads_elsewhere(asked[name], tests, asker, analysis)
+        for name, tests in by_option.items()
     )
 
 
-def _passes_none(given: Given, tests: Sequence[tuple[Callable[[Literal], bool], bool]]) -> bool:
+def _is_of_none(test: ast.expr) -> bool:
+    """True for a comparison with None, which is the default of what is not given by its name."""
+    return isinstance(test, ast.Compare) and any(map(is_none, test.comparators))
+
+
+def _is_given_none(given: Given, tests: Sequence[tuple[ast.expr, bool]]) -> bool:
     """True if all values of an option are known, and each fails one of the tests."""
-    if not given.whole or not given.values:
-        return False
-    try:
-        return not any(all(judge(one) == holds for judge, holds in tests) for one in given.values)
-    except TypeError:
-        return False  # a default of None is not compared with a number
+    return given.whole and bool(given.values) and passes_none(given.values, tests)
 
 
-def _asked(test: ast.expr) -> tuple[ast.expr | None, Callable[[Literal], bool]]:
-    """Return the option that a test asks for, and the test of a value."""
-    match test:
-        case ast.Name() | ast.Attribute():
-            return test, bool
-        case ast.Compare(
-            left=ast.Name() | ast.Attribute() as left,
-            ops=[kind],
-            comparators=[ast.Constant(value=value)],
-        ) if type(kind) in _COMPARISONS and value is not None:
-            compare = _COMPARISONS[type(kind)]
-            return left, lambda given: compare(given, value)
-        case ast.Compare(
-            left=ast.Name() | ast.Attribute() as left,
-            ops=[ast.In() | ast.NotIn() as kind],
-            comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items)],
-        ) if all(isinstance(item, ast.Constant) for item in items):
-            values = [item.value for item in items if isinstance(item, ast.Constant)]
-            wanted = isinstance(kind, ast.In)
-            return left, lambda given: (given in values) == wanted
-    return None, bool
+def _leads_elsewhere(
+    asked: Asked, tests: Sequence[tuple[ast.expr, bool]], asker: Asker, analysis: Analysis
+) -> bool:
+    """True unless the program shows all values of an option, and one of them passes the tests."""
+    if asker.module is None:
+        return True
+    values = analysis.values_of(asked, asker.module)
+    return values is None or passes_none(values, tests)
 
 
 def option_of(asked: ast.expr, function: FunctionNode | None, owner: ClassInfo | None) -> str:

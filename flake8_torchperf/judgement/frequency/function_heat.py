@@ -17,7 +17,7 @@ from flake8_torchperf.idioms.loop_kinds import (
     takes_training_step,
 )
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.events.options import is_never_taken
+from flake8_torchperf.interpreter.events.options import Asker, is_never_taken
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, given_tensors
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     find_method,
@@ -73,6 +73,7 @@ class FunctionHeats:
         self._over_steps: dict[ast.AST, frozenset[int]] = {}
         analysis.is_around_steps = self.is_around_steps
         analysis.is_made = self.program.is_made
+        analysis.values_of = self.program.values_of
 
     @property
     def conventions(self) -> Conventions:
@@ -210,9 +211,11 @@ class FunctionHeats:
         if Cause.SWITCHED_OFF in self._names.ignored:
             return False
         caller = site.caller
-        function, owner = (None, None) if caller is None else (caller.node, caller.owner)
-        project = self._analysis.project
-        return is_never_taken(site.tests, function, owner, project)
+        if caller is None:
+            return is_never_taken(site.tests, Asker(None, None, None), self._analysis)
+        return is_never_taken(
+            site.tests, Asker(caller.module, caller.node, caller.owner), self._analysis
+        )
 
     def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
         """True if a loop contains the loop over steps, directly or in a function that it calls."""

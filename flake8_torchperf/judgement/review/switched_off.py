@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.worth.features import OFF_BY_DEFAULT
-from flake8_torchperf.program.comparisons import SOMETHING, compared
-from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.program.comparisons import asked_by, may_be, parts, passes_none
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 
@@ -24,19 +23,16 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.judgement.site import Judged
-    from flake8_torchperf.program.comparisons import Values
+    from flake8_torchperf.program.comparisons import Asked
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo
 
-_Asked: TypeAlias = "ast.Name | ast.Attribute"
 # Tests with the outcome that leads on.
 _Tests: TypeAlias = "tuple[tuple[ast.expr, bool], ...]"
 # The most tests that are looked at for one site, nearest first: nobody reads deeper code.
 MAX_TESTS = 16
 # What ends a block, so that the statements after a test run only where it fails.
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
-# Classes of which a literal may be an object.
-_OF_LITERALS = frozenset(("bool", "int", "float", "object", "Number", "Real", "Hashable"))
 
 
 class Switches:
@@ -114,30 +110,30 @@ class Switches:
         counts: Callable[[Run], bool] | None,
     ) -> bool:
         """True if no value of an expression passes all tests of it on the way to a place."""
-        asked: dict[str, tuple[_Asked, list[tuple[ast.expr, bool]]]] = {}
-        for test, holds in chain.from_iterable(_parts(*one) for one in above):
-            about = _asked(test)
+        asked: dict[str, tuple[Asked, list[tuple[ast.expr, bool]]]] = {}
+        for test, holds in chain.from_iterable(parts(*one) for one in above):
+            about = asked_by(test)
             if about is not None:
                 asked.setdefault(ast.unparse(about), (about, []))[1].append((test, holds))
         for about, tests in asked.values():
-            values = self._callers.program.values_of(about, info, counts)
+            values = self._callers.program.values_of(about, info.module, counts)
             # Between two tests, the value may have changed.
             apart = [tests] if _is_kept(about, info) else [[one] for one in tests]
-            if values and any(_passes_none(values, one) for one in apart):
+            if values and any(passes_none(values, one) for one in apart):
                 return True
         return False
 
 
 def _fails_by_default(above: tuple[ast.expr, bool], info: FunctionInfo) -> bool:
     """True if the default of what a test asks about leads elsewhere."""
-    for test, holds in _parts(*above):
-        default = _default_of(_asked(test), info)
-        if default is not None and not _may_be(test, default.value, holds):
+    for test, holds in parts(*above):
+        default = _default_of(asked_by(test), info)
+        if default is not None and not may_be(test, default.value, holds):
             return True
     return False
 
 
-def _default_of(asked: _Asked | None, info: FunctionInfo) -> ast.Constant | None:
+def _default_of(asked: Asked | None, info: FunctionInfo) -> ast.Constant | None:
     """Return the default of a parameter, also of one that a constructor keeps as an attribute."""
     match asked:
         case ast.Name(id=name):
@@ -168,7 +164,7 @@ def _constant_default(name: str, parameters: ast.arguments) -> ast.Constant | No
     return found if isinstance(found, ast.Constant) else None
 
 
-def _is_kept(asked: _Asked, info: FunctionInfo) -> bool:
+def _is_kept(asked: Asked, info: FunctionInfo) -> bool:
     """True for a name that a function does not bind anew."""
     return isinstance(asked, ast.Name) and asked.id not in _bound(info.node)
 
@@ -181,91 +177,6 @@ def _bound(function: ast.AST) -> frozenset[str]:
         for node in ast.walk(function)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     )
-
-
-def _passes_none(values: frozenset[Any], tests: list[tuple[ast.expr, bool]]) -> bool:
-    """True if each of some values fails one of the tests."""
-    return not any(all(_may_be(test, one, holds) for test, holds in tests) for one in values)
-
-
-def _may_be(test: ast.expr, value: object, holds: bool) -> bool:
-    """True if a test of a value may have an outcome."""
-    found = _outcomes(test, value)
-    return found is None or holds in found
-
-
-def _outcomes(test: ast.expr, value: object) -> Values:
-    """Return the outcomes of a test of an expression that has a value; None if unknown."""
-    match test:
-        case ast.Name() | ast.Attribute():
-            return None if value is SOMETHING else frozenset((bool(value),))
-        case ast.Call(args=[_, kind]):
-            return _is_instance(value, kind)
-        case ast.Compare(left=left, ops=[operator], comparators=[right]):
-            word = type(operator).__name__
-            if isinstance(left, ast.Constant):
-                return compared(word, frozenset((left.value,)), frozenset((value,)))
-            if isinstance(right, ast.Constant):
-                wanted: list[Any] = [right.value]
-            elif isinstance(right, (ast.Tuple, ast.List, ast.Set)):
-                wanted = [one.value for one in right.elts if isinstance(one, ast.Constant)]
-            else:
-                return None
-            return compared(word, frozenset((value,)), frozenset(wanted))
-    return None
-
-
-def _is_instance(value: object, kind: ast.expr) -> Values:
-    """Return if a value is an object of a class, or of one in a tuple; None if unknown."""
-    if value is SOMETHING:
-        return None
-    kinds = kind.elts if isinstance(kind, ast.Tuple) else [kind]
-    names = {dotted_name(one).rpartition(".")[2] for one in kinds}
-    if isinstance(value, str) and "str" in names:
-        return frozenset((True,))
-    unclear = {""} if value is None else _OF_LITERALS | {""}
-    return None if names & unclear else frozenset((False,))
-
-
-def _asked(test: ast.expr) -> _Asked | None:
-    """Return the name or attribute that a test asks about with literals alone."""
-    match test:
-        case ast.Name() | ast.Attribute() as asked:
-            return asked
-        case ast.Call(
-            func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as asked, _]
-        ):
-            return asked
-        case ast.Compare(
-            left=ast.Name() | ast.Attribute() as asked,
-            ops=[ast.In() | ast.NotIn()],
-            comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items)],
-        ):
-            return asked if all(isinstance(one, ast.Constant) for one in items) else None
-        case ast.Compare(ops=[ast.In() | ast.NotIn()]):
-            return None
-        case ast.Compare(
-            left=ast.Name() | ast.Attribute() as asked, ops=[_], comparators=[ast.Constant()]
-        ):
-            return asked
-        case ast.Compare(
-            left=ast.Constant(), ops=[_], comparators=[ast.Name() | ast.Attribute() as asked]
-        ):
-            return asked
-    return None
-
-
-def _parts(test: ast.expr, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
-    """Yield the tests that a test joins, each with the outcome that it must have."""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            yield from _parts(inner, not holds)
-        case ast.BoolOp(op=operator, values=values):
-            if isinstance(operator, ast.And) == holds:
-                for one in values:
-                    yield from _parts(one, holds)
-        case _:
-            yield test, holds
 
 
 def tests_above(function: ast.AST, wanted: frozenset[int]) -> dict[int, _Tests]:
