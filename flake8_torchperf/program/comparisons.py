@@ -155,3 +155,11 @@ def parts(test: ast.expr, holds: bool) -> Iterator[tuple[ast.expr, bool]]:
                     yield from parts(one, holds)
         case _:
             yield test, holds
+
+
+def read(word: str) -> Values:
+    """Return the value of a literal's text; None for one that has no text, such as infinity."""
+    try:
+        return frozenset((ast.literal_eval(word),))
+    except ValueError:
+        return None

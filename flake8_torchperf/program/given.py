@@ -5,6 +5,13 @@ Each table is a list of names with one meaning; the sources are the documents of
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.program.outline import FUNCTION
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 # Methods that Python runs without their name, by what is done with the object.
 ENTRANCES = {
     "__call__": "called",
@@ -166,5 +173,23 @@ LOADERS = ("instantiate", "locate", "get_method", *BUILT_IN)
 # Functions that only ask what they are given.
 ASKING = frozenset((
     "isinstance", "issubclass", "callable", "hasattr", "id", "type", "repr", "str", "print", "hash",
-    "signature", "getsource", "iscoroutinefunction", "isgeneratorfunction", "len", "bool",
+    "signature", "getsource", "iscoroutinefunction", "isgeneratorfunction", "len", "bool", "super",
 ))  # fmt: skip
+# Builtins whose result is their argument in another type, and methods whose result is another text.
+LITERAL_CASTS: dict[str, Callable[[Any], object]] = {
+    "bool": bool,
+    "str": str,
+    "int": int,
+    "float": float,
+}
+TEXT_METHODS: dict[str, Callable[[str], str]] = {
+    "lower": str.lower, "upper": str.upper, "strip": str.strip
+}  # fmt: skip
+# Methods of tensors whose result is a tensor.
+TENSOR_COPIES = frozenset(("to", "cuda", "cpu", "float", "half", "double", "detach", "clone"))
+# Calls that give a field its default by a keyword.
+FIELD_CALLS = frozenset(
+    ("dataclasses.field", "attr.ib", "attrs.field", "attr.field", "pydantic.Field")
+)
+# What a decorator that adds an option to a command line says without changing the default.
+CLICK_SLOTS = frozenset((FUNCTION, "0", "default", "is_flag", "help", "type", "show_default"))

@@ -6,19 +6,33 @@ parameters to the arguments of the calls that lead to their function.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from flake8_torchperf.program.comparisons import COMPARING, CONTAINS, SOMETHING, applied, compared
-from flake8_torchperf.program.given import RUNNING_CALLS, UNCALLING_BASES
+from flake8_torchperf.program.comparisons import (
+    COMPARING,
+    CONTAINS,
+    SOMETHING,
+    applied,
+    compared,
+    read,
+)
+from flake8_torchperf.program.given import (
+    CLICK_SLOTS,
+    FIELD_CALLS,
+    LITERAL_CASTS,
+    RUNNING_CALLS,
+    TENSOR_COPIES,
+    TEXT_METHODS,
+    UNCALLING_BASES,
+)
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.makers import ENVIRONMENT_CALLS, MAX_CALLS, Makers
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from flake8_torchperf.program.comparisons import Values
     from flake8_torchperf.program.linking import Search
@@ -31,25 +45,7 @@ if TYPE_CHECKING:
 MAX_HOPS = 16
 # The most names, attributes and parameters that are looked at for one test.
 MAX_QUESTIONS = 200
-# Builtins whose result is their argument in another type, and methods whose result is another text.
-LITERAL_CASTS: dict[str, Callable[[Any], object]] = {
-    "bool": bool,
-    "str": str,
-    "int": int,
-    "float": float,
-}
-TEXT_METHODS: dict[str, Callable[[str], str]] = {
-    "lower": str.lower, "upper": str.upper, "strip": str.strip
-}  # fmt: skip
-# Methods of tensors whose result is a tensor.
-TENSOR_COPIES = frozenset(("to", "cuda", "cpu", "float", "half", "double", "detach", "clone"))
 ONLY_SOMETHING = frozenset((SOMETHING,))
-# Calls that give a field its default by a keyword.
-FIELD_CALLS = frozenset(
-    ("dataclasses.field", "attr.ib", "attrs.field", "attr.field", "pydantic.Field")
-)
-# What a decorator that adds an option to a command line says without changing the default.
-CLICK_SLOTS = frozenset((FUNCTION, "0", "default", "is_flag", "help", "type", "show_default"))
 
 
 class Literals:
@@ -109,10 +105,12 @@ class _Walk:
         children = outline.children.get(number, ())
         match node.kind:
             case Kind.LITERAL:
-                return _read(node.word)
+                return read(node.word)
             case Kind.TEXT:
                 return frozenset((node.word,))
-            case Kind.EITHER | Kind.PASSED if children:
+            case Kind.EITHER if children:
+                return self._any(path, self._led_to(path, number, children))
+            case Kind.PASSED if children:
                 return self._any(path, children)
             case Kind.OPERATION if node.word in COMPARING:
                 right = outline.child(number, "1")
@@ -138,6 +136,15 @@ class _Walk:
                 return None
             found |= more
         return found
+
+    def _led_to(self, path: str, number: int, branches: Sequence[int]) -> Sequence[int]:
+        """Return those branches of a conditional expression to which its test may lead."""
+        outline = self._linker.outline(path)
+        for root in outline.of(Kind.USED, str(number)):
+            found = self.of(path, outline.child(root, VALUE))
+            if found and SOMETHING not in found and len(set(map(bool, found))) == 1:
+                return branches[:1] if any(found) else branches[1:]
+        return branches
 
     def _items(self, path: str, number: int | None) -> Values:
         """Return the values in a container that is written out."""
@@ -496,11 +503,3 @@ class _Walk:
             slots = {outline.nodes[one].slot for one in outline.children.get(call, ())}
             return None if len(slots) > 2 or STARRED in slots else frozenset((None,))
         return self.of(path, default)
-
-
-def _read(word: str) -> Values:
-    """Return the value of a literal's text; None for one that has no text, such as infinity."""
-    try:
-        return frozenset((ast.literal_eval(word),))
-    except ValueError:
-        return None

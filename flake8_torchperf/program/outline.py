@@ -50,7 +50,7 @@ class Kind(IntEnum):
     ANNOTATED = 31  # the annotation of the name ``word``; of a parameter, ``slot`` is the body
     BASE = 32  # a base of a class, whose number ``word`` is
     RESULT = 33  # the annotation of what the body ``word`` returns
-    USED = 34  # any other use
+    USED = 34  # any other use; the word of a test is the number of the branches that it decides
     CHANGED = 35  # ``word`` is bound to what no node shows, or declared global or nonlocal
 
 

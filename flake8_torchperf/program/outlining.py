@@ -374,8 +374,8 @@ class _Outliner:
                     where = STARRED if key is None else _literal(key)
                     self._expression(one, number, where, body, depth)
             case ast.IfExp(test=test, body=first, orelse=second):
-                self._root(Kind.USED, "", test, body)
                 number = self._add(Kind.EITHER, "", parent, slot, body, node)
+                self._root(Kind.USED, str(number), test, body)
                 self._expression(first, number, "0", body, depth)
                 self._expression(second, number, "1", body, depth)
             case ast.BoolOp(values=values):
