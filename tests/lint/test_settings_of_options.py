@@ -147,6 +147,33 @@ class Net(nn.Module):
     assert [one.line for one in lint(text, str(file), HOT)] == [6]
 
 
+@pytest.mark.parametrize("default", [False, True])
+def test_the_default_counts_where_too_many_modules_hold_an_option(
+    default: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "requirements.txt").touch()
+    file = tmp_path / "net.py"
+    text = f"""\
+import torch
+
+
+def scaled(x: torch.Tensor, careful={default}):
+    if careful:
+        print(x.sum().item())
+    return x / 2
+
+
+def train(model, optimizer, loader):
+    for x in loader:
+        scaled(model(x), careful=read_options().careful).sum().backward()
+        optimizer.step()
+"""
+    file.write_text(text)
+    for number in range(text_search.MOST_MODULES):
+        (tmp_path / f"user{number}.py").write_text("from net import scaled\n\ncareful = True\n")
+    assert [one.line for one in lint(text, str(file), HOT)] == ([6] if default else [])
+
+
 def test_a_changed_setting_is_noticed(tmp_path: Path) -> None:
     """Findings that rest on a file of settings are not recalled when it changes."""
     (tmp_path / "requirements.txt").touch()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.interpreter.inference.parameters import default_of
+from flake8_torchperf.interpreter.inference.parameters import default_of, literal_default
 from flake8_torchperf.program.comparisons import asked_by, passes_none
+from flake8_torchperf.project.option_values import Given
 from flake8_torchperf.syntax.shape_tests import is_none
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.program.comparisons import Asked
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
-    from flake8_torchperf.project.option_values import Given
 
 
 class Asker(NamedTuple):
@@ -53,7 +53,7 @@ def is_never_taken(path: Sequence[tuple[ast.expr, bool]], asker: Asker, analysis
             by_option.setdefault(name, []).append((test, holds))
             asked[name] = about
     return any(
-        _is_given_none(analysis.project.option_values(name), tests)
+        _is_given_none(_given(asked[name], name, asker, analysis), tests)
         and _leads_elsewhere(asked[name], tests, asker, analysis)
         for name, tests in by_option.items()
     )
@@ -62,6 +62,19 @@ def is_never_taken(path: Sequence[tuple[ast.expr, bool]], asker: Asker, analysis
 def _is_of_none(test: ast.expr) -> bool:
     """True for a comparison with None, which is the default of what is not given by its name."""
     return isinstance(test, ast.Compare) and any(map(is_none, test.comparators))
+
+
+def _given(asked: Asked, name: str, asker: Asker, analysis: Analysis) -> Given:
+    """Return the values that texts give an option; False for a parameter where none are known.
+
+    That is one whose default is False, in a project that is too large to be searched.
+    """
+    given = analysis.project.option_values(name)
+    if given.values or not isinstance(asked, ast.Name) or asker.function is None:
+        return given
+    default = literal_default(name, asker.function)
+    is_off = default is not None and default.value is False
+    return Given(frozenset((False,)), whole=True) if is_off else given
 
 
 def _is_given_none(given: Given, tests: Sequence[tuple[ast.expr, bool]]) -> bool:
