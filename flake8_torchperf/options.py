@@ -309,7 +309,8 @@ SETTINGS = (
         "min_worth",
         _share,
         "report only findings of at least this worth, which is the share of such findings, from 0 "
-        "to 1, that engineers found worth telling; 0 reports all",
+        "to 1, that engineers found worth telling; 0 reports all (Default: the threshold of the "
+        "fitted table in scope hot, 0 in other scopes)",
         example="0.5",
         metavar="share",
     ),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from environments import call, copy_checkout, environment, pythons
+from weighing import without_threshold
 
 if TYPE_CHECKING:
     from xdist.scheduler import LoadFileScheduling
@@ -29,6 +30,8 @@ CLIENTS = (
     "python-lsp-server",
 )
 
+
+without_threshold()
 
 # Files that one worker has to run, one after the other. Those of the first start what `torchperf
 # confirm` starts: some of them look at all processes that there are for what is left of it. Those of

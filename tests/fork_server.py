@@ -159,11 +159,13 @@ def main() -> None:
     """Serve; in a fork, run the program as Python would."""
     # What every program needs is imported once, some of it with the first finding.
     import flake8.main.application  # noqa: F401
+    from weighing import without_threshold
 
     from flake8_torchperf.linter import lint
     from flake8_torchperf.options import Options
     from flake8_torchperf.plugin import TorchPerfPlugin  # noqa: F401
 
+    without_threshold()
     assert lint(_WAITS, f"{__file__}.linted.py", Options())
     how, what = serve(socket.socket(fileno=int(sys.argv[1])))
     if how == "-m":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,11 +12,28 @@ from unittest import mock
 from flake8_torchperf.judgement.worth import model
 
 
+def without_threshold() -> None:
+    """From here on, let the default scope tell findings of whatever worth in this process.
+
+    Most tests ask what is found. Its worth changes whenever the weights are fitted anew.
+    """
+    text = model.TABLE.read_text(encoding="utf-8")
+    lines = [row for row in text.splitlines() if not row.startswith("threshold")]
+    folder = TemporaryDirectory()
+    table = Path(folder.name, "worth.toml")
+    table.write_text("\n".join(["threshold = 0.0", *lines]), encoding="utf-8")
+    atexit.register(folder.cleanup)
+    model.TABLE = table
+    model.weights.cache_clear()
+
+
 @contextmanager
-def weighed(weights: Mapping[str, float], intercept: float = 0.0) -> Iterator[None]:
+def weighed(
+    weights: Mapping[str, float], intercept: float = 0.0, threshold: float = 0.0
+) -> Iterator[None]:
     """Use this table of weights."""
     rows = [f"{name!r} = {weight}" for name, weight in weights.items()]
-    head = [f"intercept = {intercept}", "threshold = 0.5", "[weights]"]
+    head = [f"intercept = {intercept}", f"threshold = {threshold}", "[weights]"]
     with TemporaryDirectory() as folder:
         table = Path(folder, "worth.toml")
         table.write_text("\n".join([*head, *rows]), encoding="utf-8")

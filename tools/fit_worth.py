@@ -100,7 +100,7 @@ def print_report(pairs: Pairs, judged: list[Judged], model: Model, strength: flo
     print("told by default:", *report.thresholds(shown, report.SHARES), sep="\n")
     print("by application, without and with the threshold:")
     print(*report.applications(judged), sep="\n")
-    print("without a family of features:")
+    print("without a family of features, or with one that has no weight:")
     print(*report.families(pairs, judged, strength), sep="\n")
     print("weights:", *report.weights(pairs, model), sep="\n")
 

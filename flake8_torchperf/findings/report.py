@@ -70,8 +70,13 @@ def _objections(result: Judged, catalogue: Catalogue, options: Options) -> list[
 
 
 def least_worth(options: Options) -> float:
-    """Return the worth from which findings are reported."""
-    return options.min_worth or 0.0
+    """Return the worth from which findings are reported.
+
+    Without a setting, that of the default scope is the threshold of the table.
+    """
+    if options.min_worth is not None:
+        return options.min_worth
+    return weights().threshold if options.scope is Level.HOT else 0.0
 
 
 def _is_worth(raw: Raw, least: float) -> bool:

@@ -7,34 +7,37 @@ from collections.abc import Iterator, Sequence
 
 from worth_table.evaluation import (
     KEPT,
+    UNWEIGHED,
     VERDICTS,
     Experiment,
     Judged,
     Pairs,
     area,
     by_default,
+    family_of,
     threshold,
     told,
 )
 from worth_table.regression import Model
 
-# The sample that the linter has not learned from, and that of the next round in its place.
-NEWEST = "2026-11-27-round-10"
+# The samples that the linter has not learned from.
+NEWEST = ("2026-11-27-round-10", "2026-11-27-round-11")
 SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5)
 TENTHS = tuple(number / 10 for number in range(10, 0, -1))
 
 
 def order(pairs: Pairs, judged: Sequence[Judged], strength: float) -> Iterator[str]:
     """Yield how well the worth orders all places, those told by default, and the newest ones."""
-    newest = {application for application, place in pairs if place.sample == NEWEST}
+    newest = {application for application, place in pairs if place.sample in NEWEST}
+    unseen = [
+        one for one in Experiment(pairs).unseen(newest, strength) if one.place.sample in NEWEST
+    ]
     places = {
         "all places": judged,
         "told by default": by_default(judged),
-        NEWEST: [
-            one for one in Experiment(pairs).unseen(newest, strength) if one.place.sample == NEWEST
-        ],
-    }  # fmt: skip
-    places[f"{NEWEST}, told by default"] = by_default(places[NEWEST])
+        "the newest samples": unseen,
+        "the newest samples, told by default": by_default(unseen),
+    }
     yield "area under the curve, A against the rest, of applications left out:"
     for name, some in places.items():
         yield f"  {name:38} {area(some):.3f}, {len(some)} places, {_counts(told(some))}"
@@ -60,15 +63,20 @@ def applications(judged: Sequence[Judged]) -> Iterator[str]:
 
 
 def families(pairs: Pairs, judged: Sequence[Judged], strength: float) -> Iterator[str]:
-    """Yield the area under the curve without each family of features, and what that costs."""
+    """Yield the area under the curve without each family of features, or with one that has none."""
     whole, default = area(judged), area(by_default(judged))
-    names = {name.partition(":")[0] for _, place in pairs for name in place.features}
+    names = {family_of(name) for _, place in pairs for name in place.features}
     for family in sorted(names):
-        without = Experiment(pairs, f"{family}:").left_out(strength)
-        parts = [area(without), area(by_default(without))]
+        beside = family in UNWEIGHED
+        trial = Experiment(pairs, beside=family) if beside else Experiment(pairs, family)
+        other = trial.left_out(strength)
+        parts = [area(other), area(by_default(other))]
+        gains = [parts[0] - whole, parts[1] - default]
+        if not beside:
+            gains = [-gain for gain in gains]
         yield (
-            f"  {family:10} all {parts[0]:.3f} ({whole - parts[0]:+.3f}), "
-            f"by default {parts[1]:.3f} ({default - parts[1]:+.3f})"
+            f"  {family:10} all {parts[0]:.3f} ({gains[0]:+.3f}), "
+            f"by default {parts[1]:.3f} ({gains[1]:+.3f}){', has no weight' if beside else ''}"
         )
 
 
