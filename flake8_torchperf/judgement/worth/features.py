@@ -23,8 +23,6 @@ IN_BRANCH = "place:branch"
 SELDOM = "place:seldom"
 NESTED = "place:nested-loops"
 IN_NESTED_FUNCTION = "place:inner-function"
-LEADS = "wait:leads"
-FOLLOWS = "wait:follows"
 
 # Features of sites of which the user's settings, a contract or a profile decided outright.
 OUTRIGHT = frozenset(("row:named-hot", "runs:named-hot", "runs:contract", "runs:ran-often"))

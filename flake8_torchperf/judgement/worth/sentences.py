@@ -160,8 +160,6 @@ _OTHERS = {
     "place:seldom": "the branch around it runs seldom",
     "place:nested-loops": "more than one loop stands around it",
     "place:inner-function": "it stands in a nested function",
-    "wait:leads": "other waits follow directly on it",
-    "wait:follows": "it follows directly on another wait",
 }
 # The table of the rows gives the rest of these sentences.
 _OF_ROWS = {
