@@ -124,7 +124,6 @@ _TRAITS = {
     "varying": "the copied data differ from call to call",
     "vmap": "the code runs under vmap",
     "waited-for": "a value of a tensor that was read decides the branch around it",
-    "where-waiting-is-asked-for": "the code around it asks for the wait",
     "whole": "all values are reduced at once",
 }
 _OTHERS = {
