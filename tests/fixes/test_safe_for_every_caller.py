@@ -83,18 +83,6 @@ PROGRAMS = {
         "x: Tensor, n: int",
         "rank = x.dim()\nreturn x.sum() * torch.tensor([0.2, 0.3]).to(x.device) + n + rank",
     ),
-    "hoisted-constant": (
-        "x: Tensor, n: int",
-        "a = torch.abs(x)\nfor _ in range(n):\n"
-        "    std = torch.tensor([0.2, 0.3], device=a.device)[:, None]\n"
-        "    x = x * std + std\nreturn x + n",
-    ),
-    "hoisted-constant, in an expression": (
-        "x: Tensor, n: int",
-        "a = torch.abs(x)\ny = a + n\nfor _ in range(2):\n    for m in (n, 1):\n"
-        "        if m:\n            y = y + a * torch.tensor([1, 2], device=a.device)\n"
-        "return y",
-    ),
     "fill-element": (
         "x: Tensor, n: int",
         "y = x.reshape(-1).clone()\ny[0] = 1.5\nreturn y * n",
