@@ -108,11 +108,6 @@ PROGRAMS = {
         "low = x.min().item() * n\nhigh = x.min().item() + n\nreturn x * low, high",
     ),
     "zero-dim-comparison": ("x: Tensor, n: int", "return (x == x.max().item()) & (x != n)"),
-    "known-output-size": (
-        "x: Tensor, n: int",
-        "r = torch.full((x.shape[0],), 2, device=x.device)\ntotal = int(r.sum())\n"
-        "return torch.repeat_interleave(x, r, dim=0) * n + total",
-    ),
     "flags-together": (
         "x: Tensor, n: int",
         "a, b = x.reshape(-1)\nif a == 0 and b == 0:\n    return x * n\nreturn x",
