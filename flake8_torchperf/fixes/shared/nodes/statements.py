@@ -88,12 +88,3 @@ def statements_of(block: cst.BaseSuite) -> list[Statement]:
         return []
     kinds = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
     return [one for one in block.body if isinstance(one, kinds)]
-
-
-def without_break(block: cst.BaseSuite) -> cst.BaseSuite:
-    """Return a block without the ``break`` at its end."""
-    assert isinstance(block, cst.IndentedBlock)
-    match block.body[-1]:
-        case cst.SimpleStatementLine(body=[cst.Break()]):
-            return block.with_changes(body=block.body[:-1])
-    return block
