@@ -87,7 +87,6 @@ def test_a_safe_and_an_unsafe_fix_complete_one_row() -> None:
 
 
 TWINS = {
-    "the copy of new data": "return x + torch.tensor([0.5, 2.0]).to(x.device)",
     "pinned in the same expression": "return torch.stack([x.cpu()]).pin_memory().to(x.device)",
     "a number": "return x + torch.tensor(0.5, device=x.device)",
 }

@@ -237,8 +237,6 @@ CAUGHT = {
     "a bool for an int": ("int", TRAPS["a factor"], (torch.ones(2, dtype=torch.bool), True)),
     "a bool for an index": ("int", TRAPS["an index"], (torch.zeros(3), True)),
     "positions for an index": ("int", TRAPS["an index"], (torch.zeros(3), torch.tensor([0, 2]))),
-    "one repeat for all": ("Tensor", TRAPS["repeats"], (torch.ones(3, 2), torch.tensor([2]))),
-    "no repeat": ("Tensor", TRAPS["repeats"], (torch.ones(0, 2), torch.tensor([2]))),
 }
 
 
