@@ -144,7 +144,7 @@ class Device:
 
     def figures(self, page: Documentation, which: Any) -> list[float]:
         """Return the figures of one example, in the order of `FIGURES`."""
-        from flake8_torchperf.runtime.rule_pages.examples import made
+        from page_examples import made
 
         with made(page, which, N, "cuda") as (function, inputs), redirect_stdout(io.StringIO()):
 

@@ -29,7 +29,7 @@ _OF_PLACES = ("as-array", "as-declared", "base", "beside-list", "bounded",
               "error-message", "except-block", "fallback", "given-away", "in-helper", "keyed",
               "lambda", "made-text", "message", "no-gradients", "of-bools", "of-numbers",
               "opaque-body", "recorded", "syncs", "traced", "uses-streams",
-              "waited-for", "whole", "where waiting is asked for")  # fmt: skip
+              "waited-for", "whole")  # fmt: skip
 TRAITS = frozenset((*_OF_COPIES, *_OF_CODE, *_OF_COMPILING, *_OF_TRAINING, *_OF_PLACES))
 
 

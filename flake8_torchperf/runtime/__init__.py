@@ -2,7 +2,7 @@
 
 - `counting`: counts dispatches, host reads and waits while code runs.
 - `api`: for tests and notebooks: `budget`, the pytest plugin, the text report.
-- `rule_pages`: the evidence that a rule's page declares, and runs of its examples.
+- `rule_pages`: the evidence that a rule's page declares, and what no run shows of it.
 - `confirm`: runs single functions with made-up inputs in a sandbox.
 - `workload`: runs the user's own program, script or tests.
 - `verify`: runs the text before and after a fix, and compares their behaviour.

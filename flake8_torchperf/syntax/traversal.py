@@ -23,7 +23,6 @@ LEAVES = frozenset((
 ATTRIBUTE: Final = ast.Attribute
 CALL: Final = ast.Call
 CONSTANT: Final = ast.Constant
-LOAD: Final = ast.Load
 NAME: Final = ast.Name
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef)

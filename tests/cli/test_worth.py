@@ -240,7 +240,8 @@ def test_what_changed_is_told_whatever_the_weights(
 def test_fixes_leave_what_is_of_less_worth(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = "import torch\n\n\ndef f(x: torch.Tensor):\n    return x == x.max().item()\n"
+    line = "return x + torch.zeros(3).to(x.device)"
+    source = f"import torch\n\n\ndef f(x: torch.Tensor):\n    {line}\n"
     file = tmp_path / "a.py"
     file.write_text(source)
     for least, changes in (("0.6", False), ("0.4", True)):

@@ -91,12 +91,10 @@ KINDS = {
                 impulse_response[0] = 1.0
             return impulse_response
     """,
-    "queued-data": """
-        def step(a_tensor: Tensor, rows_of_ids: list, device: torch.device):
-            for number in range(3):
-                a_tensor = a_tensor + torch.tensor(rows_of_ids, dtype=torch.float).to(device).unsqueeze(0)
-                a_tensor = a_tensor * torch.tensor([0.5, 0.2]).to(a_tensor.device).view(-1).sum(0)
-            return a_tensor
+    "queued-if-cuda": """
+        def step(a_tensor: Tensor, rows_of_ids: list):
+            length_of_rows = a_tensor.size(0)
+            return a_tensor * torch.tensor(rows_of_ids, dtype=torch.float).to(a_tensor.device).unsqueeze(0).sum(0)
     """,
 }  # fmt: skip
 SETTINGS = {

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from fixing import SAFE, UNSAFE, outcome, unmarked
+from fixing import SAFE, UNSAFE, outcome
 from linting import PRELUDE
 
-SOURCE = unmarked(
+SOURCE = (
     PRELUDE
     + """
-def unscale(grads: list[Tensor], found: Tensor, scale: Tensor):
-    for grad in grads:
-        if torch.isinf(grad).any().item() or torch.isnan(grad).any().item():
-            found.fill_(1.0)
-        else:
-            grad.mul_(scale.item())
+def step(x: Tensor):
+    if x.isnan().any() or x.isinf().any():
+        raise ValueError("not finite")
+    return x * 2
 """
 )
 
 
-def test_a_fix_of_the_loop_goes_before_one_inside_it() -> None:
-    assert "_foreach_mul_" in outcome(SOURCE, UNSAFE).text
+def test_a_fix_of_the_statement_goes_before_one_inside_it() -> None:
+    done = outcome(SOURCE, UNSAFE)
+    assert {change.edit.name for change in done.changes} == {"assert-async"}
 
 
 def test_without_unsafe_the_safe_one_is_made() -> None:
-    text = outcome(SOURCE, SAFE).text
-    assert "torch.isinf(grad) | torch.isnan(grad)" in text
-    assert "for grad in grads" in text
+    assert "if (x.isnan() | x.isinf()).any():" in outcome(SOURCE, SAFE).text

@@ -289,38 +289,6 @@ def test_positions_get_the_same_bits() -> None:
                 assert told[0] == told[1], (dtype, number, index)
 
 
-UNSTATED = """
-    def step(x, ids: Tensor):
-        for _ in range(3):
-            x = x.cuda().contiguous()
-            x[:, {}] = 0
-        return x
-"""
-VECTORS = ["ids.flatten().long()", "ids.long().view(-1)", "torch.where(ids > 0)[0]",
-           "torch.randperm(x.shape[1], device=x.device)", "ids.nonzero(as_tuple=True)[0]"]  # fmt: skip
-NO_VECTORS = ["ids.long()", "(ids > 0).nonzero()", "ids.argmax(1)", "torch.where(ids > 0)[0][0]"]
-
-
-@pytest.mark.parametrize("index", VECTORS)
-def test_what_is_only_used_as_a_tensor_is_filled_where_somebody_asks_for_it(index: str) -> None:
-    before = UNSTATED.format(index)
-    after = before.replace(f"x[:, {index}] = 0", f"x.index_fill_(1, {index}, 0)")
-    check_fix(before, "", code="TPF407")
-    check_fix(before, after, UNSAFE, code="TPF407")
-
-
-@pytest.mark.parametrize("index", NO_VECTORS)
-def test_positions_of_unknown_rank_are_left_alone(index: str) -> None:
-    """`index_fill_` raises for a matrix of positions, which is what `nonzero` gives."""
-    check_fix(UNSTATED.format(index), "", UNSAFE, code="TPF407")
-    check_fix(
-        UNSTATED.format("ids").replace("x[:,", f"ids = {index}\n            x[:,"),
-        "",
-        UNSAFE,
-        code="TPF407",
-    )
-
-
 def test_an_element_gets_the_same_bits() -> None:
     torch = pytest.importorskip("torch")
     numbers = [0, 1, -1, 300, 2**40, 0.5, 1e-10, 65520.0, 1e39, math.inf, math.nan, True]

@@ -1,4 +1,4 @@
-"""Loops over parameters become foreach operations, norms of norms and a clamped factor."""
+"""Loops over parameters become foreach operations, and norms of norms."""
 
 from __future__ import annotations
 
@@ -339,68 +339,6 @@ NORMS = {
         "",
     ),
 }
-FACTORS = {
-    "too small for one": (
-        """
-        def scale(grads: list[Tensor], limit: Tensor):
-            factor = limit / grads[0].norm()
-            if factor <= 1.0:  # TPF301
-                # all of them
-                for grad in grads:
-                    grad *= factor.to(grad.device)
-        """,
-        """
-        def scale(grads: list[Tensor], limit: Tensor):
-            factor = limit / grads[0].norm()
-            factor_clamped = torch.clamp(factor, max=1.0)
-            # all of them
-            for grad in grads:
-                grad *= factor_clamped.to(grad.device)
-        """,
-    ),
-    "larger than one": (
-        """
-        def scale(x: Tensor):
-            factor = x.norm()
-            if factor > 1:
-                x.mul_(factor)
-        """,
-        """
-        def scale(x: Tensor):
-            factor = x.norm()
-            factor_clamped = torch.clamp(factor, min=1.0)
-            x.mul_(factor_clamped)
-        """,
-    ),
-    "a bound that is not 1": (
-        """
-        def scale(x: Tensor):
-            factor = x.norm()
-            if factor > 2:
-                x.mul_(factor)
-        """,
-        "",
-    ),
-    "more than a product": (
-        """
-        def scale(x: Tensor):
-            factor = x.norm()
-            if factor > 1:
-                x.mul_(factor)
-                x.add_(1)
-        """,
-        "",
-    ),
-    "a number on one path": (
-        """
-        def scale(x: Tensor, flat: bool):
-            factor = 1.5 if flat else x.norm()
-            if factor > 1:
-                x.mul_(factor)
-        """,
-        "",
-    ),
-}
 
 
 @pytest.mark.parametrize(("before", "after"), FOREACH.values(), ids=FOREACH)
@@ -416,11 +354,6 @@ def test_a_loop_stays(code: str) -> None:
 @pytest.mark.parametrize(("before", "after"), NORMS.values(), ids=NORMS)
 def test_norms_become_one(before: str, after: str) -> None:
     check_fix(before, after, UNSAFE, code="TPF204")
-
-
-@pytest.mark.parametrize(("before", "after"), FACTORS.values(), ids=FACTORS)
-def test_a_factor_is_clamped(before: str, after: str) -> None:
-    check_fix(before, after, UNSAFE, code="TPF301")
 
 
 def test_a_norm_is_that_of_python() -> None:

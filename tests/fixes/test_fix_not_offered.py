@@ -341,24 +341,3 @@ UNSURE = {
 @rows(UNSURE)
 def test_what_would_fail_on_some_path_is_not_offered(row: str) -> None:
     check_fix(row, "", UNSAFE)
-
-
-QUEUED = program(
-    """
-    def decode(z: Tensor, device: torch.device):
-        mean = torch.tensor([0.5, 0.25, 1.0]).to(device)
-        return z * mean
-    """
-)
-
-
-@pytest.mark.parametrize(("other", "offered"), [("mps", []), ("cuda", ["queued-data"])])
-def test_copies_are_not_queued_for_mps(tmp_path: Path, other: str, offered: list[str]) -> None:
-    """MPS may copy memory that is freed by then: pytorch/pytorch issue 139550."""
-    (tmp_path / "pyproject.toml").write_text("", encoding="utf-8")
-    device = f'import model\nDEVICE = "{other}"\n'
-    (tmp_path / "devices.py").write_text(device, encoding="utf-8")
-    path = tmp_path / "model.py"
-    path.write_text(QUEUED, encoding="utf-8")
-    found = lint(QUEUED, str(path), ALL, UNSAFE.safeties)
-    assert [edit.name for one in found for edit in one.edits] == offered

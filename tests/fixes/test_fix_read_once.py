@@ -1,4 +1,4 @@
-"""Numbers that are read once, and flags that are tested together."""
+"""Numbers that are read once."""
 
 from __future__ import annotations
 
@@ -68,41 +68,3 @@ def test_a_loop_over_positions_reads_each_once() -> None:
             return x
     """
     check_fix(text.format("at[0]"), text.format("at[0].item()"), UNSAFE, code="TPF107")
-
-
-FLAGS = """
-    def step(x: Tensor, other: Tensor):
-        a, b, c, d = {}
-        {} = other.sum()
-        if {}:
-            return x
-        return x * 2
-"""
-TOGETHER = {
-    "and": ("a == 0 and b + c != 0", "(a == 0) & (b + c != 0)"),
-    "or": ("a > 0 or b < 1 or d == -1", "(a > 0) | (b < 1) | (d == -1)"),
-    "not": ("not (a == 0 and b == 0)", "not ((a == 0) & (b == 0))"),
-}
-APART = {
-    "of another tensor": "a == 0 and e == 0",
-    "a number": "a == 0 and len(x) == 0",
-    "a chain": "0 < a < 1 and b == 0",
-    "with a tensor": "a == 0 and b == c",
-}
-
-
-@rows(TOGETHER)
-def test_elements_of_one_tensor_are_tested_together(row: tuple[str, str]) -> None:
-    before, after = (FLAGS.format("x.reshape(-1)", "e", one) for one in row)
-    check_fix(before, after)
-
-
-@rows(APART)
-def test_other_flags_stay(row: str) -> None:
-    check_fix(FLAGS.format("x.reshape(-1)", "e", row), "")
-
-
-def test_names_must_be_elements() -> None:
-    flags = "a == 0 and b == 0"
-    check_fix(FLAGS.format("other.split(2)", "e", flags), "")
-    check_fix(FLAGS.format("x.reshape(-1)", "a", flags), "")

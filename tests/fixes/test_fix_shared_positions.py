@@ -136,35 +136,6 @@ def test_positions_give_what_the_mask_gives() -> None:
         assert torch.equal(one, other)
 
 
-ERROR = """
-    def step(x: Tensor, y: Tensor | None, n: int):
-        {}:
-            raise ValueError(f"{}")
-        return x
-"""
-SHAPES = {
-    "a tensor": ("if n > 3", "{x}", "{x.shape}"),
-    "not None": ("if n > 3 and y is not None", "got {y}, {n}", "got {y.shape}, {n}"),
-}
-VALUES = {
-    "perhaps None": ("if n > 3", "{y}"),
-    "as repr": ("if n > 3", "{x!r}"),
-    "in a format": ("if n > 3", "{x:>8}"),
-    "one number": ("if n > 3", "{x.sum()}"),
-}
-
-
-@rows(SHAPES)
-def test_errors_tell_the_shape(row: tuple[str, str, str]) -> None:
-    test, before, after = row
-    check_fix(ERROR.format(test, before), ERROR.format(test, after), UNSAFE, code="TPF104")
-
-
-@rows(VALUES)
-def test_errors_keep_other_values(row: tuple[str, str]) -> None:
-    check_fix(ERROR.format(*row), "", UNSAFE, code="TPF104")
-
-
 NAMES = {
     "is_landscape": "landscape_positions",
     "valid_pair_mask": "valid_pair_positions",

@@ -107,7 +107,7 @@ def test_messages_are_one_line(rule: Rule) -> None:
 @every_rule
 def test_examples_show_the_declared_evidence(rule: Rule) -> None:
     torch = pytest.importorskip("torch")
-    from flake8_torchperf.runtime.rule_pages.examples import run_examples
+    from page_examples import run_examples
 
     page = read_documentation(rule)
     assert page.evidence is not None

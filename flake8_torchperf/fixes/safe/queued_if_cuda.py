@@ -33,7 +33,7 @@ _KEPT = frozenset(("unsqueeze", "view", "reshape", "squeeze", "t", "expand", "re
 
 def plan(place: Place) -> Edit | None:
     """Apply to new data that is copied to the device of a tensor."""
-    call = planned(place)
+    call = _moved(place)
     if call is None or "compiling-guard" in place.site.traits:
         return None
     named = [one.value for one in call.keywords if one.arg in ("device", "other")]
@@ -70,7 +70,7 @@ def _is_own(owner: ast.expr) -> bool:
     return isinstance(owner, ast.Name) and owner.id == "self"
 
 
-def planned(place: Place) -> ast.Call | None:
+def _moved(place: Place) -> ast.Call | None:
     """Return the call that moves the result of `torch.tensor` with Python data.
 
     For ``torch.tensor(v, device=d)``, no shorter code queues the copy.

@@ -25,8 +25,6 @@ SELDOM = "place:seldom"
 OFF_BY_DEFAULT = "place:off-by-default"
 NESTED = "place:nested-loops"
 IN_NESTED_FUNCTION = "place:inner-function"
-LEADS = "wait:leads"
-FOLLOWS = "wait:follows"
 
 # Features of what a function's own text repeats with tensors that lie on a device.
 REPEATED_ON_DEVICE = frozenset(("rate:own-loop", "value:device"))

@@ -124,7 +124,6 @@ _TRAITS = {
     "varying": "the copied data differ from call to call",
     "vmap": "the code runs under vmap",
     "waited-for": "a value of a tensor that was read decides the branch around it",
-    "where-waiting-is-asked-for": "the code around it asks for the wait",
     "whole": "all values are reduced at once",
 }
 _OTHERS = {
@@ -163,8 +162,6 @@ _OTHERS = {
     "place:off-by-default": "the default of the option around it leads elsewhere",
     "place:nested-loops": "more than one loop stands around it",
     "place:inner-function": "it stands in a nested function",
-    "wait:leads": "other waits follow directly on it",
-    "wait:follows": "it follows directly on another wait",
 }
 # The table of the rows gives the rest of these sentences.
 _OF_ROWS = {
