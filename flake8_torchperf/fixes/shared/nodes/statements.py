@@ -80,3 +80,20 @@ class _Renaming(cst.CSTTransformer):
     def leave_Arg(self, original_node: cst.Arg, updated_node: cst.Arg) -> cst.Arg:
         """Replace in the value only, not in the keyword."""
         return updated_node.with_changes(keyword=original_node.keyword)
+
+
+def statements_of(block: cst.BaseSuite) -> list[Statement]:
+    """Return the statements of a block; none where it shares the line of its head."""
+    if not isinstance(block, cst.IndentedBlock):
+        return []
+    kinds = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
+    return [one for one in block.body if isinstance(one, kinds)]
+
+
+def without_break(block: cst.BaseSuite) -> cst.BaseSuite:
+    """Return a block without the ``break`` at its end."""
+    assert isinstance(block, cst.IndentedBlock)
+    match block.body[-1]:
+        case cst.SimpleStatementLine(body=[cst.Break()]):
+            return block.with_changes(body=block.body[:-1])
+    return block
