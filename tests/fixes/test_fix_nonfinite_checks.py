@@ -1,4 +1,4 @@
-"""Checks for infinities and NaNs in a loop become one read of all flags."""
+"""Checks for infinities and NaNs in a loop become one check, or one read of all flags."""
 
 from __future__ import annotations
 
@@ -6,6 +6,32 @@ import pytest
 from fixing import UNSAFE, check_fix
 
 FIXED = {
+    "unscaled at once, behind checks that raise": (
+        """
+        def unscale(grads: list[Tensor], found: Tensor, scale: Tensor):
+            # all of them
+            for grad in grads:
+                if grad.is_sparse:
+                    raise ValueError("sparse")  # no kernel for these
+                if not torch.isfinite(grad).all().item():  # TPF203
+                    found.data = torch.tensor([1.0])
+                    break
+                else:
+                    grad.data.mul_(float(scale))
+        """,
+        """
+        def unscale(grads: list[Tensor], found: Tensor, scale: Tensor):
+            # all of them
+            for grad in grads:
+                if grad.is_sparse:
+                    raise ValueError("sparse")  # no kernel for these
+            tensors = [grad.data for grad in grads]
+            if tensors:
+                finite = torch.stack([torch.isfinite(t).all() for t in tensors]).all()
+                found.data = torch.where(finite, found.data, 1.0)
+                torch._foreach_mul_(tensors, scale.detach().reshape(()))
+        """,
+    ),
     "flags of some, told once": (
         """
         def check(model: nn.Module):
@@ -118,6 +144,22 @@ REFUSED = {
                     return True
                 t.mul_(2)
             return False
+        """,
+    "NaNs are scaled on": """
+        def unscale(grads: list[Tensor], found: Tensor, scale: Tensor):
+            for grad in grads:
+                if torch.isinf(grad).any().item():
+                    found.fill_(1.0)
+                else:
+                    grad.mul_(scale.item())
+        """,
+    "another tensor is checked": """
+        def unscale(grads: list[Tensor], found: Tensor, scale: Tensor, x: Tensor):
+            for grad in grads:
+                if not torch.isfinite(x * grad).all():
+                    found.fill_(1.0)
+                else:
+                    grad.mul_(scale.item())
         """,
     "read behind the loop": """
         def check(tensors: list[Tensor]):

@@ -92,3 +92,22 @@ def _checked(
                 return (owner, _ALL) if finite else None
             return (owner, _CHECKS[name]) if name in _CHECKS and not finite else None
     return None
+
+
+def both_checked(place: Place, test: ast.expr) -> ast.expr | None:
+    """Return the tensor that a condition tests for an element that is not finite."""
+    test = tensor_read(test)
+    parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
+    asked: frozenset[str] = frozenset()
+    subject: ast.expr | None = None
+    for part in map(tensor_read, parts):
+        negated = isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.Not)
+        call = tensor_read(part.operand) if isinstance(part, ast.UnaryOp) else part
+        found = subject_of(place, call)
+        finite = isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "all"
+        if found is None or negated != finite:
+            return None
+        if subject is not None and ast.dump(subject) != ast.dump(found[0]):
+            return None
+        subject, asked = found[0], asked | found[1]
+    return subject if asked == _ALL else None
