@@ -11,13 +11,16 @@ from unittest import mock
 
 from flake8_torchperf.judgement.worth import model
 
+# The package's own table, which processes of tests replace.
+PUBLISHED = model.TABLE
+
 
 def without_threshold() -> None:
     """From here on, let the default scope tell findings of whatever worth in this process.
 
     Most tests ask what is found. Its worth changes whenever the weights are fitted anew.
     """
-    text = model.TABLE.read_text(encoding="utf-8")
+    text = PUBLISHED.read_text(encoding="utf-8")
     lines = [row for row in text.splitlines() if not row.startswith("threshold")]
     folder = TemporaryDirectory()
     table = Path(folder.name, "worth.toml")
@@ -37,9 +40,22 @@ def weighed(
     with TemporaryDirectory() as folder:
         table = Path(folder, "worth.toml")
         table.write_text("\n".join([*head, *rows]), encoding="utf-8")
-        with mock.patch.object(model, "TABLE", table):
+        with _weighed_by(table):
+            yield
+
+
+@contextmanager
+def as_published() -> Iterator[None]:
+    """Use the package's own table, with its threshold."""
+    with _weighed_by(PUBLISHED):
+        yield
+
+
+@contextmanager
+def _weighed_by(table: Path) -> Iterator[None]:
+    with mock.patch.object(model, "TABLE", table):
+        model.weights.cache_clear()
+        try:
+            yield
+        finally:
             model.weights.cache_clear()
-            try:
-                yield
-            finally:
-                model.weights.cache_clear()

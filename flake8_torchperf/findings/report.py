@@ -15,7 +15,7 @@ from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.idioms.logging_calls import logged
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.worth.features import OUTRIGHT, REPEATED_ON_DEVICE, features
+from flake8_torchperf.judgement.worth.features import OUTRIGHT, features, is_repeated
 from flake8_torchperf.judgement.worth.model import weights
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
@@ -82,11 +82,10 @@ def least_worth(options: Options) -> float:
 def _is_worth(raw: Raw, least: float) -> bool:
     """True if a finding has this worth, or something outweighs all weights.
 
-    The user or a measurement does; and so does a function's own loop over elements, gradients or
-    steps around a tensor that is shown to lie on a device.
+    The user or a measurement does, and so does what a function's own text repeats.
     """
     evidence = features(raw.site, raw.rule.code)
-    if not OUTRIGHT.isdisjoint(evidence) or evidence >= REPEATED_ON_DEVICE:
+    if not OUTRIGHT.isdisjoint(evidence) or is_repeated(evidence):
         return True
     return weights().worth(evidence) >= least
 

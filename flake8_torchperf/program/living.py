@@ -14,6 +14,7 @@ from flake8_torchperf.program.class_uses import ClassUses
 from flake8_torchperf.program.demonstrations import Demonstrations
 from flake8_torchperf.program.given import ENTRANCES
 from flake8_torchperf.program.linking import Linker, Unit
+from flake8_torchperf.program.shadowed import is_defined_again
 from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.live_names import is_entered
 
@@ -94,6 +95,8 @@ class Living:
                 yield None
             else:
                 yield from self._uses.makers(unit)
+        elif is_defined_again(self._linker, unit):
+            return
         elif self._may_be_entered(unit):
             yield None
         else:

@@ -140,6 +140,53 @@ def test_less_worth_is_not_reported(project: Path, capsys: pytest.CaptureFixture
         assert check(capsys, "--min-worth=0.6", "--scope=all") == ["c.py"]
 
 
+def test_the_default_scope_is_a_threshold(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with weighed(BRANCHES_FIRST, threshold=0.4):
+        assert check(capsys) == check(capsys, "--scope=hot") == ["b.py", "c.py"]
+        for whatever in ("--min-worth=0", "--scope=loop", "--scope=all"):
+            assert check(capsys, whatever) == ["a.py", "b.py", "c.py"]
+
+
+ELEMENTS = """\
+import torch
+
+
+def largest(x: torch.Tensor) -> float:
+    best = 0.0
+    for row in x:
+        best = max(best, row.max().item())
+    return best
+"""
+
+
+PROGRAM = """\
+import torch
+
+
+def main(batches):
+    model = torch.nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(model.parameters())
+    for batch in batches:
+        model(batch).sum().backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    main([])
+"""
+
+
+def test_a_loop_over_elements_is_told_whatever_its_worth(tmp_path: Path) -> None:
+    with weighed({}, intercept=-9.0, threshold=0.5):
+        assert {one.code for one in lint(ELEMENTS, "a.py", Options())} == {"TPF201", "TPF101"}
+        (tmp_path / ".git").mkdir()
+        (tmp_path / "train.py").write_text(PROGRAM)
+        (tmp_path / "a.py").write_text(ELEMENTS)
+        assert lint(ELEMENTS, str(tmp_path / "a.py"), Options()) == []  # nothing runs it
+
+
 def test_flake8_and_pyproject_take_the_setting(project: Path) -> None:
     def files(*words: str) -> list[str]:
         results = flake8("--select=TPF", *words, ".", cwd=project, isolated=False).results

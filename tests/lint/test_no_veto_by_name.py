@@ -12,9 +12,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from linting import HOT, expected, in_package
+from linting import expected, in_package
+from weighing import as_published
 
 from flake8_torchperf.linter import lint
+from flake8_torchperf.options import Options
 
 LISTS = Path(__file__).parents[1] / "must_report"
 IMPORTS = """\
@@ -85,6 +87,13 @@ class {name}(nn.Module):
 MODULE = TRAINING.format(name="update_model") + SCALING.format(name="scale_all")
 
 
+@pytest.fixture(autouse=True)
+def threshold() -> Iterator[None]:
+    """The default scope as users have it."""
+    with as_published():
+        yield
+
+
 def entries(list_name: str) -> list[str]:
     """The names of a list in `must_report/`."""
     return (LISTS / f"{list_name}.txt").read_text(encoding="utf-8").split()
@@ -92,7 +101,7 @@ def entries(list_name: str) -> list[str]:
 
 def silent(source: str, filename: str) -> list[int]:
     """The lines that must carry a finding and carry none."""
-    found = {one.line for one in lint(source, filename, HOT)}
+    found = {one.line for one in lint(source, filename, Options())}
     return sorted({line for line, _ in expected(source)} - found)
 
 
@@ -149,5 +158,5 @@ PLAIN = {**PROGRAMS, "class": CLASS, "module": MODULE}
 def test_a_name_that_tells_nothing_hides_nothing(name: str, template: str) -> None:
     """Here the codes must be those of the comments too."""
     source = (IMPORTS + template).format(name=name)
-    found = {(one.line, one.code) for one in lint(source, "model.py", HOT)}
+    found = {(one.line, one.code) for one in lint(source, "model.py", Options())}
     assert set(expected(source)) <= found

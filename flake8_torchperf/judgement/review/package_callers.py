@@ -114,16 +114,14 @@ class PackageCallers:
 
     def evidence(self, info: FunctionInfo) -> tuple[str, ...]:
         """Return the features that the callers of a function show."""
-        runs = self.program.runs_of(info)
-        places = runs.outside_tests
         unit = self.program.unit(info)
-        if not (places or runs.open) or (unit is not None and self.program.is_dead(unit)):
+        if unit is not None and self.program.is_dead(unit):
             return (NO_CALLER,)
         if unit is not None and self.program.is_led_from_outside(unit):
             return (CALLERS_ELSEWHERE,)
+        runs = self.program.runs_of(info)
         found = CALLERS_OPEN if runs.open else CALLERS_KNOWN
-        sites = map(self.site_at, places)
-        reached = any(one.steps for one in sites)
+        reached = any(self.site_at(one).steps for one in runs.outside_tests)
         return (found, REACHED) if reached else (found,)
 
     def evidence_at(self, node: ast.AST, info: FunctionInfo) -> Iterator[str]:

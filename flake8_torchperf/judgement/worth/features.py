@@ -10,7 +10,7 @@ from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from flake8_torchperf.judgement.site import JudgedSite
 
@@ -26,10 +26,23 @@ OFF_BY_DEFAULT = "place:off-by-default"
 NESTED = "place:nested-loops"
 IN_NESTED_FUNCTION = "place:inner-function"
 
-# Features of what a function's own text repeats with tensors that lie on a device.
-REPEATED_ON_DEVICE = frozenset(("rate:own-loop", "value:device"))
+_REPEATED = frozenset(("rate:own-loop", "cost:per-element"))
+_REPEATED_ON_DEVICE = frozenset(("rate:own-loop", "value:device"))
+_NOT_REPEATED = frozenset((NO_CALLER, "value:host"))
 # Features of sites of which the user's settings, a contract or a profile decided outright.
 OUTRIGHT = frozenset(("row:named-hot", "runs:named-hot", "runs:contract", "runs:ran-often"))
+
+
+def is_repeated(evidence: Collection[str]) -> bool:
+    """True if a function's own text repeats a cost whatever the weights say.
+
+    It does for the elements of a tensor that is not known to lie on the host, and in each step with
+    one that is shown to lie on a device; not in code to which nothing that runs leads.
+    """
+    shown = frozenset(evidence)
+    if not _NOT_REPEATED.isdisjoint(shown):
+        return False
+    return shown >= _REPEATED or shown >= _REPEATED_ON_DEVICE
 
 
 def features(site: JudgedSite, code: str) -> frozenset[str]:

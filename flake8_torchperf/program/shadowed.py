@@ -1,0 +1,42 @@
+"""Functions that another of the same name replaces before anything runs them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flake8_torchperf.program.linking import Linker, Unit
+    from flake8_torchperf.program.outline import Body
+
+_HEADS = (b"def ", b"async def ")
+
+
+def is_defined_again(linker: Linker, unit: Unit) -> bool:
+    """True if the module level defines a function anew, and uses it nowhere before.
+
+    A decorator may keep the first one, and a definition in a branch may not be run.
+    """
+    outline = linker.outline(unit.path)
+    own = outline.bodies[unit.number]
+    later = [
+        one.line
+        for one in outline.bodies[unit.number + 1 :]
+        if one.name == own.name and _is_at_module_level(one)
+    ]
+    if unit.number == 0 or not later or not _is_at_module_level(own):
+        return False
+    lines = linker.text(unit.path).splitlines()
+    if not all(_is_plain(lines, line) for line in (own.line, later[0])):
+        return False
+    uses = (outline.nodes[number] for number in outline.by_word.get(own.name, ()))
+    return not any(one.body == 0 and own.line < one.line < later[0] for one in uses)
+
+
+def _is_at_module_level(body: Body) -> bool:
+    return body.outer == 0 and body.owner < 0
+
+
+def _is_plain(lines: list[bytes], line: int) -> bool:
+    """True if an undecorated definition that stands in no block begins in a line."""
+    before = lines[line - 2] if line > 1 else b""
+    return lines[line - 1].startswith(_HEADS) and not before.startswith(b"@")
