@@ -83,8 +83,10 @@ def chain_ends_with(chain: tuple[str, ...], steps: tuple[ChainStep, ...]) -> boo
 def _hot_enough(site: JudgedSite, rule: Rule, match: Match, scope: Level) -> bool:
     """True if the site is hot enough for the user's scope and for the match, or else the rule.
 
-    A rule whose scope is "all" is reported only if the user asks for everything.
+    A rule or a match whose scope is "all" is reported only if the user asks for everything.
     """
+    if match.seldom and scope is not Level.COLD:
+        return False
     if match.heat is not None and match.heat is not Level.COLD:
         return site.heat.level >= max(match.heat, scope)
     if match.heat is Level.COLD:

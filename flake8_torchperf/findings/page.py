@@ -70,6 +70,7 @@ MATCH_KEYS = (
     "not_traits",
     "dtype",
     "not_device",
+    "scope",
 )
 LEVEL_NAMES = {"cold": Level.COLD, "hot": Level.HOT, "step": Level.STEP, "loop": Level.LOOP}
 SITE_KINDS = tuple(kind.value for kind in SiteKind)
@@ -355,6 +356,7 @@ def _match(text: PageText, table: Mapping[str, Any], index: int) -> Match:
         not_device=choice(text, table, "not_device", DEVICE_SIDES, *at)
         if "not_device" in table
         else "",
+        seldom="scope" in table and choice(text, table, "scope", ("all",), *at) == "all",
     )
 
 

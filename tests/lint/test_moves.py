@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linting import ALL, check, findings, program, table
+from linting import ALL, HOT, check, findings, program, table
 
 MADE_ON_THE_HOST = {
     "a factory, then a device of any kind": """
@@ -50,23 +50,6 @@ MADE_ON_THE_HOST = {
             b = torch.randn(n, device="cpu").to(x.device)
             return a, b
         """,
-    "filled with data before it is moved": """
-        def fill(target):
-            target[0] = 1
-
-        def step(x: Tensor, rows: list[int]):
-            mask = torch.zeros(8)
-            for i, row in enumerate(rows):
-                mask[i] = row
-            other = torch.zeros(8)
-            other.copy_(torch.from_numpy(np.ones(8)))
-            third = torch.zeros(8)
-            fill(third)
-            fourth = torch.zeros(8)
-            fourth += torch.load("x.pt")
-            a = mask.to(x.device), other.to(x.device)  # TPF503, TPF503
-            return a, third.to(x.device), fourth.to(x.device)  # TPF503, TPF503
-        """,
     "memory of a size": """
         def step(x: Tensor, n: int):
             a = torch.FloatTensor(n, 4).to(x.device)  # TPF501
@@ -108,9 +91,37 @@ MADE_ON_THE_HOST = {
 }
 
 
+# The flag alone gains little where the memory is pageable.
+PAGEABLE = {
+    "filled with data before it is moved": """
+        def fill(target):
+            target[0] = 1
+
+        def step(x: Tensor, rows: list[int]):
+            mask = torch.zeros(8)
+            for i, row in enumerate(rows):
+                mask[i] = row
+            other = torch.zeros(8)
+            other.copy_(torch.from_numpy(np.ones(8)))
+            third = torch.zeros(8)
+            fill(third)
+            fourth = torch.zeros(8)
+            fourth += torch.load("x.pt")
+            a = mask.to(x.device), other.to(x.device)  # TPF503, TPF503
+            return a, third.to(x.device), fourth.to(x.device)  # TPF503, TPF503
+        """,
+}
+
+
 @table(MADE_ON_THE_HOST)
 def test_made_on_the_host_then_moved(code: str) -> None:
     check(code)
+
+
+@table(PAGEABLE)
+def test_a_copy_from_pageable_memory_is_told_in_scope_all(code: str) -> None:
+    check(code, ALL)
+    assert findings(program(code), HOT) == []
 
 
 HOST_DATA = {
