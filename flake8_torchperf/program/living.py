@@ -95,7 +95,7 @@ class Living:
                 yield None
             else:
                 yield from self._uses.makers(unit)
-        elif is_defined_again(self._linker, unit):
+        elif self._is_whole and is_defined_again(self._linker, unit):
             return
         elif self._may_be_entered(unit):
             yield None
@@ -105,6 +105,11 @@ class Living:
                     yield Unit(run.path, run.body)
                 elif not self._shown.holds(run.path, run.line):
                     yield None
+
+    @property
+    def _is_whole(self) -> bool:
+        """True if the project shows all that runs its private functions."""
+        return self._project.program_texts("_", closed=self._closed) is not None
 
     def _may_be_made_elsewhere(self, klass: Unit) -> bool:
         """True if code of others, a decorator or a look-up by name may make objects of a class."""

@@ -92,13 +92,13 @@ if __name__ == "__main__":
 def test_new_code_has_no_callers_yet(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").touch()
     (tmp_path / "train.py").write_text(STEPS)
-    text = "import torch\n\n\ndef read(x: torch.Tensor):\n    return x.mean().item()\n"
+    text = "import torch\n\n\ndef read(x: torch.Tensor):\n    for row in x:\n        print(row)\n"
 
     async def act() -> list[tuple[int, Any]]:
         async with editor(tmp_path) as one:
             return codes(await one.diagnostics(one.open(tmp_path / "new.py", text)))
 
-    assert asyncio.run(act()) == [(5, "TPF101")]
+    assert asyncio.run(act()) == [(5, "TPF201"), (6, "TPF104")]
 
 
 class TestSettings:

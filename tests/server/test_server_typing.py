@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from fork_server import run as run_forked
+from fork_server import start
 from type_into_server import type_into
 
 SOURCE = """\
@@ -41,7 +41,7 @@ def test_what_is_typed_is_what_a_fresh_run_finds(tmp_path: Path) -> None:
     file.write_text(SOURCE)
 
     def run(command: Sequence[str], folder: Path, stdin: bytes) -> bytes:
-        return run_forked(command, cwd=folder, stdin=stdin).stdout
+        return start(command, cwd=folder, stdin=stdin).stdout
 
     tally = type_into(tmp_path, [file], edits=30, seed=20261123, run=run, pause=0.01)
     assert tally.wrong == []

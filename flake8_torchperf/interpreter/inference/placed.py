@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TRAINER = "LightningModule"
 TRAINER_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
 PLACED_NAMES: Cache[int, frozenset[str]] = Cache("names of moved batches")
-LOADERS: Cache[str, set[str]] = Cache("attributes of loaders that move batches")
+MOVING_LOADERS: Cache[str, set[str]] = Cache("attributes of loaders that move batches")
 WORDS = "part of a batch that its framework moved"
 
 
@@ -55,7 +55,7 @@ def _batches(node: FunctionNode, owner: ClassInfo, analysis: Analysis) -> list[s
 
 def _attributes(owner: ClassInfo, methods: frozenset[str], analysis: Analysis) -> set[str]:
     """Return the attributes of a class, as ``self.loader``, that hold such loaders; cached."""
-    return LOADERS.kept(
+    return MOVING_LOADERS.kept(
         analysis,
         owner.key,
         lambda: {

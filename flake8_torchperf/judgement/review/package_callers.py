@@ -115,7 +115,9 @@ class PackageCallers:
     def evidence(self, info: FunctionInfo) -> tuple[str, ...]:
         """Return the features that the callers of a function show."""
         unit = self.program.unit(info)
-        if unit is not None and self.program.is_dead(unit):
+        # New code, as in an editor, has no callers yet.
+        is_old = Cause.NEVER_RUN not in self._analysis.ignored
+        if unit is not None and is_old and self.program.is_dead(unit):
             return (NO_CALLER,)
         if unit is not None and self.program.is_led_from_outside(unit):
             return (CALLERS_ELSEWHERE,)
