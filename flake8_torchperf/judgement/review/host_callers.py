@@ -157,9 +157,12 @@ class HostCallers:
     def _is_counted(self, info: FunctionInfo) -> bool:
         """True if all calls of a function can be found, by its name.
 
-        The programs that use a library may call its public functions with other values.
+        The programs that use a library may call its public functions with other values. Those
+        that a program of the project runs are none of these.
         """
-        return info.name.startswith("_") or self._analysis.project.trains
+        if info.name.startswith("_") or self._analysis.project.trains:
+            return True
+        return self._callers.is_run_by_own_program(info)
 
     def _calls(self, info: FunctionInfo) -> list[CallSite]:
         """Return all calls of a function, none if there may be others or if there are too many."""
