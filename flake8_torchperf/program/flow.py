@@ -20,6 +20,7 @@ from flake8_torchperf.program.given import (
     HOOK_RUNS,
     ITEMS_OF,
     KEEPING,
+    MAKING,
     MODULE_LISTS,
     OPERATED_ELSEWHERE,
     OPERATOR_METHODS,
@@ -239,6 +240,8 @@ class _Walk(Following):
         called = node.parent if node.slot == FUNCTION else None
         if called is None:
             return
+        if held.how.startswith("made ") and not held.depth:
+            self._made_by_base(path, called, node.word, held)
         if held.depth and node.word in ITEMS_OF:
             if ITEMS_OF[node.word]:
                 key = outline.child(called, "0")
@@ -251,6 +254,13 @@ class _Walk(Following):
             self._run(path, called, held)
         elif not held.depth and node.word in KEEPING and held.how != "named":
             self._go(path, called, held)
+
+    def _made_by_base(self, path: str, call: int, word: str, held: Held) -> None:
+        """Follow an object that a class method of a base elsewhere makes: `from_pretrained`."""
+        owner = Unit(self._unit.path, self._body.owner, is_class=True)
+        how = held.how.removeprefix("made ")
+        if word in MAKING and how != "constructed" and self._linker.method(owner, word) is None:
+            self._go(path, call, Held(how, (), held.is_sure))
 
     def _argument(self, path: str, call: int, slot: str, held: Held) -> None:
         """Follow a value that is given to a call."""
@@ -349,9 +359,9 @@ class _Walk(Following):
         """Follow a value that is given to code which is not read."""
         if held.how == "named":
             return
-        if word in PASSING_ON:
+        if word in PASSING_ON or (word == BINDING and slot == "0"):
             self._go(path, call, held)
-        elif word == BINDING and slot == "1":
+        elif word == BINDING:
             self._bound_to(path, call, held)
         elif word in MODULE_LISTS and held.depth:
             self._go(path, call, held)  # it holds what the list or dict holds

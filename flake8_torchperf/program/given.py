@@ -69,6 +69,8 @@ TRANSFORMING = frozenset((
     "partial", "compile", "vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd",
     "hessian",
 ))  # fmt: skip
+# Class methods of bases that make an object, as those of transformers, diffusers and Lightning.
+MAKING = frozenset(("from_pretrained", "from_config", "load_from_checkpoint"))
 # The call that makes a method of an object, of a function and the object.
 BINDING = "MethodType"
 # Containers of modules, made of several modules or of one list of them.
@@ -133,7 +135,9 @@ _LIGHTNING = (
     "get_", "log", "toggle", "untoggle", "clip_", "state_dict", "load_",
 )  # fmt: skip
 _MODULE = (
-    "_load", "_save", "_apply", "_named", "_get_name", "_replicate", "load_state_dict", "state_dict", "get_extra_state", "set_extra_state", "extra_repr", "train", "parameters", "named_", "buffers", "modules", "children", "requires_grad_", "zero_grad", "register_",
+    "_load", "_save", "_apply", "_named", "_get_name", "_replicate", "load_state_dict",
+    "state_dict", "get_extra_state", "set_extra_state", "extra_repr", "train", "parameters",
+    "named_", "buffers", "modules", "children", "requires_grad_", "zero_grad", "register_",
 )  # fmt: skip
 # diffusers/models/modeling_utils.py and diffusers/configuration_utils.py.
 _DIFFUSERS = (
