@@ -12,6 +12,7 @@ from flake8_torchperf.program.given import (
     APPLIED,
     APPLYING_BASES,
     ASKING,
+    BINDING,
     CALLING_CONTAINERS,
     ENTRANCES,
     FILLING_CALLS,
@@ -19,6 +20,8 @@ from flake8_torchperf.program.given import (
     HOOK_RUNS,
     ITEMS_OF,
     KEEPING,
+    MAKING,
+    MODULE_LISTS,
     OPERATED_ELSEWHERE,
     OPERATOR_METHODS,
     PASSING_ON,
@@ -237,6 +240,8 @@ class _Walk(Following):
         called = node.parent if node.slot == FUNCTION else None
         if called is None:
             return
+        if held.how.startswith("made ") and not held.depth:
+            self._made_by_base(path, called, node.word, held)
         if held.depth and node.word in ITEMS_OF:
             if ITEMS_OF[node.word]:
                 key = outline.child(called, "0")
@@ -249,6 +254,13 @@ class _Walk(Following):
             self._run(path, called, held)
         elif not held.depth and node.word in KEEPING and held.how != "named":
             self._go(path, called, held)
+
+    def _made_by_base(self, path: str, call: int, word: str, held: Held) -> None:
+        """Follow an object that a class method of a base elsewhere makes: `from_pretrained`."""
+        owner = Unit(self._unit.path, self._body.owner, is_class=True)
+        how = held.how.removeprefix("made ")
+        if word in MAKING and how != "constructed" and self._linker.method(owner, word) is None:
+            self._go(path, call, Held(how, (), held.is_sure))
 
     def _argument(self, path: str, call: int, slot: str, held: Held) -> None:
         """Follow a value that is given to a call."""
@@ -286,7 +298,7 @@ class _Walk(Following):
                 self._parameter(method, slot, given, bound=True)
             if methods:
                 return
-        self._given_away(path, call, word, held)
+        self._given_away(path, call, word, slot, held)
 
     def _passed(self, path: str, call: int, function: Unit, held: Held) -> Held:
         """Return the name of a method with the call that passes it to a function."""
@@ -334,12 +346,25 @@ class _Walk(Following):
                 found.append((path, used.parent))
         return found
 
-    def _given_away(self, path: str, call: int, word: str, held: Held) -> None:
+    def _bound_to(self, path: str, call: int, held: Held) -> None:
+        """Follow an object to the first parameter of the function that is made a method of it."""
+        function = self._linker.outline(path).child(call, "0")
+        found = None if function is None else self._linker.dotted(path, function)
+        if isinstance(found, Unit) and not found.is_class:
+            self._parameter(found, "0", held, bound=False)
+        else:
+            self._open[f"`{BINDING}` is given it"] = None
+
+    def _given_away(self, path: str, call: int, word: str, slot: str, held: Held) -> None:
         """Follow a value that is given to code which is not read."""
         if held.how == "named":
             return
-        if word in PASSING_ON:
+        if word in PASSING_ON or (word == BINDING and slot == "0"):
             self._go(path, call, held)
+        elif word == BINDING:
+            self._bound_to(path, call, held)
+        elif word in MODULE_LISTS and held.depth:
+            self._go(path, call, held)  # it holds what the list or dict holds
         elif word in CALLING_CONTAINERS and held.how == "called":
             self._go(path, call, held._replace(keys=()))
             self._go(path, call, held._replace(keys=("",)))

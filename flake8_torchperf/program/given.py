@@ -69,8 +69,14 @@ TRANSFORMING = frozenset((
     "partial", "compile", "vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd",
     "hessian",
 ))  # fmt: skip
+# Class methods of bases that make an object, as those of transformers, diffusers and Lightning.
+MAKING = frozenset(("from_pretrained", "from_config", "load_from_checkpoint"))
+# The call that makes a method of an object, of a function and the object.
+BINDING = "MethodType"
 # Containers of modules, made of several modules or of one list of them.
 MODULE_CONTAINERS = frozenset(("ModuleList", "Sequential", "ModuleDict"))
+# Those of them that are made of one list or dict, and call no module themselves.
+MODULE_LISTS = frozenset(("ModuleList", "ModuleDict"))
 # Functions of torch and numpy themselves that run what they are given, or return it.
 FUNCTIONS_TAKING = frozenset((
     "compile", "vmap", "cond", "while_loop", "apply_along_axis", "vectorize", "frompyfunc",
@@ -128,31 +134,22 @@ _LIGHTNING = (
     "optimizer_", "lr_", "manual_", "backward", "prepare_", "setup", "teardown", "transfer_",
     "get_", "log", "toggle", "untoggle", "clip_", "state_dict", "load_",
 )  # fmt: skip
+_MODULE = (
+    "_load", "_save", "_apply", "_named", "_get_name", "_replicate", "load_state_dict",
+    "state_dict", "get_extra_state", "set_extra_state", "extra_repr", "train", "parameters",
+    "named_", "buffers", "modules", "children", "requires_grad_", "zero_grad", "register_",
+)  # fmt: skip
+# diffusers/models/modeling_utils.py and diffusers/configuration_utils.py.
+_DIFFUSERS = (
+    "_", "from_", "save_", "load_", "get_", "set_", "enable_", "disable_", "register_", "add_",
+    "fuse_", "unfuse_", "extract_", "to_json_", "push_", "config", "to", "half", "float",
+)  # fmt: skip
 CALLED_BY_BASES = {
-    "Module": (
-        "_load",
-        "_save",
-        "_apply",
-        "_named",
-        "_get_name",
-        "_replicate",
-        "load_state_dict",
-        "state_dict",
-        "get_extra_state",
-        "set_extra_state",
-        "extra_repr",
-        "train",
-        "parameters",
-        "named_",
-        "buffers",
-        "modules",
-        "children",
-        "requires_grad_",
-        "zero_grad",
-        "register_",
-    ),
+    "Module": _MODULE,
     "LightningModule": _LIGHTNING,
     "LightningDataModule": _LIGHTNING,
+    "ModelMixin": (*_MODULE, *_DIFFUSERS),
+    "ConfigMixin": _DIFFUSERS,
     "LRScheduler": ("get_", "_get"),
     "_LRScheduler": ("get_", "_get"),
     "Optimizer": ("_", "add_param_group", "state_dict", "load_state_dict"),

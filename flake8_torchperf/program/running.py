@@ -142,6 +142,13 @@ class Program:
         """
         return self._living.is_alive(unit) and not self._inside.is_alive(unit)
 
+    def is_run_inside(self, unit: Unit) -> bool:
+        """True if the project holds programs, and code of these may run a body."""
+        name = self._linker.body(unit).name
+        if self._project.program_texts(name, closed=True) is None:
+            return False
+        return self._inside.is_alive(unit)
+
     def is_dead_by_class(self, unit: Unit) -> bool:
         """True if a method of a class that nothing makes leads to a dead body, or is the body."""
         return self._living.is_led_by_class(unit)

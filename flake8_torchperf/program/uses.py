@@ -142,6 +142,9 @@ class Uses:
         if holder is None:
             return False
         word = outline.nodes[number].word
+        called = outline.child(holder, FUNCTION)
+        if called is not None and outline.nodes[called].word == "super":
+            return self._is_of_super(path, outline.nodes[number].body, word, owner)
         named = self._linker.dotted(path, holder)
         if isinstance(named, Unit):
             found: set[Unit | str] = {named}
@@ -164,6 +167,29 @@ class Uses:
             elif method is None and self._linker.foreign_bases(one):
                 return False
         return False if OF_UNKNOWN_CLASS in found else None
+
+    def _is_of_super(self, path: str, body: int, word: str, owner: Unit) -> bool | None:
+        """True if ``super().word`` in a body may be a method of a class; None if it is not.
+
+        It is that of a class above the one around the body, or of one beside it that a class
+        derives from as well.
+        """
+        around = self._linker.owner(path, body)
+        if around is None:
+            return False
+        for one in self._linker.lineage(around)[1:]:
+            if self._linker.method(one, word) == self.body or self.body.number == 0:
+                return True
+        if owner in self._linker.lineage(around):
+            return None
+        name = self._linker.klass(owner).name
+        beside = (
+            Unit(other, number, is_class=True)
+            for other in self.modules(name, owner.path)
+            for number in range(len(self._linker.outline(other).classes))
+        )
+        both = {around, owner}
+        return True if any(both.issubset(self._linker.lineage(one)) for one in beside) else None
 
     def _may_mean(self, path: str, number: int, *, is_only: bool) -> bool | None:
         """True if a method that is read of an unknown object is the only one of its name.

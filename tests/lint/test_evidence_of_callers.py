@@ -57,7 +57,7 @@ PROGRAM = {
         def main():
             net = Net().cuda()
             for x in torch.utils.data.DataLoader([]):
-                net(x).backward()
+                net(x.cuda(non_blocking=True)).backward()
 
 
         if __name__ == "__main__":

@@ -289,3 +289,75 @@ def test_a_value_is_on_the_host_until_it_is_moved(tmp_path: Path) -> None:
     file.write_text(text, encoding="utf-8")
     found = lint(text, str(file), HOT)
     assert sorted((one.line, one.code) for one in found) == expected(text)
+
+
+GENERATE = """
+    import torch
+    from diffusers import ModelMixin
+    from .helpers import longest
+
+    class Net(torch.nn.Module, ModelMixin):
+        def forward(self, x):
+            lengths = {lengths}
+            return self.cut(x, lengths)
+
+        def cut(self, x, lengths):
+            return x[:, : longest(lengths)[0]]
+
+    def generate(x):
+        model = Net.from_pretrained("net").cuda()
+        for _ in range(50):
+            x = model(x)
+        return x
+
+    if __name__ == "__main__":
+        generate(torch.randn(4, 9, device="cuda"))
+    """
+
+
+@pytest.mark.parametrize(
+    ("lengths", "codes"),
+    [("torch.tensor([len(row) for row in x])", []), ("x.argmax(1)", ["TPF101"])],
+)
+def test_the_calls_of_a_program_that_does_not_train_show_where_a_value_lies(
+    tmp_path: Path, lengths: str, codes: list[str]
+) -> None:
+    assert found_in_helpers(tmp_path, GENERATE.format(lengths=lengths)) == codes
+
+
+BESIDE = """
+    import torch
+    from .helpers import longest
+
+    class Above(torch.nn.Module):
+        def forward(self, x, lengths):
+            return x * 2
+
+    class Left(Above):
+        def forward(self, x, lengths):
+            return super().forward(x, x.argmax(1))
+
+    class Right(Above):
+        def forward(self, x, lengths):
+            return x[:, : longest(lengths)[0]]
+    {both}
+    def train(loader):
+        model, other = {made}(), Right()
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x in loader:
+            lengths = torch.tensor([len(row) for row in x])
+            (model(x.cuda(), lengths) + other(x.cuda(), lengths)).sum().backward()
+            opt.step()
+
+    train(made())
+    """
+
+
+@pytest.mark.parametrize(
+    ("both", "made", "codes"),
+    [("", "Left", []), ("class Both(Left, Right):\n        pass\n", "Both", ["TPF101"])],
+)
+def test_super_leads_to_a_class_beside_only_if_one_derives_from_both(
+    tmp_path: Path, both: str, made: str, codes: list[str]
+) -> None:
+    assert found_in_helpers(tmp_path, BESIDE.format(both=both, made=made)) == codes

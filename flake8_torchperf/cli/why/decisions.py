@@ -207,7 +207,8 @@ def _to_tell(finding: Finding, trials: Trials) -> Iterator[str]:
     also = f" and {sure}" if doubted else ""
     if trials.tells(finding, hot=(*trials.options.hot, function), **surer):
         yield f'`--hot "{function}"`{also}, where the function runs often'
-    yield f"`--scope all`{also}"
+    if trials.tells(finding, scope=Level.COLD, **surer):  # no other finding replaces it there
+        yield f"`--scope all`{also}"
     if doubted or not is_measured(finding, trials) or not _counts_if_often(finding, trials):
         return
     if finding.site.heat.costs_nothing:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.idioms.host_names import root
 from flake8_torchperf.interpreter.calls import closures, instances, summaries
-from flake8_torchperf.interpreter.calls.call_log import note_outward
+from flake8_torchperf.interpreter.calls.call_log import note_outward, note_unclear
 from flake8_torchperf.interpreter.engine.dispatch import apply, evaluate
 from flake8_torchperf.interpreter.events import (
     accumulation,
@@ -101,6 +101,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     if ctx.sink is not None and ctx.analysis.compiled is not None:
         graph_breaks.note_call(callee, arguments, ctx)
     note_outward(callee, arguments, ctx)
+    note_unclear(callee, arguments, ctx)
     if ctx.sink is not None and isinstance(callee, Function):
         waiting_wrappers.note_helper(callee, arguments, ctx)
     elif ctx.sink is not None:

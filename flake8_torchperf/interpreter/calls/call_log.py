@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.engine.analysis import SeenCall
+from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION, SeenCall
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method, torch_kind
 from flake8_torchperf.values.values import (
+    UNKNOWN,
     BoundMethod,
     ClassValue,
     Closure,
@@ -69,6 +70,14 @@ def note_outward(callee: Value, arguments: Arguments, ctx: Context) -> None:
     told = isinstance(callee, Instance) or any(_holds_tensor(a.value) for a in arguments.all())
     if told and _is_unclear(callee):
         note(None, arguments.node, {}, ctx)
+
+
+def note_unclear(callee: Value, arguments: Arguments, ctx: Context) -> None:
+    """Note what a call of an unknown value passes, for functions that it is known to run."""
+    analysis = ctx.analysis
+    if callee is UNKNOWN and analysis.watched == EVERY_FUNCTION and ctx.sink is not None:
+        line = ctx.module.name, arguments.node.lineno
+        analysis.unclear.setdefault(line, {})[arguments.node] = arguments
 
 
 def _records_graphs(name: str, arguments: Arguments) -> bool:

@@ -195,3 +195,16 @@ def returns_annotation(info: FunctionInfo, analysis: Analysis) -> Value | None:
         reason = Reason(told, source=Source.RETURN_ANNOTATION)
         known[info.key] = annotated(info.node.returns, info.module, analysis, reason)
     return known[info.key]
+
+
+def returns_self(info: FunctionInfo) -> bool:
+    """True for a method declared to return its object: ``def fill(self) -> Self``."""
+    match info.node.returns:
+        case ast.Name(id="Self") | ast.Attribute(attr="Self"):
+            return True
+    return False
+
+
+def is_abstract(info: FunctionInfo) -> bool:
+    """True for a method whose body is that of no object."""
+    return any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators)

@@ -18,9 +18,11 @@ from flake8_torchperf.interpreter.calls.attribute_writes import (
 from flake8_torchperf.interpreter.calls.call_log import note
 from flake8_torchperf.interpreter.calls.return_values import (
     documented,
+    is_abstract,
     reconcile,
     result_of,
     returns_annotation,
+    returns_self,
     worth_interpreting,
 )
 from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION, MAX_CALL_DEPTH
@@ -28,7 +30,12 @@ from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import run_block
 from flake8_torchperf.interpreter.engine.place import Context
 from flake8_torchperf.interpreter.events.guards import TRACED
-from flake8_torchperf.interpreter.inference.parameters import declared_parameters, on_host
+from flake8_torchperf.interpreter.inference.parameters import (
+    ANY_KEYWORDS,
+    constant,
+    declared_parameters,
+    on_host,
+)
 from flake8_torchperf.interpreter.stated_types.annotations import record
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.values.devices import MADE, SOMETIMES
@@ -165,14 +172,14 @@ def summarise(
     info = function.info
     if arguments is not None:
         observe(info, function.bound, arguments, ctx)
-    if function.bound is not None and _returns_self(info):
+    if function.bound is not None and returns_self(info):
         return Summary(function.bound)
     stated = returns_annotation(info, ctx.analysis)
     if stated is not None and not worth_interpreting(stated, info) and asked is None:
         return Summary(stated)
     if out_of_reach(info, ctx) or _lines(info) > MAX_SUMMARY_LINES:
         return Summary(UNKNOWN if stated is None else stated)
-    if _is_abstract(info):
+    if is_abstract(info):
         return Summary(UNKNOWN if stated is None else stated)
     bound = function.bound
     env = _agreed(info, bound, ctx) if arguments is None else entry(info, bound, arguments, ctx)
@@ -193,18 +200,6 @@ def summarise(
 def out_of_reach(info: FunctionInfo, ctx: Context) -> bool:
     """True if the function is already running, or the calls are too deep to follow another."""
     return ctx.depth >= MAX_CALL_DEPTH or info.key in ctx.calls
-
-
-def _returns_self(info: FunctionInfo) -> bool:
-    """True for a method declared to return its object: ``def fill(self) -> Self``."""
-    match info.node.returns:
-        case ast.Name(id="Self") | ast.Attribute(attr="Self"):
-            return True
-    return False
-
-
-def _is_abstract(info: FunctionInfo) -> bool:
-    return any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators)
 
 
 def _lines(info: FunctionInfo) -> int:
@@ -296,6 +291,9 @@ def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> 
     for name, argument in arguments.keywords.items():
         if name in known:
             env[name] = _combine(env.get(name, UNKNOWN), argument)
+    for name, rest in _keywords(info, arguments).items():
+        if rest != ANY_KEYWORDS and env.get(name, ANY_KEYWORDS) == ANY_KEYWORDS:
+            env[name] = rest
     if arguments.open:
         return
     defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
@@ -303,15 +301,6 @@ def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> 
     for name, default in defaults.items():
         if name not in given and isinstance(default, ast.Constant):
             env[name] = constant(default.value)
-
-
-def constant(value: object) -> Value:
-    """Return a literal as a value."""
-    if value is None:
-        return NONE
-    if isinstance(value, (bool, int, float, str)):
-        return Scalar(type(value).__name__, value, known=True)
-    return UNKNOWN
 
 
 def observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
@@ -332,6 +321,19 @@ def observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: 
     if watched:
         given.update(_keywords(info, arguments))
         note_call(analysis, called_at(info, ctx.module, arguments.node.lineno), given)
+
+
+def arguments_of(info: FunctionInfo, arguments: Arguments) -> Env:
+    """Return what the parameters of a function are given if a call of an unknown value runs it.
+
+    A function may have become a method there, so only a method's arguments count by position.
+    """
+    given: Env = {}
+    if info.owner is None:
+        arguments = replace(arguments, positional=(), open=True)
+    _bind(info, given, arguments, skip=bool(self_name(info)))
+    given.update(_keywords(info, arguments))
+    return given
 
 
 def _keywords(info: FunctionInfo, arguments: Arguments) -> Env:
@@ -418,6 +420,9 @@ def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
     fill_from_calls(env, given)
     for name, value in given.items():
         own = env.get(name, UNKNOWN)
+        if own == ANY_KEYWORDS and isinstance(value, Mapping_):
+            env[name] = value
+            continue
         if isinstance(value, Tensor) and value.device == BESIDE_HOST and isinstance(own, Tensor):
             env[name] = replace(own, device=BESIDE_HOST)
         if own != value and on_host(own) == on_host(value) == value:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     )
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
+    from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.values.cause import Cause
 
 # Expressions evaluated for one function and its callees before the rest counts as Unknown.
@@ -115,6 +116,8 @@ class Analysis:
     caches: dict[str, dict[Any, Any]] = field(default_factory=dict)
     # parameters as the calls seen so far gave them: function or closure -> name -> value
     observed: dict[object, dict[str, Value]] = field(default_factory=dict)
+    # the arguments of calls of unknown values, by their module and line, then by the call
+    unclear: dict[tuple[str, int], dict[ast.Call, Arguments]] = field(default_factory=dict)
     # the function whose arguments are recorded for each line, and the arguments that all its calls
     # outside set-up code share
     watched: str = ""
@@ -149,7 +152,7 @@ class Analysis:
         Both share the values of names and the results of functions, which do not depend on calls.
         """
         observed = {key: dict(given) for key, given in self.observed.items()}
-        return replace(self, stack=Stack(), observed=observed, watched=key, agreed={})
+        return replace(self, stack=Stack(), observed=observed, watched=key, agreed={}, unclear={})
 
     def forget(self) -> None:
         """Clear all results, so that their memory is freed at once despite reference cycles.
@@ -160,6 +163,7 @@ class Analysis:
         self._externals.clear()
         self.caches.clear()
         self.observed.clear()
+        self.unclear.clear()
         self.is_around_steps = _holds_none
         self.is_made = _is_any_made
         self.values_of = _has_any_value

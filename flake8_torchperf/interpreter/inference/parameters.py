@@ -40,6 +40,19 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, FunctionNode
 
 
+# The value of ``**keywords`` without an annotation.
+ANY_KEYWORDS = Mapping_(Scalar("str"), UNKNOWN)
+
+
+def constant(value: object) -> Value:
+    """Return a literal as a value."""
+    if value is None:
+        return NONE
+    if isinstance(value, (bool, int, float, str)):
+        return Scalar(type(value).__name__, value, known=True)
+    return UNKNOWN
+
+
 def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
     """Return the parameters that a call can name or count to, in order, each with its default."""
     ordinary = [*args.posonlyargs, *args.args]

@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, TypeAlias
 from flake8_torchperf.interpreter.calls.instances import ATTRIBUTES
 from flake8_torchperf.interpreter.calls.summaries import SUMMARIES
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
-from flake8_torchperf.interpreter.inference.parameters import declared_parameters, on_host
+from flake8_torchperf.interpreter.inference.parameters import (
+    ANY_KEYWORDS,
+    declared_parameters,
+    on_host,
+)
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
 from flake8_torchperf.judgement.fate import FROM_DEVICE
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
@@ -28,6 +32,7 @@ from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
     LOADED,
+    STR,
     UNKNOWN,
     Device,
     Mapping_,
@@ -157,15 +162,24 @@ class HostCallers:
     def _is_counted(self, info: FunctionInfo) -> bool:
         """True if all calls of a function can be found, by its name.
 
-        The programs that use a library may call its public functions with other values.
+        The programs that use a library may call its public functions with other values. Those
+        that a program of the project runs are none of these.
         """
-        return info.name.startswith("_") or self._analysis.project.trains
+        if info.name.startswith("_") or self._analysis.project.trains:
+            return True
+        return self._callers.is_run_by_own_program(info)
 
     def _calls(self, info: FunctionInfo) -> list[CallSite]:
         """Return all calls of a function, none if there may be others or if there are too many."""
         found = self._callers.possible(info) or []
+        if not self._analysis.project.trains:
+            found = [one for one in found if self._is_own(one)]
         calls = [site for site in found if site.caller is None or site.caller.key != info.key]
         return calls if len(calls) <= MAX_CALLS else []
+
+    def _is_own(self, site: CallSite) -> bool:
+        """True for a call that a program of the project may run."""
+        return site.caller is None or self._callers.is_run_by_own_program(site.caller)
 
     def _is_driven(self, info: FunctionInfo, above: int = MAX_ABOVE) -> bool:
         """True if every call of a function is in a process without a device."""
@@ -229,9 +243,13 @@ class HostCallers:
             return {}
         if not self._seen.is_known(caller):
             self._seen.interpret(caller, self._given(caller, above - 1) if above > 0 else None)
+        seen = self._seen.seen_at(info, site)
+        rest = info.node.args.kwarg
+        if rest is not None and isinstance(entries := seen.get(rest.arg), Mapping_):
+            seen = {**seen, rest.arg: _host_entries(entries)}
         return {
             name: value
-            for name, value in self._seen.seen_at(info, site).items()
+            for name, value in seen.items()
             if _holds_host_data(value) or _is_no_tensor(value)
         }
 
@@ -311,7 +329,7 @@ def _may_be_tensors(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
     return {
         name: value
         for name, value in declared.items()
-        if value is UNKNOWN or on_host(value) != value or "device" in name
+        if value in (UNKNOWN, ANY_KEYWORDS) or on_host(value) != value or "device" in name
     }
 
 
@@ -319,6 +337,8 @@ def as_every_call_gives(declared: Value, given: list[Value]) -> Value:
     """Return a parameter as the host values that all calls give it."""
     if any(map(_is_host, given)):
         return HOST if all(map(_is_host, given)) else UNKNOWN
+    if declared == ANY_KEYWORDS:
+        return _shared_entries(given)
     if declared is UNKNOWN:
         return join_all(given)
     match declared:
@@ -327,6 +347,19 @@ def as_every_call_gives(declared: Value, given: list[Value]) -> Value:
     shaped = all(isinstance(one, Tensor) and one.scalar is False for one in given)
     host = on_host(declared)
     return replace(host, scalar=False) if shaped and isinstance(host, Tensor) else host
+
+
+def _host_entries(keywords: Mapping_) -> Mapping_:
+    """Return the entries of ``**keywords`` that hold host data or no tensor."""
+    found = [(n, one) for n, one in keywords.items if _holds_host_data(one) or _is_no_tensor(one)]
+    return Mapping_(STR, UNKNOWN, tuple(found))
+
+
+def _shared_entries(given: list[Value]) -> Value:
+    """Return the entries of ``**keywords`` that all calls give."""
+    calls = [dict(one.items) for one in given if isinstance(one, Mapping_)]
+    names = [name for name in calls[0] if all(name in one for one in calls)] if calls else []
+    return Mapping_(STR, UNKNOWN, tuple((n, join_all([one[n] for one in calls])) for n in names))
 
 
 # The host as an argument: a name that is no literal, which other programs may not pass.

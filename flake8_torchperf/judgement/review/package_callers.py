@@ -112,6 +112,11 @@ class PackageCallers:
         handed = not all(is_test_path(one.path) for one in runs.handed)
         return bool(runs.open or handed or runs.outside_tests)
 
+    def is_run_by_own_program(self, info: FunctionInfo) -> bool:
+        """True if the project holds a program that runs a function."""
+        unit = self.program.unit(info)
+        return unit is not None and self.program.is_run_inside(unit)
+
     def evidence(self, info: FunctionInfo) -> tuple[str, ...]:
         """Return the features that the callers of a function show."""
         unit = self.program.unit(info)

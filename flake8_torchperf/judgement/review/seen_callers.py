@@ -5,9 +5,10 @@ Each caller is interpreted once for all functions of the linted file.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.calls.summaries import called_at
+from flake8_torchperf.interpreter.calls.summaries import arguments_of, called_at
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
 from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION
 from flake8_torchperf.values.values import Function, Partial, Union
@@ -46,7 +47,18 @@ class SeenCallers:
         """Return the arguments of the calls of a function in one line that were seen so far."""
         if site.caller is None:
             return {}
-        return self._observed().get(called_at(info, site.caller.module, site.line), {})
+        module = site.caller.module
+        seen = self._observed().get(called_at(info, module, site.line))
+        return self._unclear_at(info, module.name, site.line) if seen is None else seen
+
+    def _unclear_at(self, info: FunctionInfo, module: str, line: int) -> dict[str, Value]:
+        """Return the arguments of the one call in a line that may run a function by its name.
+
+        What is called is unknown there. None are returned if several calls may.
+        """
+        calls = {} if self._probe is None else self._probe.unclear.get((module, line), {})
+        found = [one for one in calls.values() if _may_name(one.node, info)]
+        return arguments_of(info, found[0]) if len(found) == 1 else {}
 
     def given(self, info: FunctionInfo) -> dict[str, Value]:
         """Return the arguments of all calls of a function that were seen so far."""
@@ -87,6 +99,16 @@ class SeenCallers:
 
     def _observed(self) -> dict[object, dict[str, Value]]:
         return {} if self._probe is None else self._probe.observed
+
+
+def _may_name(node: ast.Call, info: FunctionInfo) -> bool:
+    """True if a call may be one of a method, by its name; any call may be one of an object."""
+    named = isinstance(node.func, ast.Attribute) and node.func.attr == info.name
+    return named or info.name in UNNAMED
+
+
+# Methods that calls of their object run.
+UNNAMED = ("forward", "__call__")
 
 
 def _runs(value: Value, info: FunctionInfo) -> bool:
