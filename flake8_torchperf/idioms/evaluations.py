@@ -36,7 +36,7 @@ def runs_without_gradients(info: FunctionInfo) -> bool:
     it.
     """
     loops = info.nodes.of_any(*STATEMENTS)
-    if not loops or may_step(info) or any(map(feeds_back, loops)):
+    if not loops or may_step(info.node) or any(map(feeds_back, loops)):
         return False
     if _calls_eval(info) or (_switches_off(info) and _calls_values(info)):
         return True
@@ -117,7 +117,7 @@ def samples(info: FunctionInfo, loops: Sequence[ast.AST]) -> bool:
     Such a loop counts its rounds or runs until something holds; one over data is no sampler.
     """
     counting = [loop for loop in loops if isinstance(loop, ast.While) or _counts(loop)]
-    return any(map(feeds_back, counting)) and not may_step(info) and _switches_off(info)
+    return any(map(feeds_back, counting)) and not may_step(info.node) and _switches_off(info)
 
 
 def _counts(loop: ast.AST) -> bool:

@@ -170,7 +170,7 @@ def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
     loops = info.nodes.of_any(*STATEMENTS)
     if not loops:
         return False
-    if may_step(info) and any(map(takes_step, loops)) and not takes_training_step(info):
+    if may_step(info.node) and any(map(takes_step, loops)) and not takes_training_step(info):
         return True
     if not own_model:
         return False
@@ -179,9 +179,10 @@ def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
     return bool(called) and any(_runs_model(loop, called, modules) for loop in loops)
 
 
-def may_step(info: FunctionInfo) -> bool:
+@once
+def may_step(node: ast.AST) -> bool:
     """True if a function calls a method that is part of a training step, in a loop or outside."""
-    return not _methods_called(info.nodes.of(ast.Call)).isdisjoint((*_BACKWARD, *STEPPING))
+    return not _methods_called(walk([node])).isdisjoint((*_BACKWARD, *STEPPING))
 
 
 def step_loops(info: FunctionInfo) -> frozenset[int]:
@@ -301,11 +302,10 @@ def _in_nested(function: ast.AST) -> frozenset[int]:
 def takes_training_step(info: FunctionInfo) -> bool:
     """True if a function takes one training step: it calls backward outside any loop.
 
-    It may also call ``step()`` outside any loop after calling backward in one. Gradients of an
-    input, computed under ``model.eval()`` without a step, do not count, nor does half a step beside
-    a loop whose rounds are whole ones.
+    It may also call ``step()`` there after calling backward in a loop. Gradients of an input, with
+    no step under ``model.eval()``, do not count, nor half a step beside whole ones.
     """
-    if not may_step(info):
+    if not may_step(info.node):
         return False
     calls = info.nodes.of(ast.Call)
     inside = _in_loops(info.node) | _in_nested(info.node)

@@ -74,7 +74,7 @@ class Calls:
         among = {info.key for info in functions}
         met: set[str] = set()
         done: dict[str, FunctionInfo] = {}
-        waiting = [*reversed(functions)]
+        waiting = [*functions]
         while waiting:
             info = waiting[-1]
             met.add(info.key)

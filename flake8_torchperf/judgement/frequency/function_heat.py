@@ -242,7 +242,7 @@ class FunctionHeats:
 
         ``beams = grow(model, beams)`` is an example; a round of such a loop is no epoch.
         """
-        if may_step(info) or self._loops_over_training_steps(info):
+        if may_step(info.node) or self._loops_over_training_steps(info):
             return False
         return gives_back(loop, call)
 
