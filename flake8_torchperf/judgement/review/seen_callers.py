@@ -104,11 +104,11 @@ class SeenCallers:
 def _may_name(node: ast.Call, info: FunctionInfo) -> bool:
     """True if a call may be one of a method, by its name; any call may be one of an object."""
     named = isinstance(node.func, ast.Attribute) and node.func.attr == info.name
-    return named or info.name in UNNAMED
+    return named or info.name in WITHOUT_NAME
 
 
 # Methods that calls of their object run.
-UNNAMED = ("forward", "__call__")
+WITHOUT_NAME = ("forward", "__call__")
 
 
 def _runs(value: Value, info: FunctionInfo) -> bool:
