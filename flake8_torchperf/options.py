@@ -75,6 +75,10 @@ class Options:
     without: tuple[str, ...] = ()
     review: bool = False
 
+    def of_any_worth(self) -> Options:
+        """Return the options for what runs or rewrites code: only a worth that was set counts."""
+        return replace(self, min_worth=0.0) if self.min_worth is None else self
+
     def for_new_code(self) -> Options:
         """Return the options for code that is being written, which may have no callers yet."""
         return replace(self, without=(*self.without, Cause.NEVER_RUN.name))

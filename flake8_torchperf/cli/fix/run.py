@@ -150,7 +150,7 @@ def _named_in_full(arguments: Sequence[str]) -> frozenset[str]:
 
 
 def _ours() -> Options:
-    ours = replace(TorchPerfPlugin.options(), cache=False, baseline=None)
+    ours = replace(TorchPerfPlugin.options().of_any_worth(), cache=False, baseline=None)
     TorchPerfPlugin.use(ours)
     return ours
 

@@ -189,7 +189,7 @@ def _read(path: Path) -> str:
 
 
 def _findings(path: Path, source: str, line: int, settings: Settings) -> list[Finding]:
-    options = settings.options
+    options = settings.options.of_any_worth()
     if line:
         options = replace(options, scope=Level.COLD)
     try:

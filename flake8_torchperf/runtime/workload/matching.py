@@ -324,7 +324,7 @@ def _lint(source: str, path: str, options: Options) -> tuple[list[Finding], str]
     A run may have taken hours, so an error in the linter must not lose its results.
     """
     try:
-        return lint(source, path, options), ""
+        return lint(source, path, options.of_any_worth()), ""
     except SyntaxError as error:
         return [], f"not linted: {error}"
     except Exception as error:
