@@ -126,7 +126,7 @@ def told(source: Source, scope: Level, off: str = "") -> list[Finding]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with tokenize.open(file) as text:
-            return lint(text.read(), str(file), Options(scope=scope, without=(off,)))
+            return lint(text.read(), str(file), Options(scope=scope, without=(off,), min_worth=0.0))
 
 
 def lint_file(look: Callable[[Source], list[Place]], source: Source) -> Linted:
