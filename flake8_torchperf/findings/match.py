@@ -85,7 +85,7 @@ def _hot_enough(site: JudgedSite, rule: Rule, match: Match, scope: Level) -> boo
 
     A rule or a match whose scope is "all" is reported only if the user asks for everything.
     """
-    if match.seldom and scope is not Level.COLD:
+    if match.only_in_all and scope is not Level.COLD:
         return False
     if match.heat is not None and match.heat is not Level.COLD:
         return site.heat.level >= max(match.heat, scope)

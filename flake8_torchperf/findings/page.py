@@ -356,7 +356,7 @@ def _match(text: PageText, table: Mapping[str, Any], index: int) -> Match:
         not_device=choice(text, table, "not_device", DEVICE_SIDES, *at)
         if "not_device" in table
         else "",
-        seldom="scope" in table and choice(text, table, "scope", ("all",), *at) == "all",
+        only_in_all="scope" in table and choice(text, table, "scope", ("all",), *at) == "all",
     )
 
 

@@ -35,8 +35,8 @@ class Match:
 
     ``operations`` are exact names and ``operation_globs`` shell patterns; both empty means any
     operation. ``chain`` is compared with the *last* operations that made the operand. ``heat`` None
-    leaves the decision to the rule's scope; COLD reports even in cold code. ``seldom`` is True if
-    only scope "all" tells what it matches.
+    leaves the decision to the rule's scope; COLD reports even in cold code. ``only_in_all``
+    is True if only scope "all" tells what it matches.
     """
 
     kind: SiteKind
@@ -48,7 +48,7 @@ class Match:
     not_traits: frozenset[str] = frozenset()
     dtype: str = ""
     not_device: str = ""
-    seldom: bool = False
+    only_in_all: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flake8_torchperf.program.linking import Linker, Unit
-    from flake8_torchperf.program.outline import Body
 
 _HEADS = (b"def ", b"async def ")
 
@@ -18,22 +17,17 @@ def is_defined_again(linker: Linker, unit: Unit) -> bool:
     """
     outline = linker.outline(unit.path)
     own = outline.bodies[unit.number]
-    later = [
-        one.line
-        for one in outline.bodies[unit.number + 1 :]
-        if one.name == own.name and _is_at_module_level(one)
-    ]
-    if unit.number == 0 or not later or not _is_at_module_level(own):
+    if unit.number == 0 or own.outer or own.owner >= 0:
         return False
+    named = outline.by_qualname[own.qualname]
+    if named[-1] == unit.number:
+        return False
+    again = outline.bodies[named[named.index(unit.number) + 1]].line
     lines = linker.text(unit.path).splitlines()
-    if not all(_is_plain(lines, line) for line in (own.line, later[0])):
+    if not (_is_plain(lines, own.line) and _is_plain(lines, again)):
         return False
     uses = (outline.nodes[number] for number in outline.by_word.get(own.name, ()))
-    return not any(one.body == 0 and own.line < one.line < later[0] for one in uses)
-
-
-def _is_at_module_level(body: Body) -> bool:
-    return body.outer == 0 and body.owner < 0
+    return not any(one.body == 0 and own.line < one.line < again for one in uses)
 
 
 def _is_plain(lines: list[bytes], line: int) -> bool:

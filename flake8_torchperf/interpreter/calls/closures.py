@@ -33,7 +33,9 @@ from flake8_torchperf.values.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context, Site
+    from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.values.store import Env
 
@@ -96,18 +98,28 @@ def _from_elsewhere(closure: Closure, env: Env, call: ast.AST, ctx: Context) -> 
     body = closure.node.body
     assert isinstance(body, ast.expr)
     value = evaluate(body, env, ctx.but(sink=None if ctx.sink is None else inside))
-    if inside and ctx.sink is not None and _has_name(closure):
+    if inside and ctx.sink is not None and _has_name(closure, ctx.analysis):
         ctx.sink.append(replace(inside[0], node=call, operand_node=None, covers=()))
     return value
 
 
-def _has_name(closure: Closure) -> bool:
+BOUND_BY_ASSIGNMENTS: Cache[int, frozenset[tuple[int, int]]] = Cache(
+    "lambdas that an assignment binds"
+)
+
+
+def _has_name(closure: Closure, analysis: Analysis) -> bool:
     """True if an assignment binds a lambda."""
-    place = closure.node.lineno, closure.node.col_offset
-    return any(
-        (one.value.lineno, one.value.col_offset) == place
-        for one in walk([closure.module.tree])
-        if isinstance(one, ast.Assign)
+    module = closure.module
+    named = BOUND_BY_ASSIGNMENTS.kept(analysis, id(module), lambda: _named_values(module))
+    return (closure.node.lineno, closure.node.col_offset) in named
+
+
+def _named_values(module: ModuleMap) -> frozenset[tuple[int, int]]:
+    """Return the places of the values that assignments of a module bind."""
+    nodes = walk([module.tree])
+    return frozenset(
+        (one.value.lineno, one.value.col_offset) for one in nodes if isinstance(one, ast.Assign)
     )
 
 

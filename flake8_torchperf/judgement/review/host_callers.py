@@ -25,7 +25,7 @@ from flake8_torchperf.judgement.frequency.propagation import called_from
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.residence import drives
-from flake8_torchperf.judgement.review.seen_callers import SeenCallers
+from flake8_torchperf.judgement.review.seen_callers import CALLED_UNNAMED, SeenCallers
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
@@ -264,9 +264,8 @@ class HostCallers:
 SetsUp: TypeAlias = "Callable[[CallSite], bool]"
 # Sites by the identity of their node and their kind.
 _Sites: TypeAlias = "set[tuple[int, SiteKind]]"
-# Functions that torch or a framework calls, or that Python calls without their name.
+# Functions that torch or a framework calls.
 CALLED_UNSEEN = frozenset((*SET_UP, Cause.STEP_ROOT)) - {Cause.CONVENTION}
-CALLED_UNNAMED = frozenset(("forward", "__call__"))
 
 
 # What is known of functions depends on what constructors are given.

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 MAX_INTERPRETED = 24
 
 
+# Methods that calls of their object run.
+CALLED_UNNAMED = frozenset(("forward", "__call__"))
+
+
 class SeenCallers:
     """Interprets callers, and keeps the arguments of the calls that they make."""
 
@@ -104,11 +108,7 @@ class SeenCallers:
 def _may_name(node: ast.Call, info: FunctionInfo) -> bool:
     """True if a call may be one of a method, by its name; any call may be one of an object."""
     named = isinstance(node.func, ast.Attribute) and node.func.attr == info.name
-    return named or info.name in WITHOUT_NAME
-
-
-# Methods that calls of their object run.
-WITHOUT_NAME = ("forward", "__call__")
+    return named or info.name in CALLED_UNNAMED
 
 
 def _runs(value: Value, info: FunctionInfo) -> bool:

@@ -10,10 +10,11 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.worth.features import OFF_BY_DEFAULT
 from flake8_torchperf.program.comparisons import asked_by, may_be, parts, passes_none
-from flake8_torchperf.syntax.traversal import once, walk
+from flake8_torchperf.syntax.traversal import once
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -137,31 +138,19 @@ def _default_of(asked: Asked | None, info: FunctionInfo) -> ast.Constant | None:
     """Return the default of a parameter, also of one that a constructor keeps as an attribute."""
     match asked:
         case ast.Name(id=name):
-            return _constant_default(name, info.node.args)
+            return literal_default(name, info.node)
         case ast.Attribute(value=ast.Name(id="self"), attr=name) if info.owner is not None:
             maker = info.owner.methods.get("__init__")
-            for node in () if maker is None else walk([maker.node]):
+            if maker is None:
+                return None
+            for node in maker.nodes.of(ast.Assign):
                 match node:
                     case ast.Assign(
                         targets=[ast.Attribute(value=ast.Name(id="self"), attr=kept)],
                         value=ast.Name(id=given),
-                    ) if kept == name and maker is not None:
-                        return _constant_default(given, maker.node.args)
+                    ) if kept == name:
+                        return literal_default(given, maker.node)
     return None
-
-
-def _constant_default(name: str, parameters: ast.arguments) -> ast.Constant | None:
-    """Return the default of a parameter if it is a literal."""
-    placed = [*parameters.posonlyargs, *parameters.args]
-    last = placed[len(placed) - len(parameters.defaults) :]
-    pairs = [*zip(last, parameters.defaults, strict=True)]
-    pairs += [
-        (one, default)
-        for one, default in zip(parameters.kwonlyargs, parameters.kw_defaults, strict=True)
-        if default is not None
-    ]
-    found = next((default for one, default in pairs if one.arg == name), None)
-    return found if isinstance(found, ast.Constant) else None
 
 
 def _is_kept(asked: Asked, info: FunctionInfo) -> bool:

@@ -76,19 +76,23 @@ def waits_here(site: JudgedSite) -> bool:
     return site.kind is not SiteKind.TRANSFER or NON_BLOCKING not in site.traits
 
 
-def with_queues(result: Judged, behind: Behind | None = None) -> Judged:
+def waits_of(result: Judged) -> set[int]:
+    """Return the sites that leave the device without work, by the identity of their nodes."""
+    return {id(site.node) for site in result.sites if waits_here(site)}
+
+
+def with_queues(result: Judged, behind: Behind) -> Judged:
     """Return the sites with the features of the queue in front of each wait, and its leader.
 
     ``behind`` returns the queue that a call leaves, where its callee is known to wait.
     """
-    waits = {id(site.node) for site in result.sites if waits_here(site)}
+    waits = waits_of(result)
     if not waits:
         return result
     walk = _walked(result.snippet.nodes, waits, result.queued, behind)
     if walk is None:
         return result
-    least = _walked(result.snippet.nodes, waits, result.queued, behind, _emptier)
-    on_paths = {} if least is None else least.found
+    on_paths = walk.on_some_path(result.snippet.nodes).found
     sites = (
         _behind(site, walk.found.get(id(site.node)), on_paths.get(id(site.node)))
         for site in result.sites
@@ -120,15 +124,11 @@ def _behind(site: JudgedSite, queue: Queue | None, least: Queue | None) -> Judge
 
 
 def _walked(
-    nodes: Sequence[ast.AST],
-    waits: set[int],
-    queued: Collection[int],
-    behind: Behind | None,
-    joined: Callable[[Queue, Queue], Queue] | None = None,
+    nodes: Sequence[ast.AST], waits: set[int], queued: Collection[int], behind: Behind
 ) -> _Walk | None:
     """Return the walk through code with some waits; None if it is nested too deep."""
     try:
-        walk = _Walk(waits, queued, Work(nodes, waits), behind, joined or _fuller)
+        walk = _Walk(waits, queued, Work(nodes, waits), behind)
         walk.whole(nodes)
     except RecursionError:
         return None  # deeper than Python's own stack
@@ -143,19 +143,30 @@ class _Walk:
         waits: set[int],
         queued: Collection[int],
         work: Work,
-        behind: Behind | None,
-        joined: Callable[[Queue, Queue], Queue],
+        behind: Behind,
+        *,
+        emptier: bool = False,
     ) -> None:
         self._waits = waits
         self._queued = queued
         self._work = work
         self._behind = behind
-        self._joined = joined
+        self._emptier = emptier
+        # True if branches with different queues joined.
+        self._differs = False
         self.found: dict[int, Queue] = {}
         self.last = Queue()
         # The queues in front of the waits, in the order in which these were met.
         self._met: list[Queue] = []
         self._is_first = False
+
+    def on_some_path(self, nodes: Sequence[ast.AST]) -> _Walk:
+        """Return the walk through the same code in which the emptier of two branches counts."""
+        if not self._differs:
+            return self
+        walk = _Walk(self._waits, self._queued, self._work, self._behind, emptier=True)
+        walk.whole(nodes)
+        return walk
 
     def whole(self, nodes: Sequence[ast.AST]) -> None:
         """Walk a function, or statements, from an empty queue."""
@@ -177,10 +188,10 @@ class _Walk:
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
                 tested = self._passed(node, self._node(test, queue))
-                return self._joined(self.block(body, tested), self.block(orelse, tested))
+                return self._join(self.block(body, tested), self.block(orelse, tested))
             case ast.IfExp(test=test, body=value, orelse=other):
                 tested = self._node(test, queue)
-                return self._joined(self._node(value, tested), self._node(other, tested))
+                return self._join(self._node(value, tested), self._node(other, tested))
             case ast.For(iter=head) | ast.AsyncFor(iter=head):
                 return self._repeated(node.body, self._passed(node, self._node(head, queue)))
             case ast.While():
@@ -201,6 +212,18 @@ class _Walk:
             self.found[id(node)] = self._met[inside]
             return Queue(0, node)
         return self._passed(node, behind)
+
+    def _join(self, one: Queue, other: Queue) -> Queue:
+        """Return the queue where branches join: the fuller one, as if the other ran seldom.
+
+        Or the emptier one: that behind a wait, and of two such the one with less work.
+        """
+        self._differs = self._differs or one != other
+        if not self._emptier:
+            return one if one.work >= other.work else other
+        if (one.leader is None) != (other.leader is None):
+            return other if one.leader is None else one
+        return one if one.work <= other.work else other
 
     def _parts(self, node: ast.AST, queue: Queue) -> Queue:
         for child in children(node):
@@ -230,20 +253,8 @@ class _Walk:
         if isinstance(node, ast.Call) and self._work.given_by(node, thrown_away=True):
             if is_small(node.func):
                 return queue.after(SMALL)
-            left = None if self._behind is None else self._behind(node)
+            left = self._behind(node)
             if left is not None and left.leader is not None:
                 return Queue(left.work, node)
             return queue.after(LARGE if left is None else left.work)
         return queue
-
-
-def _emptier(one: Queue, other: Queue) -> Queue:
-    """Return the queue where branches join: that behind a wait, and of two such the emptier."""
-    if (one.leader is None) != (other.leader is None):
-        return other if one.leader is None else one
-    return one if one.work <= other.work else other
-
-
-def _fuller(one: Queue, other: Queue) -> Queue:
-    """Return the queue where branches join: the fuller one, as if the other ran seldom."""
-    return one if one.work >= other.work else other

@@ -13,7 +13,7 @@ from flake8_torchperf.judgement.worth.queue import (
     LARGE,
     Queue,
     queue_behind,
-    waits_here,
+    waits_of,
     with_queues,
 )
 from flake8_torchperf.knowledge.methods import methods_of
@@ -47,7 +47,7 @@ class Tails:
 
     def note(self, info: FunctionInfo, result: Judged) -> None:
         """Take the sites of a function, before the first queue is asked for."""
-        if any(map(waits_here, result.sites)):
+        if waits_of(result):
             self._judged[info.key] = result
 
     def queued(self, result: Judged) -> Judged:
@@ -91,12 +91,12 @@ class Tails:
     def _at_end(self, info: FunctionInfo) -> Queue | None:
         judged = self._judged.get(info.key)
         if judged is not None:
-            waits = {id(site.node) for site in judged.sites if waits_here(site)}
+            waits = waits_of(judged)
             found = queue_behind(judged.snippet.nodes, waits, judged.queued, self._behind)
         else:
-            nodes = walk([info.node])
-            waits = {id(node) for node in nodes if _is_spelled_wait(node)}
-            operators = {id(node) for node in nodes if isinstance(node, ast.BinOp)}
+            inside = walk([info.node])
+            waits = {id(node) for node in inside if _is_spelled_wait(node)}
+            operators = {id(node) for node in inside if isinstance(node, ast.BinOp)}
             found = queue_behind([info.node], waits, operators, partial(self._named, info))
         return None if found is None else Queue(min(found.work, LARGE), found.leader)
 
