@@ -1,6 +1,6 @@
-"""Programs that train, of a few files each: which bodies their steps run, and which run once.
+"""Programs of a few files each: which bodies their steps run, and which values these see.
 
-``program/*.md`` holds the cases; ``program/README.md`` describes their format.
+``program/*.md`` and ``flows/*.md`` hold the cases; ``program/README.md`` describes their format.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from linting import ALL, HOT
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 
-FOLDER = Path(__file__).parent / "program"
+FOLDERS = [Path(__file__).parent / name for name in ("program", "flows")]
 
 _FILE_NAME = re.compile(r"`([\w./-]+)`:")
 _FENCE = re.compile(r"```(python|yaml|toml|json|sh)?")
@@ -81,12 +81,21 @@ def told(file: Path, options: Options) -> dict[int, frozenset[str]]:
     return found
 
 
-CASES = [case for page in sorted(FOLDER.glob("[!R]*.md")) for case in cases_in(page)]
+CASES = [
+    case
+    for folder in FOLDERS
+    for page in sorted(folder.glob("[!R]*.md"))
+    for case in cases_in(page)
+]
 
 
 def _parametrized(case: Case) -> object:
     marks = (
-        [pytest.mark.xfail(strict=True, raises=AssertionError, reason=case.not_yet)]
+        [
+            pytest.mark.xfail(
+                strict=True, raises=(AssertionError, pytest.fail.Exception), reason=case.not_yet
+            )
+        ]
         if case.not_yet
         else []
     )
