@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.program.call_arguments import Arguments
 from flake8_torchperf.program.comparisons import (
     COMPARING,
     CONTAINS,
@@ -21,13 +22,12 @@ from flake8_torchperf.program.given import (
     CLICK_SLOTS,
     FIELD_CALLS,
     LITERAL_CASTS,
-    RUNNING_CALLS,
     TENSOR_COPIES,
     TEXT_METHODS,
     UNCALLING_BASES,
 )
 from flake8_torchperf.program.linking import Linker, Unit, Variable
-from flake8_torchperf.program.makers import ENVIRONMENT_CALLS, MAX_CALLS, Makers
+from flake8_torchperf.program.makers import ENVIRONMENT_CALLS, Makers
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
 
@@ -62,6 +62,9 @@ class Literals:
         self.linker = linker
         self.objects = Objects(linker, search)
         self.makers = Makers(linker, self.objects, search, project, is_alive)
+        self.arguments = Arguments(linker, self.objects, self.makers, runs)
+        # What the calls of functions pass, in whichever module.
+        self.passed = Objects(linker, search, self.arguments)
         self.runs = runs
         self.project = project
         # By place, and whether all places that run the function around it count.
@@ -89,6 +92,7 @@ class _Walk:
         self._linker = literals.linker
         self._objects = literals.objects
         self._makers = literals.makers
+        self._arguments = literals.arguments
         self._runs = literals.runs
         self._project = literals.project
         self._counts = counts
@@ -239,21 +243,16 @@ class _Walk:
         told = self._of_command_line(function, name)
         if told is not None:
             return told
-        runs = self._runs(function)
-        places = runs.outside_tests
-        if runs.open or len(places) > MAX_CALLS:
+        if self._arguments.are_open(function):
             return None
-        counted = [run for run in places if counts(run)] if counts is not None else []
-        calls = [(run.path, run.node) for run in counted or places]
-        if body.name == "__init__":
-            calls += self._makers.from_below(Unit(function.path, body.owner, is_class=True))
         found: frozenset[object] = frozenset()
-        for path, call in calls:
-            more = self._argument(path, call, function, name)
+        arguments = [*self._arguments.of(function, name, counts)]
+        for path, number in arguments:
+            more = self.of(path, number)
             if more is None:
                 return None
             found |= more
-        return found if calls else None
+        return found if arguments else None
 
     def _of_command_line(self, function: Unit, name: str) -> Values:
         """Return the default of an option that a decorator of click gives a function."""
@@ -284,64 +283,6 @@ class _Walk:
             for run in self._runs(function).outside_tests
             if self._linker.outline(run.path).nodes[run.node].kind == Kind.CALL
         )
-
-    def _argument(self, path: str, call: int, function: Unit, name: str) -> Values:
-        """Return the values that one call gives a parameter, its default included."""
-        outline = self._linker.outline(path)
-        is_call = outline.nodes[call].kind == Kind.CALL
-        called = outline.child(call, FUNCTION) if is_call else None
-        if called is None or not self._names(path, called, function):
-            return None
-        body = self._linker.body(function)
-        slots = {outline.nodes[one].slot for one in outline.children.get(call, ())}
-        if STARRED in slots:
-            return None
-        names = [name]
-        if name in body.positional:
-            position = body.positional.index(name) - self._is_bound(path, called, function)
-            names.append(str(position))
-        for slot in names:
-            if slot in slots:
-                return self.of(path, outline.child(call, slot))
-        return self._default(function, name)
-
-    def _default(self, function: Unit, name: str) -> Values:
-        outline = self._linker.outline(function.path)
-        for root in outline.of(Kind.DEFAULT, name):
-            if outline.nodes[root].slot == str(function.number):
-                return self.of(function.path, outline.child(root, VALUE))
-        return None
-
-    def _names(self, path: str, called: int, function: Unit) -> bool:
-        """True if what a call calls is the function itself, no object that passes arguments on."""
-        body = self._linker.body(function)
-        outline = self._linker.outline(path)
-        node = outline.nodes[called]
-        found = self._linker.dotted(path, called)
-        if body.owner < 0:
-            return found == function
-        if body.name == "__init__" and isinstance(found, Unit) and found.is_class:
-            return self._linker.method(found, "__init__") == function
-        if found == function or (node.kind == Kind.ATTRIBUTE and node.word == body.name):
-            return True
-        if body.name not in ("forward", "__call__") or node.word in RUNNING_CALLS:
-            return False
-        classes = self._objects.classes(path, called)
-        if not classes:  # the object itself, unless something has given it arguments before
-            return not (found or "partial" in outline.by_word)
-        return any(
-            isinstance(one, Unit) and self._linker.method(one, body.name) == function
-            for one in classes
-        )
-
-    def _is_bound(self, path: str, called: int, function: Unit) -> bool:
-        """True if a call gives the first parameter of a method no argument of its own."""
-        body = self._linker.body(function)
-        if body.owner < 0 or body.is_static:
-            return False
-        holder = self._linker.outline(path).child(called, OWNER)
-        above = None if holder is None else self._linker.dotted(path, holder)
-        return not isinstance(above, Unit)
 
     # Attributes
 

@@ -71,7 +71,7 @@ class Makers:
 
     def from_below(self, owner: Unit) -> Iterator[tuple[str, int]]:
         """Yield the calls of a constructor in those of the classes below, which replace it."""
-        for below in self._below(owner):
+        for below in self.below(owner):
             outline = self._linker.outline(below.path)
             if "__init__" not in self._linker.klass(below).methods or not self._is_alive(below):
                 continue
@@ -80,7 +80,7 @@ class Makers:
                 if node.slot == FUNCTION and self._linker.owner(below.path, node.body) == below:
                     yield below.path, node.parent
 
-    def _below(self, owner: Unit) -> list[Unit]:
+    def below(self, owner: Unit) -> list[Unit]:
         """Return the classes of the project that derive from a class, through others too."""
         found: list[Unit] = []
         waiting = [owner]
@@ -197,7 +197,7 @@ class Makers:
     def constructions(self, owner: Unit) -> list[tuple[str, int]] | None:
         """Return the calls that make objects of a class or of one below it; None if open."""
         found: list[tuple[str, int]] = []
-        for klass in (owner, *self._below(owner)):
+        for klass in (owner, *self.below(owner)):
             public = self.is_public(klass.path, self._linker.klass(klass).name)
             if public or self._linker.has_registry(klass):
                 return None

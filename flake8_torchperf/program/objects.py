@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from flake8_torchperf.program.given import KEEPING, MODULE_CONTAINERS, TRANSFORMING
 from flake8_torchperf.program.linking import Linker, Unit, Variable
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.outline import Body, Outline
 
 
+class Passed(Protocol):
+    """The arguments that calls give the parameters of functions."""
+
+    def of(self, function: Unit, name: str) -> Iterable[tuple[str, int | None]]:
+        """Return what each call gives a parameter, by module and number."""
+
+    def are_open(self, function: Unit) -> bool:
+        """True if calls that aren't seen may give a function its arguments."""
+
+
 class Itself(NamedTuple):
     """A function or a class as a value: what is called is this one, not an object of it."""
 
@@ -24,13 +34,14 @@ class Itself(NamedTuple):
 # Classes of the project, and the dotted names of others.
 Classes: TypeAlias = "set[Unit | str]"
 # What a value may be: an object of a class, or a function or a class itself.
-_Values: TypeAlias = "set[Unit | str | Itself]"
+Values: TypeAlias = "set[Unit | str | Itself]"
 # The class of an object that is made by calling a class which nothing shows: no list, no dict.
 OF_UNKNOWN_CLASS = "?"
 # Parameters and variables that hold classes.
 _CLASS_NAMES = ("cls", "klass", "class_")
 # How many names, attributes, parameters and results may lead to the class of an object.
 MAX_STEPS = 6
+MAX_STEPS_BETWEEN_MODULES = 12
 # The most calls of a function whose arguments are looked at.
 MAX_CALLS = 4
 # The most entries of a container, and classes of one decorator, that are looked at.
@@ -60,12 +71,18 @@ ONE_ITEM, ALL_ITEMS = ("get", "pop", "setdefault", "popleft"), ("values", "items
 class Objects:
     """Finds the classes of objects, from what is assigned, stated and given to parameters."""
 
-    def __init__(self, linker: Linker, search: Search) -> None:
+    def __init__(self, linker: Linker, search: Search, arguments: Passed | None = None) -> None:
+        """Find the classes by ``arguments`` of all calls, or by those in a function's own module.
+
+        Who calls a method is found by the classes of objects, as each module shows them by itself.
+        """
         self._linker = linker
         self._search = search
+        self._arguments = arguments
+        self._steps = MAX_STEPS if arguments is None else MAX_STEPS_BETWEEN_MODULES
         self._known: dict[tuple[str, int, bool], Classes] = {}
         # The names that one question came to: each is looked up once, however often it is bound.
-        self._names: dict[tuple[str, int, str, bool], _Values] = {}
+        self._names: dict[tuple[str, int, str, bool], Values] = {}
         self._reads: dict[tuple[str, str], dict[Unit | None, list[int]]] = {}
 
     def reads(self, path: str, name: str, owner: Unit) -> list[int]:
@@ -115,17 +132,18 @@ class Objects:
         """
         known = self._known.get((path, number, items))
         if known is None:
-            self._names.clear()
-            values = self._of(path, number, MAX_STEPS, items=items)
-            known = {
-                one
-                for one in values
-                if not isinstance(one, Itself) and not str(one).startswith(_ITSELF)
-            }
+            values = self.values(path, number, items=items)
+            known = {one for one in values if not isinstance(one, Itself)}
             self._known[path, number, items] = known
         return known
 
-    def _of(self, path: str, number: int | None, steps: int, *, items: bool = False) -> _Values:
+    def values(self, path: str, number: int, *, items: bool = False) -> Values:
+        """Return what `classes` does, and the functions and classes that the value may be."""
+        self._names.clear()
+        found = self._of(path, number, self._steps, items=items)
+        return {one for one in found if not str(one).startswith(_ITSELF)}
+
+    def _of(self, path: str, number: int | None, steps: int, *, items: bool = False) -> Values:
         """Return what an expression stands for or, with ``items``, what it holds."""
         if steps <= 0 or number is None:
             return set()
@@ -152,10 +170,10 @@ class Objects:
                 return {Itself(Unit(path, int(node.word)))}
         return set()
 
-    def _of_any(self, path: str, numbers: Iterable[int], steps: int, *, items: bool) -> _Values:
+    def _of_any(self, path: str, numbers: Iterable[int], steps: int, *, items: bool) -> Values:
         return {one for n in numbers for one in self._of(path, n, steps, items=items)}
 
-    def _of_call(self, path: str, number: int, steps: int, *, items: bool) -> _Values:
+    def _of_call(self, path: str, number: int, steps: int, *, items: bool) -> Values:
         outline = self._linker.outline(path)
         called = outline.child(number, FUNCTION)
         if called is None:
@@ -191,7 +209,7 @@ class Objects:
         found = self._linker.dotted(path, called)
         return isinstance(found, str) and found != ""
 
-    def _looked_up(self, path: str, call: int) -> _Values:
+    def _looked_up(self, path: str, call: int) -> Values:
         """Return the functions and classes of a module that a call of `getattr` may return."""
         outline = self._linker.outline(path)
         module, name = outline.child(call, "0"), outline.child(call, "1")
@@ -214,7 +232,7 @@ class Objects:
             OF_UNKNOWN_CLASS,
         }
 
-    def _made(self, path: str, called: int | None, steps: int, *, items: bool = False) -> _Values:
+    def _made(self, path: str, called: int | None, steps: int, *, items: bool = False) -> Values:
         """Return what a call of an expression returns."""
         if called is None:
             return set()
@@ -248,13 +266,13 @@ class Objects:
         )
         return made | {OF_UNKNOWN_CLASS} if unknown and not items else made
 
-    def _called(self, unit: Unit, steps: int, *, items: bool) -> _Values:
+    def _called(self, unit: Unit, steps: int, *, items: bool) -> Values:
         """Return what a call of a function or a class of the project returns."""
         if unit.is_class:
             return set() if items else {unit}
         return self._returned(unit, steps, items=items)
 
-    def _returned(self, function: Unit, steps: int, *, items: bool) -> _Values:
+    def _returned(self, function: Unit, steps: int, *, items: bool) -> Values:
         outline = self._linker.outline(function.path)
         stated = outline.of(Kind.RESULT, str(function.number))
         if stated:
@@ -270,7 +288,7 @@ class Objects:
             for one in self._of(function.path, value, steps - 1, items=items)
         }
 
-    def _of_name(self, path: str, body: int, name: str, steps: int, *, items: bool) -> _Values:
+    def _of_name(self, path: str, body: int, name: str, steps: int, *, items: bool) -> Values:
         place = self._linker.named(path, body, name)
         if place is None:
             return set()
@@ -281,7 +299,7 @@ class Objects:
             return self._imported(place, steps, items=items)
         return self._bound(path, place, steps, items=items)
 
-    def _imported(self, dotted: str, steps: int, *, items: bool) -> _Values:
+    def _imported(self, dotted: str, steps: int, *, items: bool) -> Values:
         """Return what an imported name stands for: what its module binds, or its dotted name."""
         place = self._linker.place(dotted)
         if place is not None and place[1]:
@@ -290,14 +308,14 @@ class Objects:
                 return found
         return {dotted}  # a module or an object: its attributes are its own
 
-    def _bound(self, path: str, variable: Variable, steps: int, *, items: bool) -> _Values:
+    def _bound(self, path: str, variable: Variable, steps: int, *, items: bool) -> Values:
         key = path, *variable, items
         if key not in self._names:
             self._names[key] = {_ITSELF}  # for a name that is bound to what it holds
             self._names[key] = self._of_variable(path, *variable, steps, items=items)
         return self._names[key]
 
-    def _of_variable(self, path: str, scope: int, name: str, steps: int, *, items: bool) -> _Values:
+    def _of_variable(self, path: str, scope: int, name: str, steps: int, *, items: bool) -> Values:
         """Return what a body binds to a name, or puts into what it binds."""
         outline = self._linker.outline(path)
         holder = outline.bodies[scope]
@@ -310,12 +328,12 @@ class Objects:
             if _annotates(outline, root, scope)
             for one in self._stated(path, root, items=items)
         ]
-        found: _Values = set(stated)
+        found: Values = set(stated)
         is_whole = True
         for root in outline.bound.get((scope, name), ()):
             value = outline.child(root, VALUE)
             kind = outline.nodes[root].kind
-            bound: _Values = set()
+            bound: Values = set()
             if kind in (Kind.BOUND, Kind.ENTERED):
                 bound = self._of(path, value, steps - 1, items=items)
             elif kind == Kind.ITERATED and not items:
@@ -335,15 +353,17 @@ class Objects:
 
     def _given(
         self, path: str, number: int, body: Body, name: str, steps: int, *, items: bool
-    ) -> _Values:
+    ) -> Values:
         """Return what the calls in its own module give a parameter, and what is decorated."""
+        if self._arguments is not None:
+            return self._passed(Unit(path, number), name, steps, self._arguments, items=items)
         outline = self._linker.outline(path)
         known_by = body.name
         if body.name == "__init__":
             known_by = outline.classes[body.owner].name
         method = body.owner >= 0 and not body.is_static
         position = body.positional.index(name) - method if name in body.positional else -1
-        found: _Values = set()
+        found: Values = set()
         uses = [one for one in outline.by_word.get(known_by, ()) if _is_called(outline, one)]
         for use in uses[:MAX_CALLS]:
             node = outline.nodes[use]
@@ -355,27 +375,65 @@ class Objects:
                 argument = outline.child(node.parent, slot)
                 found |= self._of(path, argument, steps - 1, items=items)
         if body.owner < 0 and position == 0 and not items:
-            found |= self._decorated(Unit(path, number), body.name)
+            found |= self._decorated(Unit(path, number))
         return found
 
-    def _decorated(self, decorator: Unit, name: str) -> _Values:
-        """Return the classes of the project that a function decorates."""
-        found: _Values = set()
-        for path in self._search(name, decorator.path) or ():
-            outline = self._linker.outline(path)
-            for use in outline.by_word.get(name, ()):
-                above = outline.nodes[use].parent
-                if above < 0 or outline.nodes[above].kind != Kind.DECORATED:
-                    continue
-                word = outline.nodes[above].word
-                if word.startswith("c") and self._linker.dotted(path, use) == decorator:
-                    found.add(Itself(Unit(path, int(word[1:]), is_class=True)))
-                if len(found) >= MAX_ENTRIES:
-                    return {*found, OF_UNKNOWN_CLASS}
+    def _passed(
+        self, function: Unit, name: str, steps: int, arguments: Passed, *, items: bool
+    ) -> Values:
+        """Return what all calls give a parameter, and what the function decorates."""
+        found: Values = set()
+        for path, number in arguments.of(function, name):
+            given = self._of(path, number, steps - 1, items=items)
+            found |= given
+            if not given and (number is None or not self._is_none(path, number)):
+                found.add(OF_UNKNOWN_CLASS)
+        body = self._linker.body(function)
+        if body.owner < 0 and body.positional[:1] == (name,) and not items:
+            found |= self._decorated(function)
+        return {*found, OF_UNKNOWN_CLASS} if found and arguments.are_open(function) else found
+
+    def _is_none(self, path: str, number: int) -> bool:
+        node = self._linker.outline(path).nodes[number]
+        return (node.kind, node.word) == (Kind.LITERAL, "None")
+
+    def _decorated(self, decorator: Unit) -> Values:
+        """Return the classes of the project that a function decorates.
+
+        That may be one that a decorator's maker returns: ``@register("mse")``.
+        """
+        found: Values = set()
+        maker = Unit(decorator.path, self._linker.body(decorator).outer)
+        for unit in filter(lambda one: one.number > 0, (decorator, maker)):
+            name = self._linker.body(unit).name
+            for path in self._search(name, unit.path) or ():
+                outline = self._linker.outline(path)
+                for use in outline.by_word.get(name, ()):
+                    above = outline.nodes[use].parent
+                    if unit == maker and above >= 0:
+                        above = outline.nodes[above].parent if _is_called(outline, use) else -1
+                    if above < 0 or outline.nodes[above].kind != Kind.DECORATED:
+                        continue
+                    word = outline.nodes[above].word
+                    if word.startswith("c") and self._is_use_of(path, use, unit):
+                        found.add(Itself(Unit(path, int(word[1:]), is_class=True)))
+                    if len(found) >= MAX_ENTRIES:
+                        return {*found, OF_UNKNOWN_CLASS}
         return found
 
-    def _of_attribute(self, holders: _Values, name: str, steps: int, *, items: bool) -> _Values:
-        found: _Values = set()
+    def _is_use_of(self, path: str, use: int, function: Unit) -> bool:
+        """True if an expression names a function, or a method of an object that has it."""
+        if self._linker.dotted(path, use) == function:
+            return True
+        outline = self._linker.outline(path)
+        holder = outline.child(use, OWNER)
+        if holder is None or self._linker.body(function).owner < 0:
+            return False
+        owners = _own(self._of(path, holder, MAX_STEPS))
+        return any(self._linker.method(one, outline.nodes[use].word) == function for one in owners)
+
+    def _of_attribute(self, holders: Values, name: str, steps: int, *, items: bool) -> Values:
+        found: Values = set()
         for holder in holders:
             if isinstance(holder, str) and holder != OF_UNKNOWN_CLASS:
                 found |= self._imported(f"{holder}.{name}", steps, items=items)
@@ -384,11 +442,11 @@ class Objects:
                 found |= self._kept_in(klass, name, steps, items=items)
         return found
 
-    def _kept_in(self, klass: Unit, name: str, steps: int, *, items: bool) -> _Values:
+    def _kept_in(self, klass: Unit, name: str, steps: int, *, items: bool) -> Values:
         """Return what one class keeps in an attribute."""
         path = klass.path
         outline = self._linker.outline(path)
-        found: _Values = set()
+        found: Values = set()
         for root in outline.of(Kind.ANNOTATED, name):
             if _belongs(outline, root, klass.number):
                 found |= self._stated(path, root, items=items)
@@ -396,7 +454,7 @@ class Objects:
             if _belongs(outline, root, klass.number):
                 found |= self._of(path, outline.child(root, VALUE), steps - 1, items=items)
         for root in outline.put.get(name, ()) if items else ():
-            if outline.bodies[outline.nodes[root].body].owner == klass.number:
+            if self._linker.owner(path, outline.nodes[root].body) == klass:
                 found |= self._of(path, outline.child(root, VALUE), steps - 1)
         return found
 
@@ -453,7 +511,7 @@ def _itself(unit: Unit) -> Unit:
     return unit._replace(number=~unit.number)
 
 
-def _classes(values: _Values) -> list[Unit]:
+def _classes(values: Values) -> list[Unit]:
     """Return the classes of the project that are among some values themselves."""
     return [one.unit for one in values if isinstance(one, Itself) and one.unit.is_class]
 
@@ -463,7 +521,7 @@ def _is_public(body: Body) -> bool:
     return body.outer == 0 and body.owner < 0 and not body.name.startswith(("_", "<"))
 
 
-def _own(classes: _Values | Classes) -> list[Unit]:
+def _own(classes: Values | Classes) -> list[Unit]:
     """Return those of the classes that are of the project, in order."""
     return sorted(one for one in classes if isinstance(one, Unit))
 

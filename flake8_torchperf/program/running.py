@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.alone import Alone
 from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.literals import Literals
 from flake8_torchperf.program.living import Living
+from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS, Itself
 from flake8_torchperf.program.runs import Run, Runs
+from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 from flake8_torchperf.project.text_search import texts_train
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.program.comparisons import Values
     from flake8_torchperf.program.outline import Body
-    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+    from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.project.resolver import Project
 
 
@@ -26,6 +28,16 @@ if TYPE_CHECKING:
 MAX_ABOVE = 40
 # A program that imports more modules of its project than this is not read whole.
 MAX_IMPORTED = 100
+
+
+class Meant(NamedTuple):
+    """What an expression holds: an object of a class, or a class or function itself.
+
+    ``definition`` is the name of one that is not of the project.
+    """
+
+    definition: ClassInfo | FunctionInfo | str
+    is_object: bool
 
 
 class Program:
@@ -43,6 +55,8 @@ class Program:
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
         self._alone: dict[str, Alone] = {}
+        # What expressions hold, by path and number.
+        self._objects: dict[tuple[str, int], list[Meant | None]] = {}
 
     def alone(self, path: str) -> Alone:
         """Return the places where a module itself runs its bodies."""
@@ -80,17 +94,80 @@ class Program:
 
         ``counts`` tells which of the places that run the function count, if any does; all without.
         """
+        path = self.path_of_module(module)
+        number = self._number(asked, path)
+        return None if number is None else self._literals.at(path, number, counts)
+
+    def _number(self, asked: ast.Name | ast.Attribute, path: str) -> int | None:
+        """Return the number of an expression in the outline; None for one at a module level."""
         if not self._project.is_searched_whole:
             return None
-        path = self.path_of_module(module)
         outline = self._linker.outline(path)
         word = asked.id if isinstance(asked, ast.Name) else asked.attr
         place = asked.lineno, asked.col_offset
         for number in outline.by_word.get(word, ()):
             node = outline.nodes[number]
             if (node.line, node.column) == place and node.body:
-                return self._literals.at(path, number, counts)
+                return number
         return None
+
+    def objects_of(self, asked: ast.Name | ast.Attribute, module: ModuleMap) -> list[Meant | None]:
+        """Return what an expression in a module may hold; empty if nothing shows that.
+
+        None among them stands for what isn't known.
+        """
+        path = self.path_of_module(module)
+        number = self._number(asked, path)
+        if number is None:
+            return []
+        if (path, number) not in self._objects:
+            found = sorted(self._literals.passed.values(path, number), key=str)
+            self._objects[path, number] = [self._held(one) for one in found]
+        return self._objects[path, number]
+
+    def _held(self, value: Unit | str | Itself) -> Meant | None:
+        """Return a value as the definitions of its class, or of itself, that modules hold."""
+        is_object = not isinstance(value, Itself)
+        unit = value.unit if isinstance(value, Itself) else value
+        if isinstance(unit, str):
+            return None if unit == OF_UNKNOWN_CLASS else Meant(unit, is_object)
+        definition = self.definition(unit)
+        return None if definition is None else Meant(definition, is_object)
+
+    def definition(self, unit: Unit) -> FunctionInfo | ClassInfo | None:
+        """Return a function or a class as its module holds it; None if it can't be read."""
+        if unit.path == self._linker.linted_path:
+            module: ModuleMap | None = self._project.linted
+        else:
+            module = self._project.module(self._linker.module(unit.path).name)
+        if module is None or (module.place != unit.path and module is not self._project.linted):
+            return None
+        if unit.is_class:
+            klass = self._linker.klass(unit)
+            found = module.classes.get(klass.qualname)
+            return found if found is not None and found.node.lineno == klass.line else None
+        body = self._linker.body(unit)
+        if body.owner < 0:
+            function = module.functions.get(body.qualname)
+        else:
+            owner = self.definition(Unit(unit.path, body.owner, is_class=True))
+            function = owner.methods.get(body.name) if isinstance(owner, ClassInfo) else None
+        return function if function is not None and function.node.lineno == body.line else None
+
+    def overrides(self, owner: ClassInfo, name: str) -> list[FunctionInfo]:
+        """Return the methods of a name of the classes below a class that something makes."""
+        unit = self._class_unit(owner)
+        if unit is None or not self._project.is_searched_whole:
+            return []
+        found: list[FunctionInfo] = []
+        for below in self._literals.makers.below(unit):
+            number = self._linker.klass(below).methods.get(name)
+            if number is None or not self._living.is_alive(below):
+                continue
+            method = self.definition(Unit(below.path, number))
+            if isinstance(method, FunctionInfo):
+                found.append(method)
+        return found
 
     def all_places(self, info: FunctionInfo) -> list[Run]:
         """Return the places that run a function, tests excepted; none if there may be others."""
@@ -155,11 +232,16 @@ class Program:
 
     def is_made(self, owner: ClassInfo) -> bool:
         """True if code that something runs may make objects of a class, or of one below it."""
+        unit = self._class_unit(owner)
+        return unit is None or self._living.is_alive(unit)
+
+    def _class_unit(self, owner: ClassInfo) -> Unit | None:
+        """Return a class as one of its module's outline; None if that doesn't list it."""
         path = self.path_of_module(owner.module)
         for number, one in enumerate(self._linker.outline(path).classes):
             if (one.name, one.line) == (owner.name, owner.node.lineno):
-                return self._living.is_alive(Unit(path, number, is_class=True))
-        return True
+                return Unit(path, number, is_class=True)
+        return None
 
     def only_evaluates(self, info: FunctionInfo) -> bool:
         """True if each program that runs a function takes no training steps.

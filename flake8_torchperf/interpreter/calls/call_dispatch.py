@@ -24,6 +24,7 @@ from flake8_torchperf.interpreter.events import (
 )
 from flake8_torchperf.interpreter.events.guards import LATER
 from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.inference.objects_of_program import callee_of
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.tensor_api import (
     MODULE_METHODS,
@@ -77,6 +78,7 @@ from flake8_torchperf.values.values import (
     Union,
     UnknownValue,
     Value,
+    join,
     join_all,
 )
 
@@ -96,6 +98,9 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
         callee, owner = attributes.with_owner(node.func, env, ctx)
     else:
         callee = evaluate(node.func, env, ctx)
+    is_partial = False
+    if callee is UNKNOWN:
+        callee, is_partial = callee_of(node.func, owner, ctx)
     arguments = evaluate_arguments(node, env, host_consumers.for_arguments(callee, node, ctx))
     _named_call(callee, node, ctx)
     if ctx.sink is not None and ctx.analysis.compiled is not None:
@@ -117,6 +122,8 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
             _note_model(callee, node, ctx)
         transfers.waited(ctx)
     value = apply(callee, arguments, env, ctx)
+    if is_partial:
+        value = join(value, UNKNOWN)
     if opaque and ctx.sink is not None:
         _lambdas(arguments, ctx)
     if ctx.sink is not None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpreter.calls import summaries
 from flake8_torchperf.interpreter.calls.call_log import note
-from flake8_torchperf.interpreter.calls.given_objects import given_object
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of, evaluate
+from flake8_torchperf.interpreter.inference.objects_of_program import overridden
 from flake8_torchperf.interpreter.inference.tensor_api import foreign
 from flake8_torchperf.interpreter.models import (
     torch_call_waits,
@@ -25,6 +25,7 @@ from flake8_torchperf.interpreter.stated_types.annotations import (
 )
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     find_method,
+    is_abstract,
     lineage,
     torch_kind,
 )
@@ -87,7 +88,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
         )
     method = find_method(owner.info, name, analysis)
     if method is not None:
-        return _bound(method, owner, ctx)
+        return overridden(owner.info, name, analysis) or _bound(method, owner, ctx)
     held = owner.parts
     if held is not None and held.items is not None and name in held.names:
         return held.items[held.names.index(name)]
@@ -103,6 +104,9 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
                 return replace(inherited, owner=replace(owner, name=base))
             if inherited is not UNKNOWN:
                 return inherited
+    below = overridden(owner.info, name, analysis)
+    if below is not None:
+        return below
     inside = _inside(owner)
     if inside is not None and find_method(owner.info, "__getattr__", analysis) is not None:
         return attribute_of(inside, name, None, ctx)
@@ -129,18 +133,9 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
         if key not in known:
             known[key] = UNKNOWN  # an attribute that depends on itself ends here
             opaque = ctx.budget.opaque_calls
-            made = _of_lineage(info, name, key, ctx)
-            known[key] = _given(info, name, ctx) or UNKNOWN if made is UNKNOWN else made
+            known[key] = _of_lineage(info, name, key, ctx)
             ctx.budget.opaque_calls = opaque  # the calls that made the value do not run here
     return known[key]
-
-
-def _given(info: ClassInfo, name: str, ctx: Context) -> Value | None:
-    """Return the object that constructor calls pass for an attribute; None if they show none."""
-    for attribute, position, parameter in _kept(info, ctx.analysis):
-        if attribute == name:
-            return given_object(info, position, parameter, ctx)
-    return None
 
 
 def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[str]:
@@ -434,18 +429,16 @@ def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context
         if found is not None and found.kind == "context":
             return arguments.value(0)  # `torch.enable_grad()(f)` behaves like `f`
         return torch_classes.call_torch_method(callee, "__call__", arguments, ctx)
-    names = (
-        ("forward", "__call__")
-        if torch_kind(callee.info, analysis) == "module"
-        else (
-            "__call__",
-            "forward",
-        )
-    )
+    is_module = torch_kind(callee.info, analysis) == "module"
+    names = ("forward", "__call__") if is_module else ("__call__", "forward")
     for name in names:
         method = find_method(callee.info, name, analysis)
-        if method is not None:
+        if method is not None and not is_abstract(method.info):
             return summaries.call_function(replace(method, bound=callee), arguments, env, ctx)
+    for name in names:
+        below = overridden(callee.info, name, analysis)
+        if below is not None:
+            return apply(below, arguments, env, ctx)
     inside = _inside(callee)
     if inside is None:
         ctx.budget.opaque_calls += 1

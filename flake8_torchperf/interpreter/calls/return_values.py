@@ -203,8 +203,3 @@ def returns_self(info: FunctionInfo) -> bool:
         case ast.Name(id="Self") | ast.Attribute(attr="Self"):
             return True
     return False
-
-
-def is_abstract(info: FunctionInfo) -> bool:
-    """True for a method whose body is that of no object."""
-    return any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators)

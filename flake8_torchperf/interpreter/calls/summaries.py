@@ -18,7 +18,6 @@ from flake8_torchperf.interpreter.calls.attribute_writes import (
 from flake8_torchperf.interpreter.calls.call_log import note
 from flake8_torchperf.interpreter.calls.return_values import (
     documented,
-    is_abstract,
     reconcile,
     result_of,
     returns_annotation,
@@ -37,6 +36,7 @@ from flake8_torchperf.interpreter.inference.parameters import (
     on_host,
 )
 from flake8_torchperf.interpreter.stated_types.annotations import record
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_abstract
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.values.devices import MADE, SOMETIMES
 from flake8_torchperf.values.provenance import Source
@@ -180,7 +180,7 @@ def summarise(
     if out_of_reach(info, ctx) or _lines(info) > MAX_SUMMARY_LINES:
         return Summary(UNKNOWN if stated is None else stated)
     if is_abstract(info):
-        return Summary(UNKNOWN if stated is None else stated)
+        return Summary(stated or documented(info, ctx.analysis) or UNKNOWN)
     bound = function.bound
     env = _agreed(info, bound, ctx) if arguments is None else entry(info, bound, arguments, ctx)
     known = SUMMARIES.table(ctx.analysis)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.program.comparisons import Asked, Values
+    from flake8_torchperf.program.running import Meant
     from flake8_torchperf.project.module_index import (
         ClassInfo,
         FunctionInfo,
@@ -72,6 +73,14 @@ def _is_any_made(owner: ClassInfo) -> bool:
 
 def _has_any_value(asked: Asked, module: ModuleMap) -> Values:
     return None
+
+
+def _holds_nothing(asked: Asked, module: ModuleMap) -> list[Meant | None]:
+    return []
+
+
+def _has_no_overrides(owner: ClassInfo, name: str) -> list[FunctionInfo]:
+    return []
 
 
 @dataclass(slots=True)
@@ -141,6 +150,10 @@ class Analysis:
     is_made: Callable[[ClassInfo], bool] = _is_any_made
     # the literal values that a name or an attribute in a module may have; None if others may be
     values_of: Callable[[Asked, ModuleMap], Values] = _has_any_value
+    # what a name or an attribute in a module holds, as its program shows; None for anything else
+    objects_of: Callable[[Asked, ModuleMap], list[Meant | None]] = _holds_nothing
+    # the methods of a name of the classes below a class that something makes
+    overrides: Callable[[ClassInfo, str], list[FunctionInfo]] = _has_no_overrides
 
     def given(self, key: object) -> dict[str, Value]:
         """Return the arguments that the calls seen so far gave."""
@@ -167,6 +180,8 @@ class Analysis:
         self.is_around_steps = _holds_none
         self.is_made = _is_any_made
         self.values_of = _has_any_value
+        self.objects_of = _holds_nothing
+        self.overrides = _has_no_overrides
 
     def begin(self) -> Budget:
         """Return a fresh budget for one function; earlier evaluations have ended or failed."""

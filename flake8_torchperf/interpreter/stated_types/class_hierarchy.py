@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.syntax.docstrings import raw_docstring
 from flake8_torchperf.values.named_types import TENSOR_CLASSES
 from flake8_torchperf.values.values import ClassValue, Function, Instance, Value
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.project.module_index import ClassInfo
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
 MAX_BASES = 100
 LINEAGES: Cache[str, list[ClassInfo | str]] = Cache("lineages")
@@ -93,3 +95,18 @@ def _find_method(info: ClassInfo, name: str, analysis: Analysis) -> Function | N
             method = base.methods[name]
             return Function(method, method.key)
     return None
+
+
+def is_abstract(info: FunctionInfo) -> bool:
+    """True for a method whose body is that of no object: it is left to the classes below."""
+    if any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators):
+        return True
+    first, *rest = info.node.body
+    if raw_docstring(info.node) and rest:
+        first, *rest = rest
+    match first:
+        case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
+            return name == "NotImplementedError"
+        case ast.Expr(value=ast.Constant(value=value)):
+            return value is Ellipsis and not rest
+    return False

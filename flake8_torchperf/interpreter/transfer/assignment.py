@@ -31,9 +31,11 @@ from flake8_torchperf.values.values import (
     Sequence,
     Strength,
     Tensor,
+    Union,
     Value,
     join,
     tensor_of,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -120,10 +122,14 @@ def _takes_by(key: str, name: str, body: list[ast.stmt]) -> bool:
 
 
 def _is_doubtful(value: Value) -> bool:
-    """True for an unknown value or a tensor by convention alone, whose use is better evidence."""
-    return value in (UNKNOWN, COMPARED) or (
-        isinstance(value, Tensor) and value.reason.strength is Strength.ASSUMED
-    )
+    """True for an unknown value or a tensor by convention alone, whose use is better evidence.
+
+    So it is for one of several values of which no other one shows which it is.
+    """
+    tensor = tensor_of(value)
+    if tensor is None:
+        return value in (UNKNOWN, COMPARED) or isinstance(value, Union)
+    return tensor.reason.strength is Strength.ASSUMED
 
 
 def _may_be_loss(value: Value, ctx: Context) -> bool:
@@ -144,6 +150,9 @@ def _believed(value: Value, used: Value) -> Value:
         return replace(value, reason=used.reason) if isinstance(used, Tensor) else value
     if value is COMPARED:
         return replace(used, dtype="bool") if isinstance(used, Tensor) else value
+    if isinstance(value, Union):
+        tensors = (whole(one) for one in value.options if isinstance(one, Tensor))
+        return _believed(next(tensors, UNKNOWN), used) if isinstance(used, Tensor) else value
     return used
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.dispatch import attribute_of, evaluate
+from flake8_torchperf.interpreter.inference.objects_of_program import of_objects
 from flake8_torchperf.values.store import Env, path_of
+from flake8_torchperf.values.values import UNKNOWN
 
 if TYPE_CHECKING:
     import ast
@@ -18,7 +20,10 @@ if TYPE_CHECKING:
 
 def attribute(node: ast.Attribute, env: Env, ctx: Context) -> Value:
     """Return the value of ``owner.name``, by the path if it has a value, else by the owner."""
-    return with_owner(node, env, ctx)[0]
+    found, owner = with_owner(node, env, ctx)
+    if found is UNKNOWN and owner is UNKNOWN:
+        return of_objects(node.value, lambda one: attribute_of(one, node.attr, node, ctx), ctx)
+    return found
 
 
 def with_owner(node: ast.Attribute, env: Env, ctx: Context) -> tuple[Value, Value | None]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.dispatch import evaluate, item_of
 from flake8_torchperf.interpreter.events import transfers
 from flake8_torchperf.interpreter.events.recording import emit, emit_read, note_work, tells
+from flake8_torchperf.interpreter.inference.objects_of_program import of_objects
 from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays, told_by_index
 from flake8_torchperf.interpreter.transfer import index_loops, index_writes
 from flake8_torchperf.values.devices import SOMETIMES
@@ -63,7 +64,10 @@ def subscript(node: ast.Subscript, env: Env, ctx: Context) -> Value:
         return env[path]
     base = evaluate(node.value, env, ctx)
     indices = _indices(node, base, env, ctx)
-    return index_value(base, indices, node, ctx)
+    value = index_value(base, indices, node, ctx)
+    if value is UNKNOWN and base is UNKNOWN:
+        return of_objects(node.value, lambda one: index_value(one, indices, node, ctx), ctx)
+    return value
 
 
 def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Context) -> Value:

@@ -74,6 +74,8 @@ class FunctionHeats:
         analysis.is_around_steps = self.is_around_steps
         analysis.is_made = self.program.is_made
         analysis.values_of = self.program.values_of
+        analysis.objects_of = self.program.objects_of
+        analysis.overrides = self.program.overrides
 
     @property
     def conventions(self) -> Conventions:
