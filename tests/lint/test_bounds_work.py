@@ -20,7 +20,9 @@ from shapes import PLACES, SHAPES
 
 COMPILED = Options(scope=Level.COLD, assume_compiled=True)
 # The thorough tests double them, but for the loops: their bound begins to hold beyond half of that.
-SIZES = {"file": 60, "names": 1_250, "closures": 4, "classes": 10, "loops": 120}
+SIZES = {
+    "file": 60, "names": 1_250, "closures": 4, "classes": 10, "loops": 120, "chain of names": 30,
+}  # fmt: skip
 SIZE = 10
 # Each method leads to all before it: what it may write is as long a list, up to 400 methods.
 IN_SQUARE = ("chain of methods",)
