@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
@@ -15,7 +16,7 @@ from flake8_torchperf.values.values import (
     Union,
     Value,
     tensor_of,
-    without,
+    union,
 )
 
 
@@ -51,6 +52,20 @@ def combine_scalar(values: list[Tensor]) -> bool | None:
     if any(v.scalar is False for v in values):
         return False
     return True if all(v.scalar for v in values) else None
+
+
+def without(value: Value, *kinds: type[Any]) -> Value | None:
+    """Return ``value`` without the options of the given types; None if nothing is left."""
+    if isinstance(value, Union):
+        left = tuple(o for o in value.options if not isinstance(o, kinds))
+        gone = any(isinstance(o, kinds) and not isinstance(o, NoneValue) for o in value.options)
+        return union(map(whole, left) if gone else left) if left else None
+    return None if isinstance(value, kinds) else value
+
+
+def whole(option: Value) -> Value:
+    """Return an option that may be the only one left; `union` marks it again if it is not."""
+    return replace(option, partly=False) if isinstance(option, Tensor) else option
 
 
 def truthy(value: Value) -> Value:

@@ -263,7 +263,7 @@ def entry(
     if me and info.owner is not None:
         if "classmethod" in info.decorators or info.name in ("__new__", "__init_subclass__"):
             env[me] = ClassValue(info.owner, info.owner.key)
-        elif isinstance(bound, (Instance, Sequence)):
+        elif isinstance(bound, (Instance, Sequence, Mapping_)):
             env[me] = bound
         else:
             reason = Reason(f"`{me}` of `{info.owner.name}`")

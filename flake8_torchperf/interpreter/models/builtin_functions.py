@@ -27,7 +27,7 @@ from flake8_torchperf.interpreter.transfer.operators import binary, formatted
 from flake8_torchperf.knowledge.logging_calls import LOG_LEVELS
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import held_tensor
-from flake8_torchperf.values.elements import element_of, paired
+from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.named_types import KEEPERS
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
@@ -233,12 +233,7 @@ def _collection(kind: str) -> Callable[[Arguments, Env, Context], Value]:
 
 
 def _dict(arguments: Arguments, env: Env, ctx: Context) -> Value:
-    items = tuple((name, a.value) for name, a in arguments.keywords.items())
-    first = arguments.value(0) if arguments.positional else None
-    held = UNKNOWN if first is None else paired(first)
-    if isinstance(held, Mapping_):
-        return Mapping_(held.key, held.element, held.items + items, held.made)
-    return Mapping_(STR, UNKNOWN, items, made=first is None)
+    return containers.dict_of(arguments)
 
 
 def _getattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
@@ -307,6 +302,9 @@ BUILTIN_RESULTS: dict[str, Value] = {
 def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """Call a function of another library, by its qualified name."""
     head, _, rest = name.partition(".")
+    made = containers.made_object(name, arguments)
+    if made is not None:
+        return made
     match head:
         case "math" | "cmath":
             return _math(name, rest, arguments, ctx)

@@ -18,7 +18,7 @@ from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import once, walk
-from flake8_torchperf.values.elements import values_of
+from flake8_torchperf.values.elements import values_of, with_attribute
 from flake8_torchperf.values.host_data import MOVES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.store import Env, bind, path_of
@@ -222,8 +222,13 @@ def _attribute(target: ast.Attribute, value: Value, env: Env, ctx: Context) -> N
     if path is None:
         evaluate(target.value, env, ctx)
         return
-    bind(env, path, value)
     head, _, attr = path.rpartition(".")
+    if head != ctx.self_name:
+        owner = evaluate(target.value, env, ctx.silent())
+        changed = None if is_module(owner, ctx.analysis) else with_attribute(owner, attr, value)
+        if changed is not None:
+            fill(head, changed, env, ctx)
+    bind(env, path, value)
     if ctx.writes is not None and head == ctx.self_name:
         written = ctx.writes.get(attr)
         ctx.writes[attr] = value if written is None else join(written, value)

@@ -19,6 +19,7 @@ from flake8_torchperf.interpreter.stated_types.isinstance_tests import (
 from flake8_torchperf.syntax.compile_guards import asks_for_mode
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, is_none
+from flake8_torchperf.values.combining import whole, without
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES, instance_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.rank import ranked
@@ -44,8 +45,6 @@ from flake8_torchperf.values.values import (
     Union,
     Value,
     union,
-    whole,
-    without,
 )
 
 if TYPE_CHECKING:
