@@ -16,6 +16,7 @@ from flake8_torchperf.interpreter.calls.attribute_writes import (
     touched,
 )
 from flake8_torchperf.interpreter.calls.call_log import note
+from flake8_torchperf.interpreter.calls.other_kinds import is_of_another_kind
 from flake8_torchperf.interpreter.calls.return_values import (
     documented,
     is_abstract,
@@ -30,6 +31,7 @@ from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import run_block
 from flake8_torchperf.interpreter.engine.place import Context
 from flake8_torchperf.interpreter.events.guards import TRACED
+from flake8_torchperf.interpreter.inference.call_literals import settled_by
 from flake8_torchperf.interpreter.inference.parameters import (
     ANY_KEYWORDS,
     constant,
@@ -148,16 +150,16 @@ def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> d
         part = binding_statements(info.node, self_name(info), name)
         if not part or out_of_reach(info, ctx):
             return {}
-        return _interpret(info, part, _agreed(info, owner, ctx), NO_WRITES, ctx).writes
+        place = ctx.but(settled=frozenset())
+        return _interpret(info, part, _agreed(info, owner, ctx), NO_WRITES, place).writes
     klass = owner.info or info.owner
     asked = NO_WRITES if klass is None else asked_in(info, klass, name, ctx.analysis)
     return summarise(Function(info, info.key, owner), None, asked, ctx).writes
 
 
-# By function, the attributes that are asked for, and the values of its names when it starts.
-SUMMARIES: Cache[tuple[str, frozenset[str] | None, tuple[tuple[str, Value], ...]], Summary] = Cache(
-    "summaries"
-)
+# By function, the attributes that are asked for, the values of its names when it starts, and the
+# names whose literals the call gives.
+SUMMARIES: Cache[tuple[object, ...], Summary] = Cache("summaries")
 
 
 def summarise(
@@ -184,11 +186,13 @@ def summarise(
     bound = function.bound
     env = _agreed(info, bound, ctx) if arguments is None else entry(info, bound, arguments, ctx)
     known = SUMMARIES.table(ctx.analysis)
-    key = (info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])))
+    skip = bool(self_name(info)) and bound is not None
+    settled = settled_by(info, arguments, env, skip=skip)
+    key = (info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])), settled)
     cached = known.get(key)
     if cached is not None:
         return cached
-    summary = _interpret(info, info.node.body, env, asked, ctx)
+    summary = _interpret(info, info.node.body, env, asked, ctx.but(settled=settled))
     value = reconcile(summary.value, stated)
     if stated is None and value in (UNKNOWN, NONE):
         value = documented(info, ctx.analysis) or value
@@ -387,7 +391,7 @@ def fill_from_calls(env: Env, given: Env) -> None:
     for name, value in given.items():
         if _on_host(value) and isinstance(env.get(name), Tensor):
             env[name] = value  # every recorded call gives host data, despite the annotation
-        elif _is_of_another_kind(value, env.get(name, UNKNOWN)):
+        elif is_of_another_kind(value, env.get(name, UNKNOWN)):
             env[name] = value
         elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
             if own.dtype == "unknown":
@@ -442,43 +446,8 @@ def fill_with_numbers(env: Env, given: Env) -> None:
     The other way round, a tensor counts for a parameter that is declared to be an integer.
     """
     for name, value in given.items():
-        if _is_of_another_kind(value, env.get(name, UNKNOWN)):
+        if is_of_another_kind(value, env.get(name, UNKNOWN)):
             env[name] = value
-
-
-def _is_of_another_kind(given: Value, declared: Value) -> bool:
-    return _numbers_for_tensors(given, declared) or _tensor_for_number(given, declared)
-
-
-def _tensor_for_number(given: Value, declared: Value) -> bool:
-    """True if all calls give a tensor, one that may be no host's, where an int is declared.
-
-    ``for t in self.timesteps: self.step(x, t)`` gives one to ``def step(self, x, t: int)``.
-    """
-    if not isinstance(given, Tensor) or given.device == "host":
-        return False
-    return is_declared_int(declared)
-
-
-def is_declared_int(declared: Value) -> bool:
-    """True for a parameter that is declared to be an integer, and has no literal default."""
-    return isinstance(declared, Scalar) and declared.kind == "int" and not declared.known
-
-
-def _numbers_for_tensors(given: Value, declared: Value) -> bool:
-    """True if all calls give numbers or text, or sequences of them, where tensors are declared."""
-    match given, declared:
-        case Scalar(tensor=None), Tensor():
-            return True
-        case Scalar(tensor=None), Union(options=options):
-            return any(isinstance(option, Tensor) for option in options)
-        case Sequence(kind=kind, element=Scalar(tensor=None), items=items), Tensor():
-            return kind == "tuple" or bool(items)  # a shape is a tuple of any length
-        case Sequence(element=Sequence(element=Scalar(tensor=None))), Tensor():
-            return True
-        case Sequence(element=Scalar(tensor=None)), Sequence(element=Tensor()):
-            return True
-    return False
 
 
 def _on_host(value: Value) -> bool:

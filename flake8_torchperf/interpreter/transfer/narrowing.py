@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
+from flake8_torchperf.interpreter.inference.call_literals import outcome_by_call
 from flake8_torchperf.interpreter.stated_types.annotations import resolve_dotted
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_tensor_class, lineage
 from flake8_torchperf.interpreter.stated_types.isinstance_tests import (
@@ -53,11 +54,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
 
-IS_TENSOR = {
-    "torch.is_tensor",
-    "torch.overrides.is_tensor_like",
-    "torch._is_tensor",
-}
+IS_TENSOR = {"torch.is_tensor", "torch.overrides.is_tensor_like", "torch._is_tensor"}
 
 
 # The last names of functions that test a type.
@@ -68,6 +65,8 @@ TYPE_TEST_NAMES = frozenset(
 
 def narrow(test: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
     """Return the environment after ``test`` was true (``holds``) or false; None: impossible."""
+    if ctx.settled and outcome_by_call(test, env, ctx) is (not holds):
+        return None
     handler = HANDLERS.get(type(test))
     return dict(env) if handler is None else handler(test, env, ctx, holds)
 
