@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.interpreter.calls import made_objects, summaries
+from flake8_torchperf.interpreter.calls import attribute_evidence, made_objects, summaries
 from flake8_torchperf.interpreter.calls.call_log import note
 from flake8_torchperf.interpreter.calls.given_objects import given_object
 from flake8_torchperf.interpreter.engine.caches import Cache
@@ -35,6 +35,7 @@ from flake8_torchperf.values.devices import is_host_name
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
+    NONE,
     UNKNOWN,
     BoundMethod,
     ClassValue,
@@ -134,9 +135,19 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
             known[key] = UNKNOWN  # an attribute that depends on itself ends here
             opaque = ctx.budget.opaque_calls
             made = _of_lineage(info, name, key, ctx)
-            known[key] = _given(info, name, ctx) or UNKNOWN if made is UNKNOWN else made
+            known[key] = _left_open(made, info, name, ctx) if made in (UNKNOWN, NONE) else made
             ctx.budget.opaque_calls = opaque  # the calls that made the value do not run here
     return known[key]
+
+
+def _left_open(made: Value | None, info: ClassInfo, name: str, ctx: Context) -> Value | None:
+    """Return an attribute that its class leaves open, by other code or by its use."""
+    if made is NONE:
+        return attribute_evidence.written_elsewhere(info, name, ctx) or made
+    told = attribute_evidence.told_by_use(info, name, ctx.analysis)
+    if told is not None and _answers_as_other(told, name, info, ctx.analysis):
+        told = None
+    return _given(info, name, ctx) or told or made
 
 
 def _given(info: ClassInfo, name: str, ctx: Context) -> Value | None:

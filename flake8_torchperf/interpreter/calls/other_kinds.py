@@ -1,7 +1,8 @@
-"""Arguments of another kind than a parameter is declared to take: numbers for tensors."""
+"""Kinds of arguments: numbers for declared tensors and the other way round, and indices."""
 
 from __future__ import annotations
 
+from flake8_torchperf.values.devices import MADE
 from flake8_torchperf.values.values import (
     Scalar,
     Sequence,
@@ -45,3 +46,20 @@ def _numbers_for_tensors(given: Value, declared: Value) -> bool:
         case Sequence(element=Scalar(tensor=None)), Sequence(element=Tensor()):
             return True
     return False
+
+
+# The deepest nesting of containers that are searched for indices: a list of pairs, in a tuple.
+MAX_NESTING = 3
+
+
+def holds_indices(value: Value, depth: int = MAX_NESTING) -> bool:
+    """True for a list or tuple of integer tensors, or of pairs of them, that is made on the host.
+
+    The rows and columns that a matcher pairs are an example.
+    """
+    if isinstance(value, Tensor):
+        return value.device == "host" and value.origin in MADE and value.dtype == "int"
+    if not isinstance(value, Sequence) or not depth:
+        return False
+    items = (value.element,) if value.items is None else value.items
+    return any(holds_indices(item, depth - 1) for item in items)

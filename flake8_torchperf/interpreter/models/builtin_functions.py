@@ -255,6 +255,16 @@ def _setattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
     return NONE
 
 
+def _type(arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """Return the class of a plain list, tuple or dict; a call of it makes another one."""
+    match arguments.value(0):
+        case Sequence(kind="list" | "tuple" as kind, names=()) if len(arguments.positional) == 1:
+            return External(f"builtins.{kind}")
+        case Mapping_(info=None):
+            return External("builtins.dict")
+    return Opaque("class")
+
+
 def _next(arguments: Arguments, env: Env, ctx: Context) -> Value:
     found = element_of(arguments.value(0))
     return join_all((found, arguments.value(1))) if len(arguments.positional) > 1 else found
@@ -287,13 +297,14 @@ BUILTIN_MODELS: dict[str, Callable[[Arguments, Env, Context], Value]] = {
     "getattr": _getattr,
     "setattr": _setattr,
     "next": _next,
+    "type": _type,
     "abs": _abs,
     "pow": _abs,
 }
 BUILTIN_RESULTS: dict[str, Value] = {
     "isinstance": BOOL, "issubclass": BOOL, "hasattr": BOOL, "callable": BOOL, "id": INT,
     "hash": INT, "ord": INT, "chr": STR, "hex": STR, "bin": STR, "oct": STR, "input": STR,
-    "type": Opaque("class"), "open": Opaque("file"), "slice": Opaque("slice"),
+    "open": Opaque("file"), "slice": Opaque("slice"),
     "bytes": Scalar("bytes"), "bytearray": Scalar("bytes"), "object": Opaque("object"),
     "divmod": NUMBER,
 }  # fmt: skip

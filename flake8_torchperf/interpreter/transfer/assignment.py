@@ -223,15 +223,21 @@ def _attribute(target: ast.Attribute, value: Value, env: Env, ctx: Context) -> N
         evaluate(target.value, env, ctx)
         return
     head, _, attr = path.rpartition(".")
-    if head != ctx.self_name:
-        owner = evaluate(target.value, env, ctx.silent())
-        changed = None if is_module(owner, ctx.analysis) else with_attribute(owner, attr, value)
-        if changed is not None:
-            fill(head, changed, env, ctx)
-    bind(env, path, value)
+    owner = UNKNOWN if head == ctx.self_name else evaluate(target.value, env, ctx.silent())
+    set_attribute(head, owner, attr, value, env, ctx)
     if ctx.writes is not None and head == ctx.self_name:
         written = ctx.writes.get(attr)
         ctx.writes[attr] = value if written is None else join(written, value)
+
+
+def set_attribute(
+    path: str, owner: Value, attribute: str, value: Value, env: Env, ctx: Context
+) -> None:
+    """Bind an attribute of the object at a path, and let the object hold it."""
+    changed = None if is_module(owner, ctx.analysis) else with_attribute(owner, attribute, value)
+    if changed is not None:
+        fill(path, changed, env, ctx)
+    bind(env, f"{path}.{attribute}", value)
 
 
 def _item(target: ast.Subscript, value: Value, env: Env, ctx: Context) -> None:
