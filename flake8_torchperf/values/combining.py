@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from flake8_torchperf.values import devices
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
     UNKNOWN,
@@ -29,12 +30,12 @@ def combine_device(values: list[Tensor]) -> str:
     host as well. The same holds for tensors that are combined with a tensor that is likely on the
     host.
     """
-    devices = {v.device for v in values}
-    if "device" in devices:
+    found = {v.device for v in values}
+    if "device" in found:
         return "device"
-    if devices == {"host"}:
+    if found == {"host"}:
         return "host"
-    if devices <= {"host", BESIDE_HOST}:
+    if found <= {"host", BESIDE_HOST}:
         return BESIDE_HOST
     return (
         BESIDE_HOST
@@ -66,6 +67,14 @@ def without(value: Value, *kinds: type[Any]) -> Value | None:
 def whole(option: Value) -> Value:
     """Return an option that may be the only one left; `union` marks it again if it is not."""
     return replace(option, partly=False) if isinstance(option, Tensor) else option
+
+
+def tested(option: Value) -> Value:
+    """Return an option that a type test found; what an unknown path gives may lie anywhere."""
+    match option:
+        case Tensor(device="host", origin=devices.SOMETIMES, partly=True):
+            return replace(option, device="unknown", partly=False)
+    return whole(option)
 
 
 def truthy(value: Value) -> Value:

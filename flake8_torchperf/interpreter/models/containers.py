@@ -129,8 +129,9 @@ def _placed(held: Mapping_, device: str) -> Mapping_:
 def _at(value: Value, device: str) -> Value:
     if isinstance(value, Mapping_):
         return _placed(value, device)
-    moved = isinstance(value, Tensor) and value.device != device
-    return replace(value, device=device, origin="", memory="") if moved else value
+    if not isinstance(value, Tensor) or value.device == device:
+        return value
+    return replace(value, device=device, origin="", memory="")
 
 
 def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:

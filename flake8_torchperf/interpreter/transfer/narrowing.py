@@ -20,7 +20,7 @@ from flake8_torchperf.interpreter.stated_types.isinstance_tests import (
 from flake8_torchperf.syntax.compile_guards import asks_for_mode
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, is_none
-from flake8_torchperf.values.combining import whole, without
+from flake8_torchperf.values.combining import tested, without
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES, instance_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.rank import ranked
@@ -434,7 +434,7 @@ def _narrow_to(
             True if v is None and isinstance(o, (Sequence, Mapping_)) else v
             for o, v in zip(options, verdicts, strict=True)
         ]
-    kept = [whole(o) for o, verdict in zip(options, verdicts, strict=True) if verdict]
+    kept = [tested(o) for o, verdict in zip(options, verdicts, strict=True) if verdict]
     unknown = any(verdict is None for verdict in verdicts)
     declared = not ctx.depth and _only_declared(value)  # in a callee, the call gives the value
     if not kept and not unknown and declared and any(map(_is_tensor_class, classes)):
