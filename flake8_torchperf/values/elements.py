@@ -97,7 +97,7 @@ def with_attribute(owner: Value, name: str, value: Value) -> Value | None:
         case Instance(held=held) if held is not None or owner.info is not None:
             fields = {} if held is None else dict(held.items)
             return replace(owner, held=fields_of({**fields, name: value}))
-        case Mapping_() if owner.info is not None or name in dict(owner.items):
+        case Mapping_():  # an attribute can be set, so it is an attribute dict
             return replace(owner, items=tuple({**dict(owner.items), name: value}.items()))
     return None
 

@@ -330,6 +330,8 @@ def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> 
     if arguments.open:
         return
     defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
+    by_name = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+    defaults.update({a.arg: default for a, default in by_name if default is not None})
     given = {*names[: len(arguments.positional)], *arguments.keywords}
     for name, default in defaults.items():
         if name not in given and isinstance(default, ast.Constant):
