@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.message import HOST_READS
-from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
+from flake8_torchperf.interpreter.events.waiting_wrappers import OF_HELPERS
 from flake8_torchperf.judgement.worth.device_work import Work
 from flake8_torchperf.judgement.worth.queue import NON_BLOCKING
 from flake8_torchperf.syntax.traversal import DEFINITIONS, LEAVING, children
@@ -65,7 +65,7 @@ def _may_lead(raw: Raw) -> bool:
     site = raw.site
     if site.compiled or not raw.rule.own or raw.rule.family != HOST_READS:
         return False
-    if IN_HELPER in site.traits:  # the helper may queue work after its wait
+    if not OF_HELPERS.isdisjoint(site.traits):  # the helper may queue work after its wait
         return False
     if site.kind is SiteKind.SYNCHRONIZE:
         # Collectives wait for other ranks, events and streams for their own work alone.

@@ -27,8 +27,8 @@ _OF_TRAINING = ("no-pin", "no-workers", "option")
 _OF_PLACES = ("as-array", "as-declared", "base", "beside-list", "bounded",
               "compiling-guard", "counted", "default-accelerator", "default-device",
               "error-message", "except-block", "fallback", "given-away", "in-helper", "keyed",
-              "lambda", "made-text", "message", "no-gradients", "of-bools", "of-numbers",
-              "opaque-body", "recorded", "syncs", "traced", "uses-streams",
+              "lambda", "made-text", "message", "named-host", "no-gradients", "of-bools",
+              "of-numbers", "opaque-body", "recorded", "syncs", "traced", "uses-streams",
               "waited-for", "whole")  # fmt: skip
 TRAITS = frozenset((*_OF_COPIES, *_OF_CODE, *_OF_COMPILING, *_OF_TRAINING, *_OF_PLACES))
 

@@ -364,7 +364,7 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     if name == "copy_" and len(given) > 1:
         return True  # the copy may be non-blocking, and read before it arrives
-    if name == "to":
+    if name == "to" or any(isinstance(g, ast.Constant) and g.value == "cpu" for g in given):
         return any(_may_be_host_device(argument) for argument in given)
     if name in GOING_THROUGH and isinstance(node.func, ast.Name):
         return any(_iterates_tensor(argument, hosts) for argument in given)

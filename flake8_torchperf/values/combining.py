@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
+from flake8_torchperf.values import devices
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
     UNKNOWN,
@@ -15,7 +17,7 @@ from flake8_torchperf.values.values import (
     Union,
     Value,
     tensor_of,
-    without,
+    union,
 )
 
 
@@ -28,12 +30,12 @@ def combine_device(values: list[Tensor]) -> str:
     host as well. The same holds for tensors that are combined with a tensor that is likely on the
     host.
     """
-    devices = {v.device for v in values}
-    if "device" in devices:
+    found = {v.device for v in values}
+    if "device" in found:
         return "device"
-    if devices == {"host"}:
+    if found == {"host"}:
         return "host"
-    if devices <= {"host", BESIDE_HOST}:
+    if found <= {"host", BESIDE_HOST}:
         return BESIDE_HOST
     return (
         BESIDE_HOST
@@ -51,6 +53,28 @@ def combine_scalar(values: list[Tensor]) -> bool | None:
     if any(v.scalar is False for v in values):
         return False
     return True if all(v.scalar for v in values) else None
+
+
+def without(value: Value, *kinds: type[Any]) -> Value | None:
+    """Return ``value`` without the options of the given types; None if nothing is left."""
+    if isinstance(value, Union):
+        left = tuple(o for o in value.options if not isinstance(o, kinds))
+        gone = any(isinstance(o, kinds) and not isinstance(o, NoneValue) for o in value.options)
+        return union(map(whole, left) if gone else left) if left else None
+    return None if isinstance(value, kinds) else value
+
+
+def whole(option: Value) -> Value:
+    """Return an option that may be the only one left; `union` marks it again if it is not."""
+    return replace(option, partly=False) if isinstance(option, Tensor) else option
+
+
+def tested(option: Value) -> Value:
+    """Return an option that a type test found; what an unknown path gives may lie anywhere."""
+    match option:
+        case Tensor(device="host", origin=devices.SOMETIMES, partly=True):
+            return replace(option, device="unknown", partly=False)
+    return whole(option)
 
 
 def truthy(value: Value) -> Value:

@@ -88,6 +88,37 @@ def element_of_tensor(tensor: Tensor) -> Tensor:
     return ranked(row, tensor.rank - 1) if tensor.rank else row
 
 
+def with_attribute(owner: Value, name: str, value: Value) -> Value | None:
+    """Return an object of the project, a namespace or an attribute dict with one attribute more.
+
+    None for values that hold no attributes of their own.
+    """
+    match owner:
+        case Instance(held=held) if held is not None or owner.info is not None:
+            fields = {} if held is None else dict(held.items)
+            return replace(owner, held=fields_of({**fields, name: value}))
+        case Mapping_():  # an attribute can be set, so it is an attribute dict
+            return replace(owner, items=tuple({**dict(owner.items), name: value}.items()))
+    return None
+
+
+def fields_of(fields: dict[str, Value]) -> Mapping_ | None:
+    """Return the attributes of an object, by name; None if there are none.
+
+    Objects in objects in objects are cut off, so that a chain of them ends.
+    """
+    kept = {name: _flat(value) for name, value in fields.items()}
+    return Mapping_(STR, UNKNOWN, tuple(kept.items()), made=True) if kept else None
+
+
+def _flat(value: Value) -> Value:
+    """Return a value without the attributes of objects in it, if these hold objects too."""
+    if not isinstance(value, Instance) or value.held is None:
+        return value
+    deep = any(isinstance(v, Instance) and v.held is not None for _, v in value.held.items)
+    return replace(value, held=None) if deep else value
+
+
 def paired(value: Value) -> Value:
     """Return the dict that ``dict(value)`` makes of a dict or of pairs, else UNKNOWN."""
     if isinstance(value, Mapping_) or not isinstance(value, Sequence):

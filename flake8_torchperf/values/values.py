@@ -142,12 +142,14 @@ class Mapping_:
     """A dict: ``items`` holds the values under known string keys, ``element`` that of all others.
 
     ``made`` is True if this code made it empty, so that it holds only what this code puts in.
+    ``info`` is its class if that is a subclass of dict that can be read.
     """
 
     key: Value
     element: Value
     items: tuple[tuple[str, Value], ...] = ()
     made: bool = False
+    info: ClassInfo | None = field(default=None, compare=False)
 
     def any_value(self) -> Value:
         """Return the value under an arbitrary key: the join of the known values."""
@@ -211,13 +213,14 @@ class Instance:
     """An object of a class whose source is read (``info``), or of torch's (``name`` alone).
 
     ``facts`` holds the constructor's arguments that matter later. ``parts`` holds the modules that
-    were passed to one of torch's containers.
+    were passed to one of torch's containers. ``held`` holds the attributes that this code gave it.
     """
 
     name: str
     info: ClassInfo | None = field(default=None, compare=False)
     facts: frozenset[str] = frozenset()
     parts: Sequence | None = None
+    held: Mapping_ | None = None
 
 
 @record
@@ -326,8 +329,10 @@ def join(a: Value, b: Value) -> Value:
         case Sequence(), Sequence():
             return _join_sequences(a, b)
         case Mapping_(), Mapping_():
-            made = a.made and b.made
-            return Mapping_(join(a.key, b.key), _mapped(a, b), _common_items(a, b), made)
+            made, info = a.made and b.made, a.info if a.info is b.info else None
+            return Mapping_(join(a.key, b.key), _mapped(a, b), _common_items(a, b), made, info)
+        case Instance(), Instance() if _are_alike(a, b):
+            return _same_object(a, b)
     # A path gives the tensor, even if the other path only declares its options.
     declared = (isinstance(a, Union) and not a.met) or (isinstance(b, Union) and not b.met)
     met = not declared or isinstance(a, Tensor) or isinstance(b, Tensor)
@@ -385,20 +390,6 @@ def weaken(tensor: Tensor, to: Strength = Strength.INFERRED) -> Tensor:
     return replace(tensor, reason=replace(why, strength=to))
 
 
-def without(value: Value, *kinds: type[Any]) -> Value | None:
-    """Return ``value`` without the options of the given types; None if nothing is left."""
-    if isinstance(value, Union):
-        left = tuple(o for o in value.options if not isinstance(o, kinds))
-        gone = any(isinstance(o, kinds) and not isinstance(o, NoneValue) for o in value.options)
-        return union(map(whole, left) if gone else left) if left else None
-    return None if isinstance(value, kinds) else value
-
-
-def whole(option: Value) -> Value:
-    """Return an option that may be the only one left; `union` marks it again if it is not."""
-    return replace(option, partly=False) if isinstance(option, Tensor) else option
-
-
 def tensor_of(value: Value) -> Tensor | None:
     """Return the tensor that ``value`` is, or may be on some path.
 
@@ -435,7 +426,8 @@ def _weaker(a: Value, b: Value) -> Value:
 
 def _merge_into(flat: list[Value], option: Value) -> None:
     for i, seen in enumerate(flat):
-        if seen == option or (type(seen) is type(option) and isinstance(option, MERGED)):
+        merged = type(seen) is type(option) and isinstance(option, MERGED)
+        if seen == option or merged or _are_alike(seen, option):
             flat[i] = join(seen, option)
             return
     flat.append(option)
@@ -443,6 +435,17 @@ def _merge_into(flat: list[Value], option: Value) -> None:
 
 # Types of which a union holds at most one, so that joins always end.
 MERGED = (Tensor, Scalar, Sequence, Mapping_)
+
+
+def _are_alike(a: Value, b: Value) -> bool:
+    """True for two objects that differ only in what their attributes hold."""
+    return isinstance(a, Instance) and isinstance(b, Instance) and replace(a, held=b.held) == b
+
+
+def _same_object(a: Instance, b: Instance) -> Instance:
+    """Return an object with the attributes of both; what only one path sets stays known."""
+    held = a.held or b.held if a.held is None or b.held is None else join(a.held, b.held)
+    return replace(a, held=held) if isinstance(held, Mapping_) else a
 
 
 def _tensor_or_unknown(a: Value, b: Value) -> Value:

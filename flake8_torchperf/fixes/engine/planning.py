@@ -9,7 +9,7 @@ from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.registry import load
 from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 from flake8_torchperf.fixes.engine.twins import together
-from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
+from flake8_torchperf.interpreter.events.waiting_wrappers import OF_HELPERS
 from flake8_torchperf.project.resolver import Project
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Strength, Tensor, tensor_of
@@ -43,7 +43,8 @@ def with_edits(
 def _edits(finding: Finding, around: Surroundings, safeties: frozenset[str]) -> Iterator[Edit]:
     chosen = [(safety, name) for safety, name in finding.rule.fixes if safety in safeties]
     # The code of a helper cannot be rewritten at its call.
-    if not chosen or not around.holds(finding.site.node) or IN_HELPER in finding.site.traits:
+    in_helper = not OF_HELPERS.isdisjoint(finding.site.traits)
+    if not chosen or not around.holds(finding.site.node) or in_helper:
         return
     for safety, name in chosen:
         edit = _planned(finding, around, safety, name)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.idioms.host_names import root
-from flake8_torchperf.interpreter.calls import closures, instances, summaries
+from flake8_torchperf.interpreter.calls import closures, helper_moves, instances, summaries
 from flake8_torchperf.interpreter.calls.call_log import note_outward, note_unclear
 from flake8_torchperf.interpreter.engine.dispatch import apply, evaluate
 from flake8_torchperf.interpreter.events import (
@@ -109,6 +109,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     note_unclear(callee, arguments, ctx)
     if ctx.sink is not None and isinstance(callee, Function):
         waiting_wrappers.note_helper(callee, arguments, ctx)
+        helper_moves.note_copies(callee, arguments, ctx)
     elif ctx.sink is not None:
         logged_tensors.note_logged(node, owner, arguments, ctx)
     told_by_use(node, arguments, env, ctx)

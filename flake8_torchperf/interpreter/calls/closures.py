@@ -67,7 +67,11 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
     if this in ctx.calls:
         return UNKNOWN  # a recursive call with the same arguments shows nothing new
     deeper = ctx.but(
-        depth=ctx.depth + 1, module=closure.module, pending=None, calls=(*ctx.calls, this)
+        depth=ctx.depth + 1,
+        module=closure.module,
+        pending=None,
+        calls=(*ctx.calls, this),
+        settled=frozenset(),
     )
     if isinstance(closure.node, ast.Lambda):
         if not _stands_in(closure, ctx):

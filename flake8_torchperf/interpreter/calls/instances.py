@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.interpreter.calls import summaries
+from flake8_torchperf.interpreter.calls import attribute_evidence, made_objects, summaries
 from flake8_torchperf.interpreter.calls.call_log import note
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of, evaluate
@@ -32,11 +32,11 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
 from flake8_torchperf.interpreter.stated_types.docstrings import documented
 from flake8_torchperf.project.module_index import REGISTERING
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
-from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.devices import is_host_name
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
+    NONE,
     UNKNOWN,
     BoundMethod,
     ClassValue,
@@ -65,8 +65,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.values.store import Env
 
 
-def record_attribute(owner: Sequence, name: str, ctx: Context) -> Value | None:
-    """Return a method or property of a named tuple's class; None if it has none of that name."""
+def record_attribute(owner: Sequence | Mapping_, name: str, ctx: Context) -> Value | None:
+    """Return a method or property of a named tuple's or dict's class; None if it has none."""
     method = None if owner.info is None else find_method(owner.info, name, ctx.analysis)
     return None if method is None else _bound(method, owner, ctx)
 
@@ -82,6 +82,11 @@ def _bound(method: Function, owner: Value, ctx: Context) -> Value:
 def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
     """Return the value of ``owner.name``."""
     analysis = ctx.analysis
+    given = made_objects.attribute_held(owner, name)
+    if given is not None:
+        declared = None if owner.info is None else class_attribute(owner.info, name, ctx)
+        if made_objects.is_better(given, declared):
+            return given
     if owner.info is None:
         return torch_containers.given_by(
             owner, torch_classes.attribute_of_class(owner.name, name, ctx)
@@ -133,9 +138,20 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
         if key not in known:
             known[key] = UNKNOWN  # an attribute that depends on itself ends here
             opaque = ctx.budget.opaque_calls
-            known[key] = _of_lineage(info, name, key, ctx)
+            made = _of_lineage(info, name, key, ctx)
+            known[key] = _left_open(made, info, name, ctx) if made in (UNKNOWN, NONE) else made
             ctx.budget.opaque_calls = opaque  # the calls that made the value do not run here
     return known[key]
+
+
+def _left_open(made: Value | None, info: ClassInfo, name: str, ctx: Context) -> Value | None:
+    """Return an attribute that its class leaves open, by other code or by its use."""
+    if made is NONE:
+        return attribute_evidence.written_elsewhere(info, name, ctx) or made
+    told = attribute_evidence.told_by_use(info, name, ctx.analysis)
+    if told is not None and _answers_as_other(told, name, info, ctx.analysis):
+        told = None
+    return told or made
 
 
 def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[str]:
@@ -334,7 +350,11 @@ def construct(callee: ClassValue, arguments: Arguments, env: Env, ctx: Context) 
     kind = torch_kind(info, ctx.analysis)
     if kind == "parameter" or any(b in ("torch.Tensor", "torch.nn.Parameter") for b in info.bases):
         return Tensor(Reason(f"`{info.name}` is a tensor class", arguments.node))
-    return Instance(info.key, info, parts=_wrapped(info, arguments, ctx))
+    held = made_objects.made_dict(info, arguments, ctx.analysis)
+    if held is not None and kind != "module":
+        return held
+    fields = made_objects.held_fields(info, arguments, ctx.analysis)
+    return Instance(info.key, info, parts=_wrapped(info, arguments, ctx), held=fields)
 
 
 # By class: the attributes that hold a constructor's arguments, with each argument's place and name.
@@ -393,24 +413,12 @@ def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> V
         given = arguments.get(position if kind == "NamedTuple" else -1, name)
         stated = annotation_of(node, home, name, ctx.analysis)
         value = UNKNOWN if given is None else given.value
-        fields[name] = stated if value is UNKNOWN or _is_guessed(value, stated) else value
+        fields[name] = (
+            stated if value is UNKNOWN or made_objects.is_guessed(value, stated) else value
+        )
     if kind == "TypedDict":
         return Mapping_(UNKNOWN, UNKNOWN, tuple(fields.items()))
     return Sequence("tuple", UNKNOWN, tuple(fields.values()), tuple(fields), info)
-
-
-def _is_guessed(value: Value, stated: Value) -> bool:
-    """True if a value is a tensor by an annotation alone, and a field is declared to hold numbers.
-
-    An annotation of a parameter, as ``Dict[str, Tensor]``, says less of one entry than the field
-    says of itself.
-    """
-    held = held_tensor(value)
-    numbers = stated.items or (stated.element,) if isinstance(stated, Sequence) else (stated,)
-    if held is None or not all(isinstance(one, Scalar) for one in numbers):
-        return False
-    computed = not {"getitem"}.issuperset(held.chain)
-    return held.reason.source is Source.PARAMETER_ANNOTATION and not computed
 
 
 def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context) -> Value:

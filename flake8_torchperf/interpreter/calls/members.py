@@ -90,9 +90,18 @@ def _bound(
 
 
 def _of_mapping(owner: Mapping_, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """Return a method of a dict, or the value that a `ModuleDict` holds: ``modules.layers``."""
+    """Return a method of a dict, or the value that a `ModuleDict` holds: ``modules.layers``.
+
+    A dict of the project's own class has its methods and attributes too.
+    """
+    own = instances.record_attribute(owner, name, ctx)
     held = dict(owner.items).get(name)
-    return _bound(owner, name, node, ctx) if held is None or hasattr(dict, name) else held
+    if own is not None or hasattr(dict, name) or (held is None and owner.info is None):
+        return own or _bound(owner, name, node, ctx)
+    if held is not None and held is not NONE:
+        return held
+    found = None if owner.info is None else instances.class_attribute(owner.info, name, ctx)
+    return found or held or _bound(owner, name, node, ctx)
 
 
 def _of_array(owner: NDArray, name: str, node: ast.Attribute | None, ctx: Context) -> Value:

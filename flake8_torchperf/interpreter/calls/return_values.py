@@ -11,7 +11,7 @@ from flake8_torchperf.interpreter.stated_types.annotations import annotated
 from flake8_torchperf.interpreter.stated_types.docstrings import documented_result
 from flake8_torchperf.project.module_index import ClassInfo
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
-from flake8_torchperf.values.combining import for_better_reason
+from flake8_torchperf.values.combining import for_better_reason, without
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
@@ -31,7 +31,6 @@ from flake8_torchperf.values.values import (
     Value,
     join_all,
     tensor_of,
-    without,
 )
 
 if TYPE_CHECKING:

@@ -16,6 +16,8 @@ from flake8_torchperf.interpreter.calls.attribute_writes import (
     touched,
 )
 from flake8_torchperf.interpreter.calls.call_log import note
+from flake8_torchperf.interpreter.calls.given_writes import attributes_written, set_given
+from flake8_torchperf.interpreter.calls.other_kinds import holds_indices, is_of_another_kind
 from flake8_torchperf.interpreter.calls.return_values import (
     documented,
     reconcile,
@@ -27,8 +29,9 @@ from flake8_torchperf.interpreter.calls.return_values import (
 from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION, MAX_CALL_DEPTH
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import run_block
-from flake8_torchperf.interpreter.engine.place import Context
+from flake8_torchperf.interpreter.engine.place import Context, Site
 from flake8_torchperf.interpreter.events.guards import TRACED
+from flake8_torchperf.interpreter.inference.call_literals import settled_by
 from flake8_torchperf.interpreter.inference.parameters import (
     ANY_KEYWORDS,
     constant,
@@ -38,7 +41,8 @@ from flake8_torchperf.interpreter.inference.parameters import (
 from flake8_torchperf.interpreter.stated_types.annotations import record
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_abstract
 from flake8_torchperf.syntax.binding_statements import binding_statements
-from flake8_torchperf.values.devices import MADE, SOMETIMES
+from flake8_torchperf.values.combining import held_tensor
+from flake8_torchperf.values.devices import SOMETIMES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.store import bind, forget_inside
 from flake8_torchperf.values.values import (
@@ -81,6 +85,8 @@ MAX_SUMMARY_LINES = 250
 class Summary:
     """The outcome of a call: its result, and the attributes of ``self`` that it writes.
 
+    ``given`` holds those of its other parameters.
+
     ``plain`` says that the body makes no opaque call, reads no value and asks for no size that
     depends on data.
     """
@@ -88,6 +94,7 @@ class Summary:
     value: Value
     writes: dict[str, Value] = field(default_factory=dict)
     plain: bool = False
+    given: dict[tuple[str, str], Value] = field(default_factory=dict)
 
 
 def call_function(function: Function, arguments: Arguments, env: Env, ctx: Context) -> Value:
@@ -102,7 +109,8 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
         called[function.info.key] = function.info
     written = touched(function, arguments.node, ctx)
     asked = asked_of(written, ctx.asked)
-    if arguments.node is ctx.unused and asked is None:
+    others = attributes_written(function.info, self_name(function.info), ctx.analysis)
+    if arguments.node is ctx.unused and asked is None and not others:
         # The result is not used, and no attribute that it writes is asked for.
         observe(function.info, function.bound, arguments, ctx)
         summary = Summary(NONE)
@@ -112,6 +120,9 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
         ctx.budget.opaque_calls = opaque if summary.plain else opaque + 1
     for name in written:
         _rewrite(f"{ctx.self_name}.{name}", summary.writes.get(name), env)
+    if summary.given:
+        skip = bool(self_name(function.info)) and function.bound is not None
+        set_given(function.info, arguments, summary.given, env, ctx, skip=skip)
     collected = {} if ctx.writes is None else ctx.writes
     for name, value in summary.writes.items():
         collected[name] = join(collected[name], value) if name in collected else value
@@ -144,20 +155,20 @@ def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> d
     The method is called with its declared arguments. Only the part of a long method that makes this
     attribute is interpreted.
     """
-    if _lines(info) > MAX_SUMMARY_LINES:
+    if lines_of(info) > MAX_SUMMARY_LINES:
         part = binding_statements(info.node, self_name(info), name)
         if not part or out_of_reach(info, ctx):
             return {}
-        return _interpret(info, part, _agreed(info, owner, ctx), NO_WRITES, ctx).writes
+        place = ctx.but(settled=frozenset())
+        return interpret(info, part, _agreed(info, owner, ctx), NO_WRITES, place).writes
     klass = owner.info or info.owner
     asked = NO_WRITES if klass is None else asked_in(info, klass, name, ctx.analysis)
     return summarise(Function(info, info.key, owner), None, asked, ctx).writes
 
 
-# By function, the attributes that are asked for, and the values of its names when it starts.
-SUMMARIES: Cache[tuple[str, frozenset[str] | None, tuple[tuple[str, Value], ...]], Summary] = Cache(
-    "summaries"
-)
+# By function, the attributes that are asked for, the values of its names when it starts, and the
+# names whose literals the call gives.
+SUMMARIES: Cache[tuple[object, ...], Summary] = Cache("summaries")
 
 
 def summarise(
@@ -177,22 +188,25 @@ def summarise(
     stated = returns_annotation(info, ctx.analysis)
     if stated is not None and not worth_interpreting(stated, info) and asked is None:
         return Summary(stated)
-    if out_of_reach(info, ctx) or _lines(info) > MAX_SUMMARY_LINES:
+    far = out_of_reach(info, ctx) and not over_elements(info, arguments, ctx)
+    if far or lines_of(info) > MAX_SUMMARY_LINES:
         return Summary(UNKNOWN if stated is None else stated)
     if is_abstract(info):
         return Summary(stated or documented(info, ctx.analysis) or UNKNOWN)
     bound = function.bound
     env = _agreed(info, bound, ctx) if arguments is None else entry(info, bound, arguments, ctx)
     known = SUMMARIES.table(ctx.analysis)
-    key = (info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])))
+    skip = bool(self_name(info)) and bound is not None
+    settled = settled_by(info, arguments, env, skip=skip)
+    key = (info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])), settled)
     cached = known.get(key)
     if cached is not None:
         return cached
-    summary = _interpret(info, info.node.body, env, asked, ctx)
+    summary = interpret(info, info.node.body, env, asked, ctx.but(settled=settled))
     value = reconcile(summary.value, stated)
     if stated is None and value in (UNKNOWN, NONE):
         value = documented(info, ctx.analysis) or value
-    summary = Summary(value, summary.writes, summary.plain)
+    summary = replace(summary, value=value)
     known[key] = summary
     return summary
 
@@ -202,26 +216,43 @@ def out_of_reach(info: FunctionInfo, ctx: Context) -> bool:
     return ctx.depth >= MAX_CALL_DEPTH or info.key in ctx.calls
 
 
-def _lines(info: FunctionInfo) -> int:
+# How deep a function that calls itself on the elements of a container is followed.
+MAX_RECURSION = 3
+
+
+def over_elements(info: FunctionInfo, arguments: Arguments | None, ctx: Context) -> bool:
+    """True if a function calls itself on an element of tensors in a container that it is given."""
+    if arguments is None or not ctx.loops or ctx.calls[-1] != info.key:
+        return False
+    shallow = ctx.depth < MAX_CALL_DEPTH and ctx.calls.count(info.key) < MAX_RECURSION
+    return shallow and held_tensor(arguments.value(0)) is not None
+
+
+def lines_of(info: FunctionInfo) -> int:
+    """Return the number of lines below the first of a function."""
     return (info.node.end_lineno or 0) - info.node.lineno
 
 
-def _interpret(
+def interpret(
     info: FunctionInfo,
     body: list[ast.stmt],
     env: Env,
     asked: frozenset[str] | None,
     ctx: Context,
+    sink: list[Site] | None = None,
+    me: str = "",
 ) -> Summary:
+    """Return the outcome of running statements of a function; ``me`` names an object to watch."""
     returns: list[Value] = []
     writes: dict[str, Value] = {}
+    me = me or self_name(info)
     place = ctx.but(
         module=info.module,
-        sink=None,
+        sink=sink,
         function=info.qualname,
         node=info.node,
         owner=info.owner,
-        self_name=self_name(info),
+        self_name=me,
         loops=(),
         demoted=None,
         depth=ctx.depth + 1,
@@ -234,7 +265,6 @@ def _interpret(
     opaque, decided = ctx.budget.opaque_calls, ctx.budget.decided
     flow = run_block(body, dict(env), place)
     plain = ctx.budget.opaque_calls == opaque and ctx.budget.decided == decided
-    me = self_name(info)
     if flow.env is not None and me:
         # The value of an attribute at the end of the method counts, not an earlier one.
         for name, value in writes.items():
@@ -243,7 +273,10 @@ def _interpret(
         returns.append(NONE)
     if plain:
         plain = not any(isinstance(n.ctx, ast.Store) for n in info.nodes.of(ast.Attribute))
-    return Summary(result_of(info, returns, env), writes, plain)
+    written = attributes_written(info, self_name(info), ctx.analysis)
+    end = flow.env or {}
+    given = {one: end.get(".".join(one), UNKNOWN) for one in written}
+    return Summary(result_of(info, returns, env), writes, plain, given)
 
 
 def self_name(info: FunctionInfo) -> str:
@@ -263,7 +296,7 @@ def entry(
     if me and info.owner is not None:
         if "classmethod" in info.decorators or info.name in ("__new__", "__init_subclass__"):
             env[me] = ClassValue(info.owner, info.owner.key)
-        elif isinstance(bound, (Instance, Sequence)):
+        elif isinstance(bound, (Instance, Sequence, Mapping_)):
             env[me] = bound
         else:
             reason = Reason(f"`{me}` of `{info.owner.name}`")
@@ -297,6 +330,8 @@ def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> 
     if arguments.open:
         return
     defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
+    by_name = zip(spec.kwonlyargs, spec.kw_defaults, strict=True)
+    defaults.update({a.arg: default for a, default in by_name if default is not None})
     given = {*names[: len(arguments.positional)], *arguments.keywords}
     for name, default in defaults.items():
         if name not in given and isinstance(default, ast.Constant):
@@ -363,23 +398,8 @@ def _of_torch(value: Value) -> bool:
     return isinstance(value, Instance) and value.info is None
 
 
-# The deepest nesting of containers that are searched for indices: a list of pairs, in a tuple.
-MAX_NESTING = 3
 # What a function may be given to call.
 CALLABLE = (Function, Closure, Partial, External)
-
-
-def _holds_indices(value: Value, depth: int = MAX_NESTING) -> bool:
-    """True for a list or tuple of integer tensors, or of pairs of them, that is made on the host.
-
-    The rows and columns that a matcher pairs are an example.
-    """
-    if isinstance(value, Tensor):
-        return value.device == "host" and value.origin in MADE and value.dtype == "int"
-    if not isinstance(value, Sequence) or not depth:
-        return False
-    items = (value.element,) if value.items is None else value.items
-    return any(_holds_indices(item, depth - 1) for item in items)
 
 
 def fill_from_calls(env: Env, given: Env) -> None:
@@ -387,7 +407,7 @@ def fill_from_calls(env: Env, given: Env) -> None:
     for name, value in given.items():
         if _on_host(value) and isinstance(env.get(name), Tensor):
             env[name] = value  # every recorded call gives host data, despite the annotation
-        elif _is_of_another_kind(value, env.get(name, UNKNOWN)):
+        elif is_of_another_kind(value, env.get(name, UNKNOWN)):
             env[name] = value
         elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
             if own.dtype == "unknown":
@@ -398,7 +418,7 @@ def fill_from_calls(env: Env, given: Env) -> None:
         elif env.get(name) is UNKNOWN and value is not UNKNOWN:
             tensor = tensor_of(value)
             if tensor is None:
-                if isinstance(value, CALLABLE) or _of_torch(value) or _holds_indices(value):
+                if isinstance(value, CALLABLE) or _of_torch(value) or holds_indices(value):
                     env[name] = value
                 continue
             reason = Reason(
@@ -442,43 +462,8 @@ def fill_with_numbers(env: Env, given: Env) -> None:
     The other way round, a tensor counts for a parameter that is declared to be an integer.
     """
     for name, value in given.items():
-        if _is_of_another_kind(value, env.get(name, UNKNOWN)):
+        if is_of_another_kind(value, env.get(name, UNKNOWN)):
             env[name] = value
-
-
-def _is_of_another_kind(given: Value, declared: Value) -> bool:
-    return _numbers_for_tensors(given, declared) or _tensor_for_number(given, declared)
-
-
-def _tensor_for_number(given: Value, declared: Value) -> bool:
-    """True if all calls give a tensor, one that may be no host's, where an int is declared.
-
-    ``for t in self.timesteps: self.step(x, t)`` gives one to ``def step(self, x, t: int)``.
-    """
-    if not isinstance(given, Tensor) or given.device == "host":
-        return False
-    return is_declared_int(declared)
-
-
-def is_declared_int(declared: Value) -> bool:
-    """True for a parameter that is declared to be an integer, and has no literal default."""
-    return isinstance(declared, Scalar) and declared.kind == "int" and not declared.known
-
-
-def _numbers_for_tensors(given: Value, declared: Value) -> bool:
-    """True if all calls give numbers or text, or sequences of them, where tensors are declared."""
-    match given, declared:
-        case Scalar(tensor=None), Tensor():
-            return True
-        case Scalar(tensor=None), Union(options=options):
-            return any(isinstance(option, Tensor) for option in options)
-        case Sequence(kind=kind, element=Scalar(tensor=None), items=items), Tensor():
-            return kind == "tuple" or bool(items)  # a shape is a tuple of any length
-        case Sequence(element=Sequence(element=Scalar(tensor=None))), Tensor():
-            return True
-        case Sequence(element=Scalar(tensor=None)), Sequence(element=Tensor()):
-            return True
-    return False
 
 
 def _on_host(value: Value) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_kernel
 from flake8_torchperf.interpreter.calls import summaries
+from flake8_torchperf.interpreter.calls.other_kinds import is_declared_int
 from flake8_torchperf.interpreter.driver.registry import fill_tables
 from flake8_torchperf.interpreter.engine.analysis import Analysis, Budget
 from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
@@ -87,7 +88,7 @@ def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Co
     env = summaries.entry(info, bound, None, place)
     for name, value in analysis.told.get(info.key, {}).items():
         own = env.get(name, NONE)
-        if own is UNKNOWN or isinstance(own, Mapping_) or summaries.is_declared_int(own):
+        if own is UNKNOWN or isinstance(own, Mapping_) or is_declared_int(own):
             env[name] = value
     private = info.name.startswith("_")
     if private or UNKNOWN in env.values():

@@ -46,7 +46,8 @@ class Context:
     A large file makes tens of thousands of contexts; without slots one can be copied whole.
     ``given`` is, within the arguments of a call, the number of loops around that call. ``unused``
     is an expression whose value is not used. ``writes`` collects the values that a method writes to
-    attributes; the method's calls are followed for the attributes in ``asked``.
+    attributes; the method's calls are followed for the attributes in ``asked``. ``settled`` names
+    the parameters that keep the literal which the call at hand gives.
     """
 
     analysis: Analysis
@@ -71,6 +72,7 @@ class Context:
     pending: list[Pending] | None = None
     returns: list[Value] | None = None
     compiled: str = ""
+    settled: frozenset[str] = frozenset()
 
     def but(self, **changes: Any) -> Context:
         """Return the same place with some fields changed: a faster `dataclasses.replace`."""

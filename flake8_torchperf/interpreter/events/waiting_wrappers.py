@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 # The trait of a wait that a helper does for its caller.
 IN_HELPER = "in-helper"
+# The trait of a copy that a helper makes only because the call names the host.
+NAMED_HOST = "named-host"
+OF_HELPERS = frozenset((IN_HELPER, NAMED_HOST))
 WRAPPED_READS = {
     "item": SiteKind.HOST_READ, "tolist": SiteKind.TRANSFER, "float": SiteKind.HOST_READ,
     "int": SiteKind.HOST_READ, "bool": SiteKind.HOST_READ, "numpy": SiteKind.TRANSFER,

@@ -27,7 +27,7 @@ from flake8_torchperf.interpreter.transfer.operators import binary, formatted
 from flake8_torchperf.knowledge.logging_calls import LOG_LEVELS
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import held_tensor
-from flake8_torchperf.values.elements import element_of, paired
+from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.named_types import KEEPERS
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
@@ -233,12 +233,7 @@ def _collection(kind: str) -> Callable[[Arguments, Env, Context], Value]:
 
 
 def _dict(arguments: Arguments, env: Env, ctx: Context) -> Value:
-    items = tuple((name, a.value) for name, a in arguments.keywords.items())
-    first = arguments.value(0) if arguments.positional else None
-    held = UNKNOWN if first is None else paired(first)
-    if isinstance(held, Mapping_):
-        return Mapping_(held.key, held.element, held.items + items, held.made)
-    return Mapping_(STR, UNKNOWN, items, made=first is None)
+    return containers.dict_of(arguments)
 
 
 def _getattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
@@ -258,6 +253,16 @@ def _setattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
     if own and ctx.writes is not None and isinstance(name, Scalar) and isinstance(name.value, str):
         ctx.writes[name.value] = arguments.value(2)
     return NONE
+
+
+def _type(arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """Return the class of a plain list, tuple or dict; a call of it makes another one."""
+    match arguments.value(0):
+        case Sequence(kind="list" | "tuple" as kind, names=()) if len(arguments.positional) == 1:
+            return External(f"builtins.{kind}")
+        case Mapping_(info=None):
+            return External("builtins.dict")
+    return Opaque("class")
 
 
 def _next(arguments: Arguments, env: Env, ctx: Context) -> Value:
@@ -292,13 +297,14 @@ BUILTIN_MODELS: dict[str, Callable[[Arguments, Env, Context], Value]] = {
     "getattr": _getattr,
     "setattr": _setattr,
     "next": _next,
+    "type": _type,
     "abs": _abs,
     "pow": _abs,
 }
 BUILTIN_RESULTS: dict[str, Value] = {
     "isinstance": BOOL, "issubclass": BOOL, "hasattr": BOOL, "callable": BOOL, "id": INT,
     "hash": INT, "ord": INT, "chr": STR, "hex": STR, "bin": STR, "oct": STR, "input": STR,
-    "type": Opaque("class"), "open": Opaque("file"), "slice": Opaque("slice"),
+    "open": Opaque("file"), "slice": Opaque("slice"),
     "bytes": Scalar("bytes"), "bytearray": Scalar("bytes"), "object": Opaque("object"),
     "divmod": NUMBER,
 }  # fmt: skip
@@ -307,6 +313,9 @@ BUILTIN_RESULTS: dict[str, Value] = {
 def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """Call a function of another library, by its qualified name."""
     head, _, rest = name.partition(".")
+    made = containers.made_object(name, arguments)
+    if made is not None:
+        return made
     match head:
         case "math" | "cmath":
             return _math(name, rest, arguments, ctx)

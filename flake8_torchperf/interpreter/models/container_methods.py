@@ -200,7 +200,8 @@ def _updated(owner: Mapping_, arguments: Arguments) -> Mapping_:
             )
     elif other is not None:
         element = UNKNOWN
-    return Mapping_(owner.key, element, tuple(items.items()), owner.made and other is None)
+    made = owner.made and other is None
+    return replace(owner, element=element, items=tuple(items.items()), made=made)
 
 
 def _string(name: str, arguments: Arguments, ctx: Context) -> Value:

@@ -7,18 +7,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.place import LoopPlace
+from flake8_torchperf.interpreter.models.torch_signatures import device_of
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
+from flake8_torchperf.knowledge.objects import object_kind
 from flake8_torchperf.values.arguments import Argument, Arguments
-from flake8_torchperf.values.elements import element_of, paired
+from flake8_torchperf.values.elements import element_of, fields_of, paired
 from flake8_torchperf.values.values import (
     NUMBER,
+    STR,
     UNKNOWN,
     Closure,
     External,
+    Instance,
     Mapping_,
     Partial,
     Scalar,
     Sequence,
+    Tensor,
     Value,
     join,
     tensor_of,
@@ -81,6 +86,52 @@ def grad_filter(function: Value) -> bool:
     if isinstance(body, ast.Compare):
         body = body.left
     return isinstance(body, ast.Attribute) and body.attr in ("grad", "requires_grad")
+
+
+def dict_of(arguments: Arguments) -> Mapping_:
+    """Return the dict that ``dict(...)`` makes of its arguments."""
+    items = {name: a.value for name, a in arguments.keywords.items()}
+    first = arguments.value(0) if arguments.positional else None
+    held = UNKNOWN if first is None else paired(first)
+    if isinstance(held, Mapping_):
+        return replace(held, items=tuple({**dict(held.items), **items}.items()), info=None)
+    whole = first is None and not arguments.open
+    return Mapping_(STR, UNKNOWN, tuple(items.items()), made=whole)
+
+
+def made_object(name: str, arguments: Arguments) -> Value | None:
+    """Return the dict or namespace that a library's class makes; None for other classes."""
+    match object_kind(name):
+        case "attributes":
+            return dict_of(arguments)
+        case "namespace":
+            return Instance(
+                name, held=fields_of({k: a.value for k, a in arguments.keywords.items()})
+            )
+        case "tensors":
+            return _tensors(arguments)
+    return None
+
+
+def _tensors(arguments: Arguments) -> Mapping_:
+    """Return the dict of a ``TensorDict(source, batch_size, device)``, whose tensors it moves."""
+    held = paired(arguments.value(0, "source"))
+    found = held if isinstance(held, Mapping_) else Mapping_(STR, UNKNOWN)
+    device = device_of(arguments.value(2, "device"))
+    return found if device is None else _placed(found, device)
+
+
+def _placed(held: Mapping_, device: str) -> Mapping_:
+    items = tuple((name, _at(value, device)) for name, value in held.items)
+    return replace(held, items=items, element=_at(held.element, device))
+
+
+def _at(value: Value, device: str) -> Value:
+    if isinstance(value, Mapping_):
+        return _placed(value, device)
+    if not isinstance(value, Tensor) or value.device == device:
+        return value
+    return replace(value, device=device, origin="", memory="")
 
 
 def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:

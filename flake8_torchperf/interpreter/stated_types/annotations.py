@@ -7,7 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_tensor_class, lineage
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
+    dict_kind,
+    is_tensor_class,
+    lineage,
+)
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.positions import UnreadableError, parse_expression_text
 from flake8_torchperf.values.named_types import JAXTYPING, instance_of
@@ -161,8 +165,8 @@ def _of_class(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 
 
 
 def record(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 0) -> Value | None:
-    """Return a NamedTuple or TypedDict by its declared fields; None for other classes."""
-    kind = record_kind(info, analysis)
+    """Return a NamedTuple, TypedDict or dict by its declared fields; None for other classes."""
+    kind = record_kind(info, analysis) or dict_kind(info, analysis)
     if not kind or depth > MAX_DEPTH:
         return None
     fields: dict[str, Value] = {}
@@ -171,6 +175,9 @@ def record(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 0) 
         fields[name] = annotated(node, home.module, analysis, stated, depth + 1)
     if kind == "TypedDict":
         return Mapping_(UNKNOWN, UNKNOWN, tuple(fields.items()))
+    if kind != "NamedTuple":
+        declared = tuple(fields.items()) if kind == "output" else ()
+        return Mapping_(UNKNOWN, UNKNOWN, declared, info=info)
     return Sequence("tuple", UNKNOWN, tuple(fields.values()), tuple(fields), info)
 
 

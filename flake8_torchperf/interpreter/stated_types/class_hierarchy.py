@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.knowledge.objects import DICTS, object_kind
 from flake8_torchperf.syntax.docstrings import raw_docstring
 from flake8_torchperf.values.named_types import TENSOR_CLASSES
 from flake8_torchperf.values.values import ClassValue, Function, Instance, Value
@@ -55,6 +56,12 @@ def _base(name: str, info: ClassInfo, analysis: Analysis) -> ClassInfo | str:
 def is_tensor_class(info: ClassInfo, analysis: Analysis) -> bool:
     """True if a class derives from torch's Tensor, directly or not."""
     return any(base in TENSOR_CLASSES for base in lineage(info, analysis))
+
+
+def dict_kind(info: ClassInfo, analysis: Analysis) -> str:
+    """Return the kind of dict that a class derives from: "dict", "output", ...; "" for none."""
+    kinds = (object_kind(base) for base in lineage(info, analysis) if isinstance(base, str))
+    return next((kind for kind in kinds if kind in DICTS), "")
 
 
 def torch_kind(info: ClassInfo, analysis: Analysis) -> str:

@@ -18,7 +18,8 @@ from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import once, walk
-from flake8_torchperf.values.elements import values_of
+from flake8_torchperf.values.combining import whole
+from flake8_torchperf.values.elements import values_of, with_attribute
 from flake8_torchperf.values.host_data import MOVES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.store import Env, bind, path_of
@@ -35,7 +36,6 @@ from flake8_torchperf.values.values import (
     Value,
     join,
     tensor_of,
-    whole,
 )
 
 if TYPE_CHECKING:
@@ -231,11 +231,22 @@ def _attribute(target: ast.Attribute, value: Value, env: Env, ctx: Context) -> N
     if path is None:
         evaluate(target.value, env, ctx)
         return
-    bind(env, path, value)
     head, _, attr = path.rpartition(".")
+    owner = UNKNOWN if head == ctx.self_name else evaluate(target.value, env, ctx.silent())
+    set_attribute(head, owner, attr, value, env, ctx)
     if ctx.writes is not None and head == ctx.self_name:
         written = ctx.writes.get(attr)
         ctx.writes[attr] = value if written is None else join(written, value)
+
+
+def set_attribute(
+    path: str, owner: Value, attribute: str, value: Value, env: Env, ctx: Context
+) -> None:
+    """Bind an attribute of the object at a path, and let the object hold it."""
+    changed = None if is_module(owner, ctx.analysis) else with_attribute(owner, attribute, value)
+    if changed is not None:
+        fill(path, changed, env, ctx)
+    bind(env, f"{path}.{attribute}", value)
 
 
 def _item(target: ast.Subscript, value: Value, env: Env, ctx: Context) -> None:

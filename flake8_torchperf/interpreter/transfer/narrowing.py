@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
+from flake8_torchperf.interpreter.inference.call_literals import outcome_by_call
 from flake8_torchperf.interpreter.stated_types.annotations import resolve_dotted
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_tensor_class, lineage
 from flake8_torchperf.interpreter.stated_types.isinstance_tests import (
@@ -19,6 +20,7 @@ from flake8_torchperf.interpreter.stated_types.isinstance_tests import (
 from flake8_torchperf.syntax.compile_guards import asks_for_mode
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, is_none
+from flake8_torchperf.values.combining import tested, without
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES, instance_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.rank import ranked
@@ -44,8 +46,6 @@ from flake8_torchperf.values.values import (
     Union,
     Value,
     union,
-    whole,
-    without,
 )
 
 if TYPE_CHECKING:
@@ -54,11 +54,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
 
-IS_TENSOR = {
-    "torch.is_tensor",
-    "torch.overrides.is_tensor_like",
-    "torch._is_tensor",
-}
+IS_TENSOR = {"torch.is_tensor", "torch.overrides.is_tensor_like", "torch._is_tensor"}
 
 
 # The last names of functions that test a type.
@@ -69,6 +65,8 @@ TYPE_TEST_NAMES = frozenset(
 
 def narrow(test: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
     """Return the environment after ``test`` was true (``holds``) or false; None: impossible."""
+    if ctx.settled and outcome_by_call(test, env, ctx) is (not holds):
+        return None
     handler = HANDLERS.get(type(test))
     return dict(env) if handler is None else handler(test, env, ctx, holds)
 
@@ -436,7 +434,7 @@ def _narrow_to(
             True if v is None and isinstance(o, (Sequence, Mapping_)) else v
             for o, v in zip(options, verdicts, strict=True)
         ]
-    kept = [whole(o) for o, verdict in zip(options, verdicts, strict=True) if verdict]
+    kept = [tested(o) for o, verdict in zip(options, verdicts, strict=True) if verdict]
     unknown = any(verdict is None for verdict in verdicts)
     declared = not ctx.depth and _only_declared(value)  # in a callee, the call gives the value
     if not kept and not unknown and declared and any(map(_is_tensor_class, classes)):

@@ -470,6 +470,9 @@ def _are_functions(table: Mapping_) -> bool:
 
 
 def _mapping_item(base: Mapping_, indices: list[Index]) -> Value:
+    if len(indices) > 1:  # a TensorDict: `out["next", "reward"]`
+        inner = _mapping_item(base, indices[:1])
+        return _mapping_item(inner, indices[1:]) if isinstance(inner, Mapping_) else UNKNOWN
     if len(indices) == 1:
         match indices[0].value:
             case Scalar(value=str(key)):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.calls.summaries import is_declared_int
+from flake8_torchperf.interpreter.calls.other_kinds import is_declared_int
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_from, called_heat

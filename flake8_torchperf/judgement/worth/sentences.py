@@ -94,6 +94,7 @@ _TRAITS = {
     "loop": "the compiled code unrolls a loop",
     "made-text": "the text of an assertion is computed",
     "message": "the value stands in the text of an assertion",
+    "named-host": "the call names the host, to which a function copies",
     "no-gradients": "autograd is off here",
     "no-pin": "the loader does not pin its memory",
     "no-workers": "the loader has no workers",

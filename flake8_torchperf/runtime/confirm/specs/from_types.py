@@ -14,6 +14,7 @@ from flake8_torchperf.runtime.confirm.specs.from_names import by_name, is_device
 from flake8_torchperf.runtime.confirm.specs.from_usage import Use, uses
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, listing, simple, tensor
 from flake8_torchperf.values import values as v
+from flake8_torchperf.values.combining import without
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
@@ -98,7 +99,7 @@ def of_value(value: v.Value, use: Use) -> list[InputSpec]:
                 known = {str(i): _first(element) for i in range(2)}
             return [input_specs.mapping(known)]
         case v.Union(options=options) if v.NONE in options:
-            rest = v.without(value, v.NoneValue)
+            rest = without(value, v.NoneValue)
             made = [] if rest is None else of_value(rest, use)
             return [*made[:3], input_specs.value(None), *made[3:]]
         case v.Union(options=options):
