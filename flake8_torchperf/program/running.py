@@ -10,6 +10,7 @@ from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.literals import Literals
 from flake8_torchperf.program.living import Living
+from flake8_torchperf.program.outline import Kind
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.text_search import texts_train
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from flake8_torchperf.program.comparisons import Values
+    from flake8_torchperf.program.objects import Classes
     from flake8_torchperf.program.outline import Body
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
     from flake8_torchperf.project.resolver import Project
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 MAX_ABOVE = 40
 # A program that imports more modules of its project than this is not read whole.
 MAX_IMPORTED = 100
+# The most classes of one object, and places that run one function, which are looked at.
+MAX_CLASSES = 4
+MAX_CALLERS = 8
 
 
 class Program:
@@ -83,14 +88,65 @@ class Program:
         if not self._project.is_searched_whole:
             return None
         path = self.path_of_module(module)
+        number = self._number(asked, path)
+        return None if number is None else self._literals.at(path, number, counts)
+
+    def _number(self, asked: ast.Name | ast.Attribute, path: str) -> int | None:
+        """Return the number of an expression in a function, in the outline of its module."""
         outline = self._linker.outline(path)
         word = asked.id if isinstance(asked, ast.Name) else asked.attr
         place = asked.lineno, asked.col_offset
         for number in outline.by_word.get(word, ()):
             node = outline.nodes[number]
             if (node.line, node.column) == place and node.body:
-                return self._literals.at(path, number, counts)
+                return number
         return None
+
+    def classes_of(self, holder: ast.expr, module: ModuleMap) -> tuple[ClassInfo, ...]:
+        """Return the classes of the project that an object may be of; none if they are many.
+
+        A parameter holds what the places that run its function pass.
+        """
+        if not isinstance(holder, (ast.Name, ast.Attribute)):
+            return ()
+        path = self.path_of_module(module)
+        number = self._number(holder, path)
+        if number is None:
+            return ()
+        objects = self._literals.objects
+        found = objects.classes(path, number) or self._passed(path, number)
+        units = sorted(one for one in found if isinstance(one, Unit))
+        infos = [self._class_info(one) for one in units[:MAX_CLASSES]]
+        known = tuple(one for one in infos if one is not None)
+        return known if len(known) == len(units) else ()
+
+    def _passed(self, path: str, number: int) -> Classes:
+        """Return the classes of what the places that run a function pass for a parameter."""
+        node = self._linker.outline(path).nodes[number]
+        body = self._linker.body(Unit(path, node.body))
+        if node.kind != Kind.NAME or node.word not in (*body.positional, *body.named):
+            return set()
+        bound = body.owner >= 0 and not body.is_static
+        slots = [node.word]
+        if node.word in body.positional:
+            slots.append(str(body.positional.index(node.word) - bound))
+        found: Classes = set()
+        for run in self.runs(Unit(path, node.body)).outside_tests[:MAX_CALLERS]:
+            there = self._linker.outline(run.path)
+            given = (there.child(run.node, slot) for slot in slots)
+            for argument in given:
+                if argument is not None:
+                    found |= self._literals.objects.classes(run.path, argument)
+        return found
+
+    def _class_info(self, unit: Unit) -> ClassInfo | None:
+        """Return a class as its module lists it; None for one inside a function or a class."""
+        linted = unit.path == self._linker.linted_path
+        name = self._linker.module(unit.path).name
+        module = self._project.linted if linted else self._project.module(name)
+        found = None if module is None else module.classes.get(self._linker.klass(unit).name)
+        same = found is not None and found.node.lineno == self._linker.klass(unit).line
+        return found if same else None
 
     def all_places(self, info: FunctionInfo) -> list[Run]:
         """Return the places that run a function, tests excepted; none if there may be others."""

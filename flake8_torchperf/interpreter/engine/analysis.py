@@ -74,6 +74,10 @@ def _has_any_value(asked: Asked, module: ModuleMap) -> Values:
     return None
 
 
+def _of_no_class(holder: ast.expr, module: ModuleMap) -> tuple[ClassInfo, ...]:
+    return ()
+
+
 @dataclass(slots=True)
 class Stack:
     """The number of expressions, and of module names, whose evaluation is nested at the moment."""
@@ -141,6 +145,8 @@ class Analysis:
     is_made: Callable[[ClassInfo], bool] = _is_any_made
     # the literal values that a name or an attribute in a module may have; None if others may be
     values_of: Callable[[Asked, ModuleMap], Values] = _has_any_value
+    # the classes of the project that the object in a name or attribute of a module may be of
+    classes_of: Callable[[ast.expr, ModuleMap], tuple[ClassInfo, ...]] = _of_no_class
 
     def given(self, key: object) -> dict[str, Value]:
         """Return the arguments that the calls seen so far gave."""
@@ -167,6 +173,7 @@ class Analysis:
         self.is_around_steps = _holds_none
         self.is_made = _is_any_made
         self.values_of = _has_any_value
+        self.classes_of = _of_no_class
 
     def begin(self) -> Budget:
         """Return a fresh budget for one function; earlier evaluations have ended or failed."""

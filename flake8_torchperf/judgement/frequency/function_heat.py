@@ -74,6 +74,7 @@ class FunctionHeats:
         analysis.is_around_steps = self.is_around_steps
         analysis.is_made = self.program.is_made
         analysis.values_of = self.program.values_of
+        analysis.classes_of = self.program.classes_of
 
     @property
     def conventions(self) -> Conventions:
