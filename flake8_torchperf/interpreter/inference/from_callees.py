@@ -128,11 +128,18 @@ def _callees(func: ast.expr, caller: Caller, analysis: Analysis) -> list[Functio
             if method is not None:
                 return [method.info]
         case ast.Attribute(value=owner, attr=name):
-            dotted = caller.module.qualify(func)
-            if dotted:
-                return _run_by(analysis.external(dotted), analysis)
+            root = _root(func)
+            if root in caller.module.imports and root not in _names_of(caller, analysis):
+                return _run_by(analysis.external(caller.module.qualify(func)), analysis)
             return _methods(analysis.classes_of(owner, caller.module), (name,), analysis)
     return _methods(analysis.classes_of(func, caller.module), RUN_BY_CALLS, analysis)
+
+
+def _root(node: ast.expr) -> str:
+    """Return the name at the beginning of a chain of attributes; "" if there is none."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _names_of(caller: Caller, analysis: Analysis) -> frozenset[str]:

@@ -33,8 +33,8 @@ class Use:
     use of a dict's values if the code iterates over all of them. ``given`` holds the functions that
     the value is passed to, with the position or the keyword. ``starred`` is True if it is unpacked,
     as in ``*x``. ``parts`` holds the uses of items, entries and attributes by their place: "[0]",
-    "['loss']", ".loss". ``moved`` is True if it is moved to a device; ``part`` describes a use that no
-    module has. ``single`` is True if ``backward()`` without a gradient shows that it has one
+    "['loss']", ".loss". ``moved`` is True if it is moved to a device; ``part`` describes a use that
+    no module has. ``single`` is True if ``backward()`` without a gradient shows that it has one
     element (torch/autograd/__init__.py: "grad can be implicitly created only for scalar outputs").
     """
 
