@@ -139,11 +139,15 @@ class Program:
                     found |= self._literals.objects.classes(run.path, argument)
         return found
 
+    def module_at(self, path: str) -> ModuleMap | None:
+        """Return the map of a module of the project by its resolved path."""
+        if path == self._linker.linted_path:
+            return self._project.linted
+        return self._project.module(self._linker.module(path).name)
+
     def _class_info(self, unit: Unit) -> ClassInfo | None:
         """Return a class as its module lists it; None for one inside a function or a class."""
-        linted = unit.path == self._linker.linted_path
-        name = self._linker.module(unit.path).name
-        module = self._project.linted if linted else self._project.module(name)
+        module = self.module_at(unit.path)
         found = None if module is None else module.classes.get(self._linker.klass(unit).name)
         same = found is not None and found.node.lineno == self._linker.klass(unit).line
         return found if same else None

@@ -108,7 +108,7 @@ def told_by_callees(use: Use, name: str, caller: Caller, analysis: Analysis) -> 
         return UNKNOWN
     found: Value = UNKNOWN
     for func, place in use.given[:MAX_CALLS]:
-        for callee in _callees(func, caller, analysis):
+        for callee in callees_of(func, caller, analysis):
             taken = _taken(callee, place, analysis)
             if taken is not UNKNOWN and tensor_of(taken) is None:
                 return UNKNOWN
@@ -118,7 +118,7 @@ def told_by_callees(use: Use, name: str, caller: Caller, analysis: Analysis) -> 
     return found
 
 
-def _callees(func: ast.expr, caller: Caller, analysis: Analysis) -> list[FunctionInfo]:
+def callees_of(func: ast.expr, caller: Caller, analysis: Analysis) -> list[FunctionInfo]:
     """Return the functions of the project that a call runs, by its text and the program."""
     match func:
         case ast.Name(id=name) if name not in _names_of(caller, analysis):
