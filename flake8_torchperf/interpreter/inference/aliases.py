@@ -191,7 +191,8 @@ class Aliases:
                 self._assign(one, None)
 
     def _forget_inside(self, name: str) -> None:
-        for place in [one for one in self._places if _root(one) == name]:
+        inside = [one for one in self._places if _root(one) == name] if self._places else ()
+        for place in inside:
             del self._places[place]
 
 
