@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.review.caller_review import CallerReview
     from flake8_torchperf.judgement.site import Judged, JudgedSite
     from flake8_torchperf.options import Options
+    from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.suspects.nominate import Suspects
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
@@ -97,7 +98,7 @@ class LineValues:
     ``place`` is a site that waits for nothing, judged where the line stands; None if the analysis
     evaluates nothing in the line. ``called`` are the functions of the project that the line calls.
     ``is_spent`` is True if the analysis of the code around the line ended at the limit of its
-    steps.
+    steps. ``analysis`` and ``program`` answer further questions.
     """
 
     module: ModuleMap
@@ -106,6 +107,8 @@ class LineValues:
     values: list[tuple[ast.expr, Value]]
     called: list[FunctionInfo]
     is_spent: bool
+    analysis: Analysis
+    program: Program
 
 
 def values_in(source: str, filename: str, line: int, options: Options) -> LineValues:
@@ -132,7 +135,8 @@ def values_in(source: str, filename: str, line: int, options: Options) -> LineVa
     ctx = watched.place
     place = None if ctx is None else _judged_there(values[0][0], ctx, info, heats, review)
     called = watched.called(analysis)
-    return LineValues(module, info, place, values, called, watched.is_spent)
+    spent = watched.is_spent
+    return LineValues(module, info, place, values, called, spent, analysis, heats.program)
 
 
 def _judged_there(

@@ -134,12 +134,15 @@ class Program:
         definition = self.definition(unit)
         return None if definition is None else Meant(definition, is_object)
 
+    def module_at(self, path: str) -> ModuleMap | None:
+        """Return the map of a module of the project by its resolved path."""
+        if path == self._linker.linted_path:
+            return self._project.linted
+        return self._project.module(self._linker.module(path).name)
+
     def definition(self, unit: Unit) -> FunctionInfo | ClassInfo | None:
         """Return a function or a class as its module holds it; None if it can't be read."""
-        if unit.path == self._linker.linted_path:
-            module: ModuleMap | None = self._project.linted
-        else:
-            module = self._project.module(self._linker.module(unit.path).name)
+        module = self.module_at(unit.path)
         if module is None or (module.place != unit.path and module is not self._project.linted):
             return None
         if unit.is_class:

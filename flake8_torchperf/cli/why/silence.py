@@ -7,6 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.cli.why.chain import Chain, Place
 from flake8_torchperf.cli.why.trials import Trials, in_line
 from flake8_torchperf.findings.chosen import Chosen
 from flake8_torchperf.idioms.module_roles import is_kernel
@@ -183,8 +184,19 @@ def _unknown(known: LineValues) -> Iterator[Silence]:
             continue
         if any(_is_unknown(values.get(id(part))) for part in ast.walk(node) if part is not node):
             continue
-        told.setdefault(f"`{_text(node)}` is unknown: {_why(node, values, known)}")
+        told.setdefault(
+            f"`{_text(node)}` is unknown: {_why(node, values, known)}{_lost(node, known)}"
+        )
     yield from (Silence("unknown", text) for text in told)
+
+
+def _lost(node: ast.expr, known: LineValues) -> str:
+    """Return where the type of an unknown value is lost, as the end of a sentence."""
+    chain = Chain(known.analysis, known.program)
+    found = chain.break_of(node, Place(known.module, known.info))
+    if found is None:
+        return ""
+    return f"; {found.why if found.node is node else found.describe(known.module)}"
 
 
 def _is_unknown(value: Value | None) -> bool:

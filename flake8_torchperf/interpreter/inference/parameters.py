@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.inference.from_callees import told_by_callees
+from flake8_torchperf.interpreter.inference.from_callees import Caller, told_by_callees
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.usage_inference import Evidence, evidence_of
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
@@ -157,7 +157,9 @@ def _by_callees(
     name: str, uses: Evidence, info: FunctionInfo, analysis: Analysis, *, optional: bool
 ) -> Value:
     use = uses.uses.get(name)
-    value = UNKNOWN if use is None else told_by_callees(use, name, info, analysis)
+    if use is None or not use.given:
+        return UNKNOWN
+    value = told_by_callees(use, name, Caller(info.node, info.module, info.owner), analysis)
     return union((value, NONE)) if optional and value is not UNKNOWN else value
 
 

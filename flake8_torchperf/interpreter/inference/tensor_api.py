@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -62,6 +63,20 @@ def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
     return not (TELLING_WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
         isinstance(index.slice, (ast.UnaryOp, ast.Tuple)) for index in nodes.of(ast.Subscript)
     )
+
+
+def hands_on(nodes: Nodes) -> bool:
+    """True if a function may pass a value to code of the project that shows its type."""
+    return any(
+        isinstance(argument, (ast.Name, ast.Attribute, ast.Subscript))
+        for call in nodes.of(ast.Call)
+        if isinstance(call.func, ast.Attribute)
+        or (isinstance(call.func, ast.Name) and call.func.id not in BUILT_IN)
+        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+    )
+
+
+BUILT_IN = frozenset(dir(builtins))
 
 
 @lru_cache(maxsize=4)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     import ast
 
 
+# How the names of parts begin that no expression names.
+WORDED = ("element of ", "value of ")
 # Sizes have this method too; they are unpacked often, tensors seldom.
 OF_SIZES = "`.numel` is asked for"
 
@@ -30,8 +32,9 @@ class Use:
     ``mixed`` is True if the elements may differ in type, as those of ``*args`` do. ``entry`` is the
     use of a dict's values if the code iterates over all of them. ``given`` holds the functions that
     the value is passed to, with the position or the keyword. ``starred`` is True if it is unpacked,
-    as in ``*x``. ``moved`` is True if it is moved to a device; ``part`` describes a use that no
-    module has. ``single`` is True if ``backward()`` without a gradient shows that it has one
+    as in ``*x``. ``parts`` holds the uses of items, entries and attributes by their place: "[0]",
+    "['loss']", ".loss". ``moved`` is True if it is moved to a device; ``part`` describes a use that
+    no module has. ``single`` is True if ``backward()`` without a gradient shows that it has one
     element (torch/autograd/__init__.py: "grad can be implicitly created only for scalar outputs").
     """
 
@@ -48,12 +51,24 @@ class Use:
     element: Use | None = None
     entry: Use | None = None
     given: list[tuple[ast.expr, int | str]] = field(default_factory=list)
+    parts: dict[str, Use] = field(default_factory=dict)
 
     def inside(self) -> Use:
         """Return the use of its elements."""
         if self.element is None:
             self.element = Use()
         return self.element
+
+    def at(self, place: str) -> Use:
+        """Return the use of one item, entry or attribute, as its place is written behind it."""
+        found = self.parts.get(place)
+        if found is None:
+            found = self.parts[place] = Use()
+        return found
+
+    def note_part(self, how: str) -> None:
+        """Note a use that no module has."""
+        self.part = self.part or how
 
     def under_keys(self) -> Use:
         """Return the use of its values, as those of a dict."""
@@ -80,7 +95,7 @@ def value_of(use: Use, name: str, node: ast.AST | None) -> Value:
     if not told and use.moved and isinstance(inner, Tensor):
         told = "it is brought to a device, and its elements are tensors"
     if told:
-        subject = f"`{name}`" if name.isidentifier() else name
+        subject = name if name.startswith(WORDED) else f"`{name}`"
         reason = Reason(f"{subject}: {told}", node, None, Strength.INFERRED)
         scalar = True if use.single else None
         return Tensor(reason, "bool" if use.mask else "unknown", scalar=scalar)

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.inference.aliases import Aliases, Uses, place_of
 from flake8_torchperf.interpreter.inference.tensor_api import (
     MODULE_METHODS,
     SHAPE_ATTRIBUTES,
@@ -19,11 +20,11 @@ from flake8_torchperf.interpreter.inference.tensor_api import (
     asked_for_type,
     brought,
     foreign,
+    hands_on,
     loss_of,
     may_tell,
     of_a_size,
     of_no_tensor,
-    scaled,
     settled,
     sliced,
     told_by_attribute,
@@ -50,11 +51,6 @@ OF_CONTAINERS = frozenset(name for kind in (dict, list, set, str) for name in di
 ERRORS_OF_TYPE = {"AttributeError", "TypeError", "Exception"}
 
 
-# The values that a name may have at one point: one for each assignment that may have been last.
-Uses: TypeAlias = "tuple[Use, ...]"
-Aliases: TypeAlias = "dict[str, Uses]"
-
-
 @dataclass(frozen=True, slots=True)
 class Knowledge:
     """The facts by which uses are judged: the function, its module, torch's table."""
@@ -79,10 +75,10 @@ class Evidence:
         value = UNKNOWN if use is None else value_of(use, name, node)
         return union((value, NONE)) if optional and value is not UNKNOWN else value
 
-    def value_at(self, target: ast.Name) -> Value:
-        """Return the value that the uses of an assigned name imply."""
+    def value_at(self, target: ast.expr) -> Value:
+        """Return the value that the uses of an assigned name, attribute or entry imply."""
         use = self.targets.get(id(target))
-        return UNKNOWN if use is None else value_of(use, target.id, target)
+        return UNKNOWN if use is None else value_of(use, place_of(target) or "", target)
 
     def asked(self, name: str) -> str:
         """Return a method of tensors and others that is called on a parameter, or ""."""
@@ -106,7 +102,8 @@ def used_as(
     """Collect the evidence in a function's body."""
     # In a `forward` and in compiled code, any tensor method called on a parameter counts.
     every = compiled or node.name == "forward"
-    if not every and not may_tell(module.nodes(node), module):
+    nodes = module.nodes(node)
+    if not every and not may_tell(nodes, module) and not hands_on(nodes):
         return NOTHING
     spec = node.args
     names = [a.arg for a in named_parameters(spec)]
@@ -116,7 +113,8 @@ def used_as(
     if spec.vararg is not None:
         uses[spec.vararg.arg].mixed = True
     known = Knowledge(module, table, {}, {}, node)
-    _walk(node.body, {name: (use,) for name, use in uses.items()}, known)
+    aliases = Aliases({name: (use,) for name, use in uses.items()}, known.targets, table)
+    _walk(node.body, aliases, known)
     return Evidence(uses, known.targets)
 
 
@@ -144,19 +142,19 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
         if known.flags:
             asked |= _asked_before(statement, known)
         clauses = [node for node in nodes if isinstance(node, ast.comprehension)]
-        seen = _without(aliases, asked) if asked or clauses else aliases
+        seen = aliases.without(asked) if asked or clauses else aliases
         for clause in clauses:
-            _bind_loop(clause.target, clause.iter, seen, known)
+            seen.bind_loop(clause.target, clause.iter)
         for name in asked:
-            seen.pop(name, None)  # a comprehension's own variable too
+            seen.hide(name)  # a comprehension's own variable too
         for node in nodes:
             if type(node) in LOOKED_AT:
                 _look(node, seen, known)
         if asked and isinstance(statement, ast.Assign) and isinstance(statement.value, ANSWERS):
             known.flags.update(dict.fromkeys(_names(statement.targets), asked))
-        _bind(statement, aliases, known)
+        aliases.bind(statement)
         _blocks(statement, aliases, asked, known)
-        for use in aliases.get(settled(statement), ()) if asked else ():
+        for use in aliases.named(settled(statement)) if asked else ():
             use.foreign = True
 
 
@@ -170,28 +168,20 @@ def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowl
         blocks += [case.body for case in statement.cases]
     if not any(blocks):
         return
-    hidden = set(aliases) if any(map(_catches_types, handlers)) else asked
-    ends = [aliases]
+    hides_all = any(map(_catches_types, handlers))
+    ends: list[Aliases] = []
     for block in (*blocks, *(handler.body for handler in handlers)):
         if block:
-            inner = _without(aliases, hidden)
+            inner = aliases.without_all() if hides_all else aliases.without(asked)
             _walk(block, inner, known)
             ends.append(inner)
-    for name in {n for end in ends[1:] for n, uses in end.items() if aliases.get(n) is not uses}:
-        found = dict.fromkeys(use for end in ends for use in end.get(name, ()))
-        aliases[name] = tuple(found)[:MAX_ALIASES]
+    aliases.meet(ends)
 
 
 # Statements without blocks; most statements are of these kinds.
 PLAIN_STATEMENTS = (
     ast.Expr, ast.Assign, ast.Return, ast.AugAssign, ast.AnnAssign, ast.Raise, ast.Assert,
 )  # fmt: skip
-# If more assignments of a name than this may have been the last, only the first ones count.
-MAX_ALIASES = 8
-
-
-def _without(aliases: Aliases, names: set[str]) -> Aliases:
-    return {name: uses for name, uses in aliases.items() if name not in names}
 
 
 def _catches_types(handler: ast.ExceptHandler) -> bool:
@@ -237,96 +227,8 @@ def _expressions(statement: ast.stmt) -> list[ast.AST]:
 EVIDENCE_NODES = frozenset((ast.Call, ast.Attribute, ast.Subscript, ast.Starred, ast.comprehension))
 
 
-def _bind(statement: ast.stmt, aliases: Aliases, known: Knowledge) -> None:
-    match statement:
-        case ast.For(target=target, iter=iterated) | ast.AsyncFor(target=target, iter=iterated):
-            _bind_loop(target, iterated, aliases, known)
-        case ast.Assign(targets=targets, value=value):
-            for target in targets:
-                _assign(target, value, aliases, known)
-        case ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
-            if isinstance(statement, ast.AnnAssign):
-                aliases.pop(name, None)
-            else:
-                _take_part(aliases.get(name, ()), "computed with in place")
-
-
-def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: Knowledge) -> None:
-    match target, value:
-        case ast.Name(id=name), _:
-            found = () if value is None else _use_of(value, aliases)
-            if scaled(name, value):
-                for use in aliases.get(name, ())[:1]:
-                    known.targets.setdefault(id(target), use)
-                return
-            if not found:
-                found = (known.targets.setdefault(id(target), Use()),)
-                moved = None if value is None else brought(value)
-                if moved is not None:
-                    found[0].moved = True
-                    before = _use_of(moved, aliases)
-                    found += before if len(before) == 1 else ()  # the move does not change the type
-            aliases[name] = found
-        case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), (ast.Tuple(elts=values))):
-            if len(parts) == len(values):
-                for part, one in zip(parts, values, strict=True):
-                    _assign(part, one, aliases, known)
-                return
-            _unpack(parts, aliases, known)
-        case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), _):
-            if value is not None and any(isinstance(p, (ast.Tuple, ast.List)) for p in parts):
-                # `logits, (h, c) = out`: a value with nested parts is no tensor.
-                for use in _use_of(value, aliases):
-                    use.foreign = True
-            _unpack(parts, aliases, known)
-
-
-def _unpack(parts: list[ast.expr], aliases: Aliases, known: Knowledge) -> None:
-    """Give each target of an unpacking a use of its own, since the parts may differ in kind."""
-    for part in parts:
-        _assign(part.value if isinstance(part, ast.Starred) else part, None, aliases, known)
-
-
-def _bind_loop(target: ast.expr, iterated: ast.expr, aliases: Aliases, known: Knowledge) -> None:
-    sources = [iterated]
-    targets = [target]
-    if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
-        if iterated.func.id == "enumerate" and isinstance(target, ast.Tuple) and iterated.args:
-            sources, targets = [iterated.args[0]], [target.elts[-1]]
-        elif iterated.func.id == "zip" and isinstance(target, ast.Tuple):
-            sources, targets = list(iterated.args), list(target.elts)
-        elif iterated.func.id in ("list", "tuple", "reversed", "iter") and iterated.args:
-            sources = [iterated.args[0]]
-    match iterated, target:
-        case (
-            ast.Call(func=ast.Attribute(value=mapping, attr="values"), args=[]),
-            ast.Name(id=name),
-        ) | (
-            ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[]),
-            ast.Tuple(elts=[_, ast.Name(id=name)]),
-        ):
-            aliases[name] = tuple(use.under_keys() for use in _use_of(mapping, aliases))
-            return
-    for one, source in zip(targets, sources, strict=False):
-        uses = _use_of(source, aliases)
-        if isinstance(one, ast.Name) and uses:
-            aliases[one.id] = tuple(use.inside() for use in uses)
-        else:
-            _assign(one, None, aliases, known)
-
-
-def _use_of(node: ast.expr, aliases: Aliases) -> Uses:
-    """Return the uses of an expression: a name, a part of it by slices, an element by integer."""
-    match node:
-        case ast.Name(id=name):
-            return aliases.get(name, ())
-        case ast.Subscript(value=base, slice=ast.Constant(value=int())):
-            return tuple(use.inside() for use in _use_of(base, aliases) if not use.mixed)
-        case ast.Subscript(value=base, slice=ast.Slice()):
-            return _use_of(base, aliases)
-    return ()
-
-
+# Expressions whose uses are known.
+PLACES = (ast.Name, ast.Attribute, ast.Subscript)
 LOOKED_AT = frozenset((ast.Call, ast.Attribute, ast.Starred, ast.Subscript))
 
 
@@ -334,7 +236,7 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
     match node:
         case ast.Call(func=func):
             if isinstance(func, ast.Attribute):
-                uses = _use_of(func.value, aliases)
+                uses = aliases.of(func.value)
                 if uses and of_no_tensor(node, known.table):
                     for use in uses:
                         use.foreign = True
@@ -345,35 +247,29 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
                     for use in uses:
                         use.moved = True
                 loss = loss_of(node, known.table, known.function)
-                for use in () if loss is None else _use_of(loss, aliases):
+                for use in () if loss is None else aliases.of(loss):
                     use.single, use.told = True, use.told or "`.backward()` goes through it"
             _passed(func, node, aliases, known)
-        case ast.Attribute(value=ast.Attribute()):
-            pass
         case ast.Attribute(value=ast.Name(id=name)) if name not in aliases:
             pass
         case ast.Attribute(ctx=ast.Load()):
             _look_at_attribute(node, aliases, known)
         case ast.Starred(value=value):
-            for use in _use_of(value, aliases):
+            for use in aliases.of(value):
                 use.starred = True
         case ast.Subscript(slice=ast.UnaryOp(op=ast.Invert(), operand=mask)):
-            _tell(_use_of(mask, aliases), "its inverse is used as an index", mask=True)
+            _tell(aliases.of(mask), "its inverse is used as an index", mask=True)
         case ast.Subscript(value=base, slice=ast.Constant(value=str())):
-            for use in _use_of(base, aliases):
+            for use in aliases.of(base):
                 use.foreign = True
         case ast.Subscript(value=base):
-            uses = _use_of(base, aliases)
+            uses = aliases.of(base)
             told = told_by_index(node, known.module) if uses else ""
             if told:
                 _tell(uses, told)
             elif uses and sliced(node.slice):
-                _take_part(uses, SLICED)
-
-
-def _take_part(uses: Uses, how: str) -> None:
-    for use in uses:
-        use.part = use.part or how
+                for use in uses:
+                    use.note_part(SLICED)
 
 
 def _told_by(node: ast.Call, known: Knowledge) -> str:
@@ -383,19 +279,19 @@ def _told_by(node: ast.Call, known: Knowledge) -> str:
 def _look_at_attribute(node: ast.Attribute, aliases: Aliases, known: Knowledge) -> None:
     base, attr = node.value, node.attr
     if foreign(attr, known.table):
-        for use in (*_use_of(base, aliases), *_made_of(base, aliases, known)):
+        for use in (*aliases.of(base), *_made_of(base, aliases, known)):
             use.foreign = True
         return
     cast = told_by_cast(node, known.table)
     if cast is not None:
-        _tell(_use_of(cast[0], aliases), cast[1])
-    for use in _use_of(base, aliases):
+        _tell(aliases.of(cast[0]), cast[1])
+    for use in aliases.of(base):
         if told_by_attribute(attr, known.module) and not of_a_size(node):
             _tell((use,), f"`.{attr}` is asked for")
         elif attr in HINTING:
             use.hints.add(attr)
             if attr in SHAPE_ATTRIBUTES:
-                _take_part((use,), f"`.{attr}` is asked for")
+                use.note_part(f"`.{attr}` is asked for")
         elif not use.method and attr not in OF_CONTAINERS and known.table.method(attr) is not None:
             use.method = attr
 
@@ -406,7 +302,7 @@ def _made_of(node: ast.expr, aliases: Aliases, known: Knowledge) -> Uses:
         case ast.Call(func=ast.Attribute(value=base, attr=attr)):
             op = known.table.method(attr)
             if op is not None and isinstance(op.resolve(()), TensorReturn):
-                return _use_of(base, aliases)
+                return aliases.of(base)
     return ()
 
 
@@ -419,19 +315,19 @@ def _tell(uses: Uses, told: str, *, mask: bool = False) -> None:
 def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) -> None:
     """Note that ``x`` of ``torch.isinf(x)`` is a tensor if every overload takes a tensor there."""
     given = [*call.args, *(keyword.value for keyword in call.keywords)]
-    if not any(isinstance(one, (ast.Name, ast.Subscript)) for one in given):
+    if not any(isinstance(one, PLACES) for one in given):
         return  # no use is recorded for these arguments
     name = known.module.qualify(func)
     if not name.startswith("torch."):
-        if isinstance(func, ast.Name) or _is_own(func):
+        if isinstance(func, (ast.Name, ast.Attribute)):
             _handed_on(func, call, aliases)
         return
     op = known.table.function(name)
     if op is None or name.endswith("set_rng_state"):
         return  # a generator's state lies on the host
     for position, argument in enumerate(call.args):
-        uses = _use_of(argument, aliases)
-        part = _use_of(argument.value, aliases) if _takes_a_part(argument) else ()
+        uses = aliases.of(argument)
+        part = aliases.of(argument.value) if _takes_a_part(argument) else ()
         if not uses and not part:
             continue
         types = _types(op, position)
@@ -439,7 +335,7 @@ def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) 
         if "T" in types <= NUMBER_LETTERS:
             _tell(part, f"a part of it is passed to `{name}`")
     for keyword in call.keywords:
-        uses = _use_of(keyword.value, aliases) if keyword.arg in REQUIRED else ()
+        uses = aliases.of(keyword.value) if keyword.arg in REQUIRED else ()
         if uses:
             types = {p.type for o in op.overloads for p in o.params if p.name == keyword.arg}
             _given(uses, types, name)
@@ -454,14 +350,6 @@ def _takes_a_part(node: ast.expr) -> TypeGuard[ast.Subscript]:
     return isinstance(node, ast.Subscript) and sliced(node.slice)
 
 
-def _is_own(func: ast.expr) -> bool:
-    """True if this is a method of the same object."""
-    match func:
-        case ast.Attribute(value=ast.Name(id=owner)):
-            return owner in SHARED_OWNERS
-    return False
-
-
 def _handed_on(func: ast.expr, call: ast.Call, aliases: Aliases) -> None:
     """Note the functions that names are passed to: their parameters show the names' types."""
     places: list[tuple[int | str, ast.expr]] = []
@@ -471,9 +359,8 @@ def _handed_on(func: ast.expr, call: ast.Call, aliases: Aliases) -> None:
         places.append((position, argument))
     places += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
     for place, argument in places:
-        if isinstance(argument, ast.Name):
-            for use in aliases.get(argument.id, ()):
-                use.given.append((func, place))
+        for use in aliases.of(argument) if isinstance(argument, PLACES) else ():
+            use.given.append((func, place))
 
 
 # Parameters of torch's functions that may not be None.

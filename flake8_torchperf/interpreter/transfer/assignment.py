@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.events import debug_switches, transfers
+from flake8_torchperf.interpreter.inference.from_callees import value_at, values_inside
 from flake8_torchperf.interpreter.inference.parameters import on_host
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.tensor_api import attributes_by_name
-from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
 from flake8_torchperf.interpreter.transfer import subscripts
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
@@ -48,7 +48,7 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
     if isinstance(target, ast.Name):
         doubtful = _is_doubtful(value)
         if ctx.node is not None and (doubtful or _may_be_loss(value, ctx)):
-            used = evidence_of(ctx.node, ctx.module, ctx.analysis).value_at(target)
+            used = value_at(target, ctx)
             value = _believed(value, used) if doubtful else _sized(value, used)
             if doubtful and isinstance(value, Tensor):
                 placed = placed_in(ctx.node, ctx.module, ctx.owner, ctx.analysis)
@@ -63,14 +63,28 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
         ):
             value = _as_used(target.id, value, ctx.node, ctx)
         bind(env, target.id, value)
+        _tell_inside(target, value, env, ctx)
     elif isinstance(target, ast.Attribute):
+        value = _by_use(target, value, ctx)
         _attribute(target, value, env, ctx)
+        _tell_inside(target, value, env, ctx)
     elif isinstance(target, (ast.Tuple, ast.List)):
         _unpack(target, value, env, ctx)
     elif isinstance(target, ast.Subscript):
-        _item(target, value, env, ctx)
+        _item(target, _by_use(target, value, ctx), env, ctx)
     elif isinstance(target, ast.Starred):
         assign(target.value, Sequence("list", value), env, ctx)
+
+
+def _by_use(target: ast.expr, value: Value, ctx: Context) -> Value:
+    """Return the value of an attribute or entry that is assigned, as the uses of it show it."""
+    return _believed(value, value_at(target, ctx)) if value is UNKNOWN else value
+
+
+def _tell_inside(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
+    """Note the items, entries and attributes of a value that are tensors by their use."""
+    if value is UNKNOWN:
+        env.update(values_inside(target, ctx))
 
 
 def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> Value:
