@@ -229,7 +229,7 @@ def _chain(text: str, after: str, before: str = "") -> Callable[[int], str]:
 
 FIELDS = "\ndef step(a: A):\n    return a.a1.item() + a.a2.item()\n"
 DOCUMENTED = '    """\n    return n1.item() + x.item()\n'
-STEPS = "20,000 steps a function; each fact of a function is kept"
+STEPS = "40,000 steps a function; each fact of a function is kept"
 HELPER = "    return y1\n\n\ndef helper(x, n):\n    return x.item() + n\n"
 HELPED = "def helper(x):\n    return x.item() if x.sum() > 0 else x.cpu()\n\n\n"
 SHAPES = {
@@ -238,14 +238,14 @@ SHAPES = {
     ),
     "terms": Shape(3_000, _terms, "a chain to the left is folded in a loop, not by recursion"),
     "calls": Shape(900, _calls, "beyond 110 expressions in one another the inner ones are Unknown"),
-    "branches": Shape(2_000, _branches, "20,000 steps a function; then all is Unknown"),
-    "elifs": Shape(900, _elifs, "20,000 steps a function; then all is Unknown"),
-    "loops": Shape(200, _loops, "a loop's body is run three times at most; 20,000 steps"),
+    "branches": Shape(2_000, _branches, "40,000 steps a function; then all is Unknown"),
+    "elifs": Shape(900, _elifs, "40,000 steps a function; then all is Unknown"),
+    "loops": Shape(200, _loops, "a loop's body is run three times at most; 40,000 steps"),
     "classes": Shape(500, _classes, "calls are followed 5 deep and never into one that is running"),
     "functions": Shape(2_000, _functions, "one summary for each function and kind of arguments"),
     "closures": Shape(200, _closures, "a nested function is not called while it is running"),
     "bases": Shape(500, _bases, "classes are followed once each"),
-    "names": Shape(20_000, _names, "20,000 steps a function, 2,000 a constant"),
+    "names": Shape(20_000, _names, "40,000 steps a function, 2,000 a constant"),
     # Many of one thing in one function, class or module.
     "reads": Shape(2_000, _body("y{i} = x[{i}].item()"), STEPS),
     "copies": Shape(2_000, _body("y{i} = x[{i}].cpu()"), STEPS),
@@ -308,7 +308,7 @@ SHAPES = {
     "globals": Shape(
         2_000,
         _module("G{i} = torch.ones({i})\nprint(G{i}.item(), G{j}.cpu())\n"),
-        "20,000 steps for the module's own statements",
+        "40,000 steps for the module's own statements",
     ),
     "constants": Shape(
         2_000,

@@ -45,6 +45,7 @@ class Makers:
         self._objects = objects
         self._search = search
         self._project = project
+        self._classes_below: dict[Unit, list[Unit]] = {}
 
     def sets_by_name(self, outline: Outline, name: str) -> bool:
         """True if a module sets what has a name by a string: ``setattr``, ``globals()[...]``."""
@@ -82,6 +83,11 @@ class Makers:
 
     def below(self, owner: Unit) -> list[Unit]:
         """Return the classes of the project that derive from a class, through others too."""
+        if owner not in self._classes_below:
+            self._classes_below[owner] = self._derived(owner)
+        return self._classes_below[owner]
+
+    def _derived(self, owner: Unit) -> list[Unit]:
         found: list[Unit] = []
         waiting = [owner]
         while waiting and len(found) < MAX_CALLS:

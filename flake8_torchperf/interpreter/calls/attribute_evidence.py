@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.calls import summaries
 from flake8_torchperf.interpreter.calls.attribute_writes import NO_WRITES
+from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.project.resolver import read_file
@@ -37,22 +38,37 @@ MAX_MODULES = 4
 MAX_WRITERS = 4
 
 
+# By class: the attributes that ``self.name.backward()`` in its own methods shows to be tensors.
+RUN_BACKWARD: Cache[str, dict[str, ast.Call]] = Cache("attributes that run backward")
+
+
 def told_by_use(info: ClassInfo, name: str, analysis: Analysis) -> Tensor | None:
     """Return the tensor that ``self.name.backward()`` in a method shows; None without one."""
+    known = RUN_BACKWARD.table(analysis)
     for base in lineage(info, analysis):
-        for method in () if isinstance(base, str) else base.functions:
-            me = summaries.self_name(method)
-            for call in method.nodes.of(ast.Call):
-                match call:
-                    case ast.Call(
-                        func=ast.Attribute(
-                            value=ast.Attribute(value=owner, attr=attribute), attr="backward"
-                        ),
-                        args=[],
-                    ) if attribute == name and me and is_name(owner, me):
-                        fact = "`.backward()` is called on it"
-                        return Tensor(Reason(fact, call, None, Strength.INFERRED), scalar=True)
+        if isinstance(base, str) or not base.module.says(".backward()"):
+            continue
+        if base.key not in known:
+            known[base.key] = dict(_run_backward(base))
+        if name in known[base.key]:
+            fact = "`.backward()` is called on it"
+            reason = Reason(fact, known[base.key][name], None, Strength.INFERRED)
+            return Tensor(reason, scalar=True)
     return None
+
+
+def _run_backward(info: ClassInfo) -> Iterator[tuple[str, ast.Call]]:
+    for method in info.functions:
+        me = summaries.self_name(method)
+        for call in method.nodes.of(ast.Call):
+            match call:
+                case ast.Call(
+                    func=ast.Attribute(
+                        value=ast.Attribute(value=owner, attr=attribute), attr="backward"
+                    ),
+                    args=[],
+                ) if me and is_name(owner, me):
+                    yield attribute, call
 
 
 def written_elsewhere(info: ClassInfo, name: str, ctx: Context) -> Value | None:

@@ -266,6 +266,10 @@ def _returning(callee: Returning, arguments: Arguments, env: Env, ctx: Context) 
 def _union(callee: Union, arguments: Arguments, env: Env, ctx: Context) -> Value:
     options = callee.options
     called = [o for o in options if _callable(o)]
+    methods = [o for o in called if isinstance(o, Function) and o.bound is not None]
+    if len(methods) > 1 and len(methods) == len(options):
+        # Each is interpreted once, by what it declares: there may be many, and many calls.
+        return join_all([summaries.call_bound(o, ctx) for o in methods])
     return join_all([apply(o, arguments, env, _chosen(o, options, ctx)) for o in called])
 
 

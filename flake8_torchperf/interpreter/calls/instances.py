@@ -93,7 +93,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
         )
     method = find_method(owner.info, name, analysis)
     if method is not None:
-        return overridden(owner.info, name, analysis) or _bound(method, owner, ctx)
+        return overridden(owner.info, name, ctx) or _bound(method, owner, ctx)
     held = owner.parts
     if held is not None and held.items is not None and name in held.names:
         return held.items[held.names.index(name)]
@@ -109,7 +109,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
                 return replace(inherited, owner=replace(owner, name=base))
             if inherited is not UNKNOWN:
                 return inherited
-    below = overridden(owner.info, name, analysis)
+    below = overridden(owner.info, name, ctx)
     if below is not None:
         return below
     inside = _inside(owner)
@@ -444,7 +444,7 @@ def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context
         if method is not None and not is_abstract(method.info):
             return summaries.call_function(replace(method, bound=callee), arguments, env, ctx)
     for name in names:
-        below = overridden(callee.info, name, analysis)
+        below = overridden(callee.info, name, ctx)
         if below is not None:
             return apply(below, arguments, env, ctx)
     inside = _inside(callee)

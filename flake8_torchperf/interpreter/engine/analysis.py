@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.values.cause import Cause
 
 # Expressions evaluated for one function and its callees before the rest counts as Unknown.
-STEPS_PER_FUNCTION = 20_000
+STEPS_PER_FUNCTION = 40_000
 # How deep expressions may be nested, callees' included, before they count as Unknown. Each level
 # takes about six Python frames; flake8 itself uses up to a hundred of the thousand frames allowed.
 MAX_EXPRESSION_DEPTH = 110

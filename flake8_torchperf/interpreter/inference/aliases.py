@@ -61,7 +61,7 @@ class Aliases:
             case ast.Subscript(value=base, slice=ast.Constant(value=int(place))):
                 uses = self.of(base)
                 elements = (use.inside() for use in uses if not use.mixed)
-                return (*elements, *(use.at(f"[{place}]") for use in uses))
+                return (*elements, *(use.item(place) for use in uses))
             case ast.Subscript(value=base, slice=ast.Slice()):
                 return self.of(base)
         return ()
@@ -152,11 +152,14 @@ class Aliases:
     def _unpack(self, parts: list[ast.expr], whole: Uses) -> None:
         """Give each target of an unpacking a use of its own, since the parts may differ in kind.
 
-        It is the use of the item if the value has a name.
+        It is the use of the item if the value has a name and is unpacked into as many names
+        everywhere; otherwise it is a different value in each place.
         """
-        places = -1 if any(isinstance(part, ast.Starred) for part in parts) else len(parts)
+        shared = len(whole) == 1 and not any(isinstance(part, ast.Starred) for part in parts)
+        if shared and not whole[0].items:
+            whole[0].items = len(parts)
         for number, part in enumerate(parts):
-            if len(whole) == 1 and number < places:
+            if shared and whole[0].items == len(parts):
                 self._targets.setdefault(id(part), whole[0].at(f"[{number}]"))
             self._assign(part.value if isinstance(part, ast.Starred) else part, None)
 

@@ -34,6 +34,10 @@ if TYPE_CHECKING:
 
 # The deepest nesting of expressions at which the program is asked: it needs frames of its own.
 MAX_NESTED = 60
+# How deep in calls the program is asked: each answer leads to more bodies.
+MAX_DEPTH = 1
+# Methods that a class runs itself, where its own class is made.
+RUN_BY_MAKING = frozenset(("__init__", "__new__", "__post_init__"))
 
 
 def callee_of(func: ast.expr, owner: Value | None, ctx: Context) -> tuple[Value, bool]:
@@ -42,7 +46,7 @@ def callee_of(func: ast.expr, owner: Value | None, ctx: Context) -> tuple[Value,
     if isinstance(func, ast.Attribute) and owner is UNKNOWN:
         holders, is_partial = _objects(func.value, ctx)
         found = [attribute_of(one, func.attr, func, ctx) for one in holders]
-    if not found:
+    else:
         found, is_partial = _objects(func, ctx)
     known = [one for one in found if one is not UNKNOWN]
     return _any(known), is_partial or len(known) < len(found)
@@ -58,11 +62,14 @@ def of_objects(node: ast.expr, part: Callable[[Value], Value], ctx: Context) -> 
     return join(found, UNKNOWN) if is_partial else found
 
 
-def overridden(owner: ClassInfo, name: str, analysis: Analysis) -> Value | None:
+def overridden(owner: ClassInfo, name: str, ctx: Context) -> Value | None:
     """Return the methods by which the classes below replace one that a class leaves to them.
 
     None if the class has a method of its own that does something.
     """
+    if ctx.depth > MAX_DEPTH or name in RUN_BY_MAKING:
+        return None
+    analysis = ctx.analysis
     own = find_method(owner, name, analysis)
     if own is not None and not is_abstract(own.info):
         return None
@@ -86,7 +93,7 @@ def _objects(node: ast.expr, ctx: Context) -> tuple[list[Value], bool]:
     """Return the objects that an expression holds; True if it may hold something else, too."""
     if not isinstance(node, (ast.Name, ast.Attribute)):
         return [], False
-    if ctx.analysis.stack.expressions > MAX_NESTED:
+    if ctx.depth > MAX_DEPTH or ctx.analysis.stack.expressions > MAX_NESTED:
         return [], False
     meant = ctx.analysis.objects_of(node, ctx.module)
     found = [value for one in meant if (value := _value(one, ctx.analysis)) is not UNKNOWN]

@@ -33,9 +33,11 @@ class Use:
     use of a dict's values if the code iterates over all of them. ``given`` holds the functions that
     the value is passed to, with the position or the keyword. ``starred`` is True if it is unpacked,
     as in ``*x``. ``parts`` holds the uses of items, entries and attributes by their place: "[0]",
-    "['loss']", ".loss". ``moved`` is True if it is moved to a device; ``part`` describes a use that
-    no module has. ``single`` is True if ``backward()`` without a gradient shows that it has one
-    element (torch/autograd/__init__.py: "grad can be implicitly created only for scalar outputs").
+    "['loss']", ".loss". ``items`` is the number of names that it is unpacked into, 0 if it is not.
+    ``general`` is the use of any element, for that of one item. ``moved`` is True if it is moved to
+    a device; ``part`` describes a use that no module has. ``single`` is True if ``backward()``
+    without a gradient shows that it has one element (torch/autograd/__init__.py: "grad can be
+    implicitly created only for scalar outputs").
     """
 
     told: str = ""
@@ -52,6 +54,8 @@ class Use:
     entry: Use | None = None
     given: list[tuple[ast.expr, int | str]] = field(default_factory=list)
     parts: dict[str, Use] = field(default_factory=dict)
+    items: int = 0
+    general: Use | None = None
 
     def inside(self) -> Use:
         """Return the use of its elements."""
@@ -64,6 +68,12 @@ class Use:
         found = self.parts.get(place)
         if found is None:
             found = self.parts[place] = Use()
+        return found
+
+    def item(self, number: int) -> Use:
+        """Return the use of one item."""
+        found = self.at(f"[{number}]")
+        found.general = None if self.mixed else self.inside()
         return found
 
     def note_part(self, how: str) -> None:
@@ -82,7 +92,7 @@ def value_of(use: Use, name: str, node: ast.AST | None) -> Value:
     entry = UNKNOWN if use.entry is None else value_of(use.entry, f"value of {name}", node)
     if entry is not UNKNOWN and not use.told:
         return Mapping_(UNKNOWN, entry)
-    if use.foreign:
+    if use.foreign or (use.general is not None and use.general.foreign):
         return UNKNOWN  # the code uses an attribute that no tensor has
     inner = UNKNOWN if use.element is None else value_of(use.element, f"element of {name}", node)
     told = "" if use.starred and use.told == OF_SIZES else use.told

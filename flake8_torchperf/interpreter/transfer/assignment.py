@@ -76,15 +76,26 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
         assign(target.value, Sequence("list", value), env, ctx)
 
 
+# How deep in calls the use of attributes, entries and items is looked for.
+MAX_USED_DEPTH = 1
+
+
 def _by_use(target: ast.expr, value: Value, ctx: Context) -> Value:
     """Return the value of an attribute or entry that is assigned, as the uses of it show it."""
-    return _believed(value, value_at(target, ctx)) if value is UNKNOWN else value
+    if value is not UNKNOWN or ctx.depth > MAX_USED_DEPTH:
+        return value
+    return _believed(value, value_at(target, ctx))
 
 
 def _tell_inside(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
     """Note the items, entries and attributes of a value that are tensors by their use."""
-    if value is UNKNOWN:
-        env.update(values_inside(target, ctx))
+    if value is not UNKNOWN or ctx.node is None or ctx.depth > MAX_USED_DEPTH:
+        return
+    for place, part in values_inside(target, ctx):
+        if isinstance(part, Tensor) and isinstance(target, ast.Name):
+            placed = placed_in(ctx.node, ctx.module, ctx.owner, ctx.analysis)
+            part = as_placed(part, target.id, placed)
+        env[place] = part
 
 
 def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> Value:
