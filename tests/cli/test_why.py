@@ -317,7 +317,7 @@ def test_the_limits_of_the_analysis_are_named(tmp_path: Path) -> None:
     assert "nests more than 110 expressions" in account.silent[0].text
     loops = "".join(f"{'    ' * i}for i{i} in range(x):\n" for i in range(1, 9))
     long = f"import torch\n\n\ndef f(x):\n{loops}"
-    long += "".join(f"{'    ' * 9}y = [x + {i}, x * 2, x / 3]\n" for i in range(3000))
+    long += "".join(f"{'    ' * 9}y = [x + {i}, x * 2, x / 3]\n" for i in range(6000))
     account = told_of(tmp_path / "long.py", f"{long}    return y\n", "return y")
     assert "takes more steps to analyse" in account.silent[0].text
 

@@ -104,7 +104,7 @@ def _implied(use: Use, place: str, target: ast.expr, ctx: Context) -> Value:
 
 def told_by_callees(use: Use, name: str, caller: Caller, analysis: Analysis) -> Value:
     """Return a tensor if a function that a value is passed to takes one, and none takes another."""
-    if use.foreign or use.told:
+    if use.foreign or use.told or use.asked:
         return UNKNOWN
     found: Value = UNKNOWN
     for func, place in use.given[:MAX_CALLS]:

@@ -34,10 +34,10 @@ class Use:
     the value is passed to, with the position or the keyword. ``starred`` is True if it is unpacked,
     as in ``*x``. ``parts`` holds the uses of items, entries and attributes by their place: "[0]",
     "['loss']", ".loss". ``items`` is the number of names that it is unpacked into, 0 if it is not.
-    ``general`` is the use of any element, for that of one item. ``moved`` is True if it is moved to
-    a device; ``part`` describes a use that no module has. ``single`` is True if ``backward()``
-    without a gradient shows that it has one element (torch/autograd/__init__.py: "grad can be
-    implicitly created only for scalar outputs").
+    ``asked`` is True if a test asks for its type. ``general`` is the use of any element, for that
+    of one item. ``moved`` is True if it is moved to a device; ``part`` describes a use that no
+    module has. ``single`` is True if ``backward()`` without a gradient shows that it has one
+    element (torch/autograd/__init__.py: "grad can be implicitly created only for scalar outputs").
     """
 
     told: str = ""
@@ -55,6 +55,7 @@ class Use:
     given: list[tuple[ast.expr, int | str]] = field(default_factory=list)
     parts: dict[str, Use] = field(default_factory=dict)
     items: int = 0
+    asked: bool = False
     general: Use | None = None
 
     def inside(self) -> Use:

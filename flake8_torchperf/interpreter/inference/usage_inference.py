@@ -146,6 +146,8 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
         for clause in clauses:
             seen.bind_loop(clause.target, clause.iter)
         for name in asked:
+            for use in aliases.named(name):
+                use.asked = True
             seen.hide(name)  # a comprehension's own variable too
         for node in nodes:
             if type(node) in LOOKED_AT:

@@ -176,8 +176,10 @@ def _believed(value: Value, used: Value) -> Value:
     if value is COMPARED:
         return replace(used, dtype="bool") if isinstance(used, Tensor) else value
     if isinstance(value, Union):
+        if not isinstance(used, Tensor) or used.scalar is not True:
+            return value  # a test of its type may choose another one before it is used
         tensors = (whole(one) for one in value.options if isinstance(one, Tensor))
-        return _believed(next(tensors, UNKNOWN), used) if isinstance(used, Tensor) else value
+        return _believed(next(tensors, UNKNOWN), used)
     return used
 
 
