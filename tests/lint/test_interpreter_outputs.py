@@ -1,5 +1,7 @@
 """What a module of unknown class returns: a tensor, once it is asked for what only tensors answer."""
 
+from dataclasses import replace
+
 from linting import ALL, check, table
 
 OUTPUTS = {
@@ -49,3 +51,17 @@ OUTPUTS = {
 @table(OUTPUTS)
 def test_what_a_module_returns(code):
     check(code, ALL, only=frozenset({"TPF101", "TPF102", "TPF301", "TPF303"}))
+
+
+UNPACKED = """
+    def score(model: nn.Module, ids, known: tuple[float, float]):
+        logits, loss = model(ids)
+        print(float(loss))  # TPF101
+        low, high = known
+        print(float(low))
+"""
+
+
+def test_the_parts_of_an_output_are_assumed_as_the_whole_is():
+    check(UNPACKED, replace(ALL, confidence="assumed"), only=frozenset({"TPF101"}))
+    check(UNPACKED.replace("  # TPF101", ""), ALL, only=frozenset({"TPF101"}))

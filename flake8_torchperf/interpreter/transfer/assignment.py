@@ -36,6 +36,7 @@ from flake8_torchperf.values.values import (
     Value,
     join,
     tensor_of,
+    weaken,
 )
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def names(target: ast.expr) -> set[str]:
 def _unpack(target: ast.Tuple | ast.List, value: Value, env: Env, ctx: Context) -> None:
     tensor = tensor_of(value)
     if tensor is not None and _may_be_tuple(tensor):
-        value = Sequence("tuple", UNKNOWN)
+        value = Sequence("tuple", _assumed_item(tensor))
     elif tensor is not None:
         unpack_reads(value, "unpack", target, ctx)
     starred = [isinstance(e, ast.Starred) for e in target.elts]
@@ -238,6 +239,13 @@ def _may_be_tuple(tensor: Tensor) -> bool:
     if strength < Strength.STATED and not tensor.chain and source is not Source.LOADER_BATCH:
         return True
     return source in (Source.RETURN_ANNOTATION, Source.DOCSTRING)
+
+
+def _assumed_item(tensor: Tensor) -> Value:
+    """Return an item of a module's output that is a tuple: a tensor, as the whole was assumed."""
+    if tensor.reason.source is not Source.MODULE_OUTPUT:
+        return UNKNOWN
+    return weaken(tensor, Strength.ASSUMED)
 
 
 def _element(value: Value) -> Value:
