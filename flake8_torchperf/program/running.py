@@ -95,13 +95,11 @@ class Program:
         ``counts`` tells which of the places that run the function count, if any does; all without.
         """
         path = self.path_of_module(module)
-        number = self._number(asked, path)
+        number = self._number(asked, path) if self._project.is_searched_whole else None
         return None if number is None else self._literals.at(path, number, counts)
 
     def _number(self, asked: ast.Name | ast.Attribute, path: str) -> int | None:
         """Return the number of an expression in the outline; None for one at a module level."""
-        if not self._project.is_searched_whole:
-            return None
         outline = self._linker.outline(path)
         word = asked.id if isinstance(asked, ast.Name) else asked.attr
         place = asked.lineno, asked.col_offset
@@ -114,16 +112,27 @@ class Program:
     def objects_of(self, asked: ast.Name | ast.Attribute, module: ModuleMap) -> list[Meant | None]:
         """Return what an expression in a module may hold; empty if nothing shows that.
 
-        None among them stands for what isn't known.
+        None among them stands for what isn't known. In a project too large to be searched, its own
+        module shows it.
         """
         path = self.path_of_module(module)
         number = self._number(asked, path)
         if number is None:
             return []
         if (path, number) not in self._objects:
-            found = sorted(self._literals.passed.values(path, number), key=str)
+            found = sorted(self._values(path, number), key=str)
             self._objects[path, number] = [self._held(one) for one in found]
         return self._objects[path, number]
+
+    def _values(self, path: str, number: int) -> set[Unit | str | Itself]:
+        """Return what an expression may hold, by its own module where others leave it open."""
+        if not self._project.is_searched_whole:
+            return self._literals.objects.values(path, number)
+        found = self._literals.passed.values(path, number)
+        if OF_UNKNOWN_CLASS in found:
+            near = self._literals.objects.values(path, number)
+            return near if near and OF_UNKNOWN_CLASS not in near else found
+        return found
 
     def _held(self, value: Unit | str | Itself) -> Meant | None:
         """Return a value as the definitions of its class, or of itself, that modules hold."""

@@ -267,7 +267,8 @@ def _union(callee: Union, arguments: Arguments, env: Env, ctx: Context) -> Value
     options = callee.options
     called = [o for o in options if _callable(o)]
     methods = [o for o in called if isinstance(o, Function) and o.bound is not None]
-    if len(methods) > 1 and len(methods) == len(options):
+    is_overridden = len(methods) > 1 and len({one.info.name for one in methods}) == 1
+    if is_overridden and len(methods) == len(options):
         # Each is interpreted once, by what it declares: there may be many, and many calls.
         return join_all([summaries.call_bound(o, ctx) for o in methods])
     return join_all([apply(o, arguments, env, _chosen(o, options, ctx)) for o in called])

@@ -27,6 +27,8 @@ from flake8_torchperf.values.values import (
     Scalar,
     Sequence,
     Strength,
+    Tensor,
+    Union,
     Value,
     tensor_of,
 )
@@ -86,8 +88,20 @@ def given_fields(info: ClassInfo, arguments: Arguments, analysis: Analysis) -> d
         reason = Reason(f"annotation of `{home.name}.{name}`")
         stated = annotated(node, home.module, analysis, reason)
         if given is not None and says_more(given.value, stated):
-            fields[name] = given.value
+            fields[name] = _as_declared(given.value, stated)
     return fields
+
+
+def _as_declared(given: Value, stated: Value) -> Value:
+    """Return a tensor of the dtype that its field declares, unless its own is known."""
+    declared = tensor_of(stated)
+    if declared is None:
+        return given
+    if isinstance(given, Union):
+        return replace(given, options=tuple(_as_declared(one, stated) for one in given.options))
+    if isinstance(given, Tensor) and given.dtype == "unknown":
+        return replace(given, dtype=declared.dtype)
+    return given
 
 
 def _defaults(info: ClassInfo, analysis: Analysis) -> dict[str, Value]:

@@ -151,7 +151,9 @@ def reconcile(found: Value, stated: Value | None) -> Value:
 
 def _holds_tensors(value: Value | None) -> bool:
     return isinstance(value, Sequence) and (
-        value.items is not None or tensor_of(value.element) is not None
+        value.items is not None
+        or tensor_of(value.element) is not None
+        or isinstance(value.element, Sequence)
     )
 
 

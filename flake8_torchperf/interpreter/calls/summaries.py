@@ -203,6 +203,9 @@ def summarise(
     if cached is not None:
         return cached
     summary = interpret(info, info.node.body, env, asked, ctx.but(settled=settled))
+    if settled and summary.value is UNKNOWN and stated is not None:
+        # What all calls return is declared, which may not be what this one does in its branch.
+        summary = interpret(info, info.node.body, env, asked, ctx.but(settled=frozenset()))
     value = reconcile(summary.value, stated)
     if stated is None and value in (UNKNOWN, NONE):
         value = documented(info, ctx.analysis) or value
