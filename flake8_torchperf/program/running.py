@@ -31,7 +31,7 @@ MAX_IMPORTED = 100
 
 
 class Meant(NamedTuple):
-    """What an expression holds: an object of a class, or a class or function itself.
+    """The content of an expression: an object of a class, or a class or function itself.
 
     ``definition`` is the name of one that is not of the project.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # The most expressions on the way to the place where a value's type is lost.
 MAX_STEPS = 20
 # Values of which no part can be unknown.
-SETTLED = (Tensor, Scalar, NDArray, NoneValue)
+KNOWN_WHOLE = (Tensor, Scalar, NDArray, NoneValue)
 # Calls whose result only their arguments decide, when the program runs.
 AT_RUN_TIME = frozenset(("eval", "getattr", "exec", "__import__", "import_module", "globals"))
 # Longer expressions are written with dots in place of their arguments.
@@ -108,7 +108,7 @@ class Chain:
         if key not in self._values:
             _, watched = values_in_line(place.module, node.lineno, self._analysis)
             self._values[key] = {id(one): value for one, value in watched.values()}
-        return isinstance(self._values[key].get(id(node)), SETTLED)
+        return isinstance(self._values[key].get(id(node)), KNOWN_WHOLE)
 
     def _first(self, nodes: list[ast.expr], place: Place) -> Break | None:
         found = (self.break_of(one, place) for one in nodes)

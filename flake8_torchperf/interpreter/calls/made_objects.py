@@ -55,12 +55,12 @@ def made_dict(info: ClassInfo, arguments: Arguments, analysis: Analysis) -> Mapp
 
 
 # By class: the class whose declared fields are the parameters of its constructor.
-MAKERS: Cache[str, ClassInfo | None] = Cache("classes whose fields make objects")
+FIELD_MAKERS: Cache[str, ClassInfo | None] = Cache("classes whose fields make objects")
 
 
 def maker_of_fields(info: ClassInfo, analysis: Analysis) -> ClassInfo | None:
     """Return the class whose declared fields a constructor takes, as a dataclass's does."""
-    return MAKERS.kept(analysis, info.key, lambda: _maker(info, analysis))
+    return FIELD_MAKERS.kept(analysis, info.key, lambda: _maker(info, analysis))
 
 
 def _maker(info: ClassInfo, analysis: Analysis) -> ClassInfo | None:

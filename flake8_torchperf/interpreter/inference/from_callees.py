@@ -47,7 +47,7 @@ MAX_CALLS = 8
 # The methods that a call of an object runs, the first that its class has.
 RUN_BY_CALLS = ("__call__", "forward")
 # The methods that a call of a class runs.
-MAKING = ("__init__",)
+RUN_BY_CLASSES = ("__init__",)
 # How deep items of items are looked at: ``out["losses"]["total"]``.
 MAX_INSIDE = 3
 
@@ -168,7 +168,7 @@ def _run_by(called: Value, analysis: Analysis) -> list[FunctionInfo]:
         case Function(info=info):
             return [info]
         case ClassValue(info=info):
-            return _methods((info,), MAKING, analysis)
+            return _methods((info,), RUN_BY_CLASSES, analysis)
         case Instance(info=info) if info is not None:
             return _methods((info,), RUN_BY_CALLS, analysis)
     return []

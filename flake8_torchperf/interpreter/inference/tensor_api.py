@@ -71,12 +71,12 @@ def hands_on(nodes: Nodes) -> bool:
         isinstance(argument, (ast.Name, ast.Attribute, ast.Subscript))
         for call in nodes.of(ast.Call)
         if isinstance(call.func, ast.Attribute)
-        or (isinstance(call.func, ast.Name) and call.func.id not in BUILT_IN)
+        or (isinstance(call.func, ast.Name) and call.func.id not in FROM_BUILT_INS)
         for argument in (*call.args, *(keyword.value for keyword in call.keywords))
     )
 
 
-BUILT_IN = frozenset(dir(builtins))
+FROM_BUILT_INS = frozenset(dir(builtins))
 
 
 @lru_cache(maxsize=4)
