@@ -60,8 +60,9 @@ class Aliases:
                 return self._placed(node) or tuple(use.at(f"[{key!r}]") for use in self.of(base))
             case ast.Subscript(value=base, slice=ast.Constant(value=int(place))):
                 uses = self.of(base)
-                elements = (use.inside() for use in uses if not use.mixed)
-                return (*elements, *(use.item(place) for use in uses))
+                elements = [use.inside() for use in uses if not use.mixed]
+                # An item of an item has twice as many: the first ones count.
+                return (*elements, *(use.item(place) for use in uses))[:MAX_ALIASES]
             case ast.Subscript(value=base, slice=ast.Slice()):
                 return self.of(base)
         return ()
