@@ -243,7 +243,7 @@ class _Walk:
         told = self._of_command_line(function, name)
         if told is not None:
             return told
-        if self._arguments.are_open(function):
+        if self._runs(function).open:
             return None
         found: frozenset[object] = frozenset()
         arguments = [*self._arguments.of(function, name, counts)]

@@ -19,7 +19,7 @@ from flake8_torchperf.values.values import (
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 
 @record
@@ -55,6 +55,10 @@ class Arguments:
     def placed(self) -> tuple[Argument, ...]:
         """Return the positional arguments whose position is known."""
         return self.positional if self.counted is None else self.positional[: self.counted]
+
+    def by_parameter(self, names: Iterable[str]) -> dict[str, Argument]:
+        """Return the arguments by the parameters they go to, for ``names`` in their order."""
+        return {**dict(zip(names, self.placed(), strict=False)), **self.keywords}
 
     def value(self, position: int, keyword: str = "") -> Value:
         """Return the argument's value at a position or under a keyword; UNKNOWN if it is absent."""

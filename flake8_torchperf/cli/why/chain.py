@@ -11,6 +11,7 @@ from flake8_torchperf.interpreter.driver.watched_values import values_in_line
 from flake8_torchperf.interpreter.inference.from_callees import Caller, callees_of
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
+from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.values.named_types import builtin_name
 from flake8_torchperf.values.values import NDArray, NoneValue, Scalar, Tensor
 
@@ -179,7 +180,7 @@ class Chain:
             if not _is_bound(function.id, place) and function.id not in place.module.constants:
                 return Break(call, place, self._of_other_code(function, place))
         elif isinstance(function, ast.Attribute):
-            root = _root(function)
+            root = dotted_name(function).partition(".")[0]
             if root in place.module.imports and not _is_bound(root, place):
                 return Break(call, place, self._of_other_code(function, place))
         holder = function.value if isinstance(function, ast.Attribute) else function
@@ -308,9 +309,3 @@ def _is_bound(name: str, place: Place) -> bool:
         return True
     names = () if place.info is None else place.info.nodes.of(ast.Name)
     return any(one.id == name and isinstance(one.ctx, ast.Store) for one in names)
-
-
-def _root(node: ast.expr) -> str:
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""

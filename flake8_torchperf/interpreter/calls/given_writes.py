@@ -51,7 +51,7 @@ def set_given(
 ) -> None:
     """Set the attributes of arguments that a call has written, where the caller keeps them."""
     names = [a.arg for a in (*info.node.args.posonlyargs, *info.node.args.args)][1 if skip else 0 :]
-    given = {**dict(zip(names, arguments.placed(), strict=False)), **arguments.keywords}
+    given = arguments.by_parameter(names)
     for (name, attribute), value in written.items():
         argument = given.get(name)
         path = None if argument is None else path_of(argument.node)

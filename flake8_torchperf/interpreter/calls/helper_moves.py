@@ -52,9 +52,9 @@ def _given_the_host(function: Function, arguments: Arguments) -> frozenset[str]:
     info = function.info
     spec = info.node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
-    if summaries.self_name(info) and function.bound is not None:
+    if summaries.takes_bound(info, function.bound):
         names = names[1:]
-    given = {**dict(zip(names, arguments.placed(), strict=False)), **arguments.keywords}
+    given = arguments.by_parameter(names)
     return frozenset(name for name, argument in given.items() if _is_host(argument.value))
 
 
@@ -82,7 +82,7 @@ def _sites_of(function: Function, arguments: Arguments, ctx: Context) -> list[Si
     far = summaries.out_of_reach(info, ctx) and not summaries.over_elements(info, arguments, ctx)
     if not far and summaries.lines_of(info) <= MAX_HELPER_LINES:
         env = summaries.entry(info, bound, arguments, ctx)
-        skip = bool(summaries.self_name(info)) and bound is not None
+        skip = summaries.takes_bound(info, bound)
         settled = settled_by(info, arguments, env, skip=skip)
         summaries.interpret(info, info.node.body, env, None, ctx.but(settled=settled), sites)
     return sites

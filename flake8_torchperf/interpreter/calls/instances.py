@@ -93,7 +93,8 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
         )
     method = find_method(owner.info, name, analysis)
     if method is not None:
-        return overridden(owner.info, name, ctx) or _bound(method, owner, ctx)
+        below = overridden(owner.info, name, ctx) if is_abstract(method.info) else None
+        return below or _bound(method, owner, ctx)
     held = owner.parts
     if held is not None and held.items is not None and name in held.names:
         return held.items[held.names.index(name)]

@@ -101,7 +101,7 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
     """Return the result of calling a function of the project; note its writes in ``env``."""
     if ctx.analysis.log is not None:
         given: Env = {}
-        skip = bool(self_name(function.info)) and function.bound is not None
+        skip = takes_bound(function.info, function.bound)
         _bind(function.info, given, arguments, skip=skip)
         note(function, arguments.node, given, ctx)
     if ctx.sink is not None:
@@ -121,7 +121,7 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
     for name in written:
         _rewrite(f"{ctx.self_name}.{name}", summary.writes.get(name), env)
     if summary.given:
-        skip = bool(self_name(function.info)) and function.bound is not None
+        skip = takes_bound(function.info, function.bound)
         set_given(function.info, arguments, summary.given, env, ctx, skip=skip)
     collected = {} if ctx.writes is None else ctx.writes
     for name, value in summary.writes.items():
@@ -196,7 +196,7 @@ def summarise(
     bound = function.bound
     env = _agreed(info, bound, ctx) if arguments is None else entry(info, bound, arguments, ctx)
     known = SUMMARIES.table(ctx.analysis)
-    skip = bool(self_name(info)) and bound is not None
+    skip = takes_bound(info, bound)
     settled = settled_by(info, arguments, env, skip=skip)
     key = (info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])), settled)
     cached = known.get(key)
@@ -282,6 +282,11 @@ def interpret(
     return Summary(result_of(info, returns, env), writes, plain, given)
 
 
+def takes_bound(info: FunctionInfo, bound: Value | None) -> bool:
+    """True if the first parameter of a function is the object that it is bound to."""
+    return bound is not None and bool(self_name(info))
+
+
 def self_name(info: FunctionInfo) -> str:
     """Return the name of a method's first parameter; "" for functions and static methods."""
     if info.owner is None or "staticmethod" in info.decorators:
@@ -354,7 +359,7 @@ def observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: 
     if info.module is not analysis.project.linted and not watched:
         return
     given: Env = {}
-    _bind(info, given, arguments, skip=bool(self_name(info)) and bound is not None)
+    _bind(info, given, arguments, skip=takes_bound(info, bound))
     note_call(analysis, info.key, given)
     if watched:
         given.update(_keywords(info, arguments))

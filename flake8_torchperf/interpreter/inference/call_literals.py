@@ -25,7 +25,7 @@ def settled_by(
         return frozenset()
     spec = info.node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)][1 if skip else 0 :]
-    given = {**dict(zip(names, arguments.placed(), strict=False)), **arguments.keywords}
+    given = arguments.by_parameter(names)
     found = {name for name, argument in given.items() if is_literal(argument.value)}
     if not arguments.open:
         found |= {*names, *(a.arg for a in spec.kwonlyargs)} - set(given)

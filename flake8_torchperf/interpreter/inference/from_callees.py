@@ -17,7 +17,7 @@ from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
 from flake8_torchperf.project.module_index import ClassInfo
-from flake8_torchperf.syntax.names import named_parameters
+from flake8_torchperf.syntax.names import dotted_name, named_parameters
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
     UNKNOWN,
@@ -128,7 +128,7 @@ def callees_of(func: ast.expr, caller: Caller, analysis: Analysis) -> list[Funct
             if method is not None:
                 return [method.info]
         case ast.Attribute(value=owner, attr=name):
-            root = _root(func)
+            root = dotted_name(func).partition(".")[0]
             if root in caller.module.imports and root not in _names_of(caller, analysis):
                 return _run_by(analysis.external(caller.module.qualify(func)), analysis)
             return _methods(_classes(owner, caller, analysis), (name,), analysis)
@@ -143,13 +143,6 @@ def _classes(holder: ast.expr, caller: Caller, analysis: Analysis) -> list[Class
     return [
         one.definition for one in held if one.is_object and isinstance(one.definition, ClassInfo)
     ]
-
-
-def _root(node: ast.expr) -> str:
-    """Return the name at the beginning of a chain of attributes; "" if there is none."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _names_of(caller: Caller, analysis: Analysis) -> frozenset[str]:

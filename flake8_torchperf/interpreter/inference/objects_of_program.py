@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.dispatch import attribute_of
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method, is_abstract
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_abstract
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 from flake8_torchperf.values.values import (
     UNKNOWN,
@@ -63,19 +63,15 @@ def of_objects(node: ast.expr, part: Callable[[Value], Value], ctx: Context) -> 
 
 
 def overridden(owner: ClassInfo, name: str, ctx: Context) -> Value | None:
-    """Return the methods by which the classes below replace one that a class leaves to them.
+    """Return the methods of the classes below for one that a class leaves to them; None without.
 
-    None if the class has a method of its own that does something.
+    The class itself has none of this name, or one whose body is that of no object.
     """
     if ctx.depth > MAX_DEPTH or name in RUN_BY_MAKING:
         return None
-    analysis = ctx.analysis
-    own = find_method(owner, name, analysis)
-    if own is not None and not is_abstract(own.info):
-        return None
     found: list[Value] = [
         Function(one, one.key, Instance(one.owner.key, one.owner))
-        for one in analysis.overrides(owner, name)
+        for one in ctx.analysis.overrides(owner, name)
         if one.owner is not None and not is_abstract(one)
     ]
     return _any(found) if found else None
