@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from flake8_torchperf.program.given import KEEPING, MODULE_CONTAINERS, TRANSFORMING
@@ -9,7 +10,7 @@ from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.outline import ATTRIBUTE, FUNCTION, OWNER, VALUE, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from flake8_torchperf.program.linking import Search
     from flake8_torchperf.program.outline import Body, Outline
@@ -81,8 +82,10 @@ class Objects:
         self._arguments = arguments
         self._steps = MAX_STEPS if arguments is None else MAX_STEPS_BETWEEN_MODULES
         self._known: dict[tuple[str, int, bool], Classes] = {}
-        # The names that one question came to: each is looked up once, however often it is bound.
-        self._names: dict[tuple[str, int, str, bool], Values] = {}
+        # The names, attributes and functions that one question came to: each is looked up once,
+        # however often it is bound or called. The first part is the scope of a name, the class of
+        # an attribute or the function, whose name is "".
+        self._met: dict[tuple[Unit, str, bool], Values] = {}
         self._reads: dict[tuple[str, str], dict[Unit | None, list[int]]] = {}
 
     def reads(self, path: str, name: str, owner: Unit) -> list[int]:
@@ -139,7 +142,7 @@ class Objects:
 
     def values(self, path: str, number: int, *, items: bool = False) -> Values:
         """Return what `classes` does, and the functions and classes that the value may be."""
-        self._names.clear()
+        self._met.clear()
         found = self._of(path, number, self._steps, items=items)
         return {one for one in found if not str(one).startswith(_ITSELF)}
 
@@ -281,11 +284,18 @@ class Objects:
             }
             if found:
                 return {*found}
-        values = (outline.child(root, VALUE) for root in outline.results.get(function.number, ()))
+        return self._once(
+            (function, "", items), partial(self._results, function, steps, items=items)
+        )
+
+    def _results(self, function: Unit, steps: int, *, items: bool) -> Values:
+        """Return what the `return` statements of a function return."""
+        outline = self._linker.outline(function.path)
+        roots = outline.results.get(function.number, ())
         return {
             one
-            for value in values
-            for one in self._of(function.path, value, steps - 1, items=items)
+            for root in roots
+            for one in self._of(function.path, outline.child(root, VALUE), steps - 1, items=items)
         }
 
     def _of_name(self, path: str, body: int, name: str, steps: int, *, items: bool) -> Values:
@@ -309,11 +319,15 @@ class Objects:
         return {dotted}  # a module or an object: its attributes are its own
 
     def _bound(self, path: str, variable: Variable, steps: int, *, items: bool) -> Values:
-        key = path, *variable, items
-        if key not in self._names:
-            self._names[key] = {_ITSELF}  # for a name that is bound to what it holds
-            self._names[key] = self._of_variable(path, *variable, steps, items=items)
-        return self._names[key]
+        find = partial(self._of_variable, path, *variable, steps, items=items)
+        return self._once((Unit(path, variable.body), variable.name, items), find)
+
+    def _once(self, key: tuple[Unit, str, bool], find: Callable[[], Values]) -> Values:
+        """Return what is found the first time that a question comes to a key."""
+        if key not in self._met:
+            self._met[key] = {_ITSELF}  # for what is bound to what it holds
+            self._met[key] = {one for one in find() if not str(one).startswith(_ITSELF)}
+        return self._met[key]
 
     def _of_variable(self, path: str, scope: int, name: str, steps: int, *, items: bool) -> Values:
         """Return what a body binds to a name, or puts into what it binds."""
@@ -443,7 +457,12 @@ class Objects:
         return found
 
     def _kept_in(self, klass: Unit, name: str, steps: int, *, items: bool) -> Values:
-        """Return what one class keeps in an attribute."""
+        """Return what one class keeps in an attribute, which may be bound to what it holds."""
+        find = partial(self._of_kept, klass, name, steps, items=items)
+        return self._once((klass, name, items), find)
+
+    def _of_kept(self, klass: Unit, name: str, steps: int, *, items: bool) -> Values:
+        """Return what one class states of an attribute, binds to it, or puts into it."""
         path = klass.path
         outline = self._linker.outline(path)
         found: Values = set()

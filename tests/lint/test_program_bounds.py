@@ -65,6 +65,41 @@ def test_a_function_that_is_run_in_very_many_places(tmp_path: Path) -> None:
     assert why == "it is handed on too often"
 
 
+def classes_held(folder: Path, text: str, word: str) -> set[str]:
+    """Return the names of the classes of the project that the last use of a name may hold."""
+    path = folder / "code.py"
+    path.write_text(text)
+    module = read_module(ast.parse(text), split_lines(text), path)
+    uses = [
+        node
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Attribute) and node.attr == word and isinstance(node.ctx, ast.Load)
+    ]
+    found = Program(Project(module)).objects_of(uses[-1], module)
+    return {one.definition.name for one in found if one and not isinstance(one.definition, str)}
+
+
+def test_an_attribute_that_is_bound_to_itself_very_often(tmp_path: Path) -> None:
+    # As `t2s_model` of GPT_SoVITS/TTS_infer_pack/TTS.py, which is moved and converted.
+    again = "        self.model = self.model.to(place).float()\n" * 200
+    text = (
+        "class Net:\n    pass\n\n\nclass Talker:\n    def load(self, place):\n"
+        f"        self.model = Net()\n{again}\n    def talk(self):\n        self.model.run()\n"
+    )
+    assert classes_held(tmp_path, text, "model") == {"Net"}
+
+
+def test_functions_that_return_one_another_in_many_ways(tmp_path: Path) -> None:
+    ways = "".join(f"    if x == {one}:\n        return make{{}}(x)\n" for one in range(40))
+    makers = "".join(f"def make{one}(x):\n{ways.format(*[one + 1] * 40)}\n\n" for one in range(12))
+    text = (
+        f"class Net:\n    pass\n\n\n{makers}def make12(x):\n    return Net()\n\n\n"
+        "class Talker:\n    def __init__(self, x):\n        self.model = make9(x)\n\n"
+        "    def talk(self):\n        self.model.run()\n"
+    )
+    assert classes_held(tmp_path, text, "model") == {"Net"}
+
+
 @pytest.mark.parametrize(
     "circle",
     [
