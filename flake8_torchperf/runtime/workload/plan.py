@@ -15,6 +15,12 @@ KILLED = "killed"
 """How a process ended that left only what it had saved meanwhile."""
 FORK_SERVER = "from multiprocessing.forkserver import main"
 """How the code begins with which multiprocessing starts a fork server."""
+QUEUED = "queued"
+"""The category of copies with `non_blocking=True`."""
+NON_BLOCKING = "non-blocking"
+"""The kind of a copy that was only queued, as far as the machine can show it."""
+IN_ONE_PIECE = "small-"
+"""How the kind begins of a copy that is staged, but so small that nothing waits for it."""
 
 
 @dataclass(frozen=True)
@@ -82,8 +88,9 @@ class SyncRow:
     """One kind of synchronisation in one line (or one that would be on an accelerator).
 
     ``category`` is "sync", "host" (the tensor was made on the host), "extra" (inside a kernel),
-    "iter", "fill" (a number assigned through a mask), "copy" (to the device) or "device". The
-    device itself reported "device"; all others are inferred from the call. ``kind`` is for instance
+    "iter", "fill" (a number assigned through a mask), "copy" (to the device), "queued" (with
+    `non_blocking=True`) or "device". The device itself reported "device"; all others are inferred
+    from the call. ``kind`` is for instance
     "item", "mask-index" or "assign-from-host", ``operation`` the function called. ``contract``
     names the function that must not wait and that led here, if contracts are checked. ``firm`` says
     that no caller decides the category "host": the code gave no device, or named the host.
@@ -122,6 +129,16 @@ class Observed:
     times: Mapping[str, tuple[Times, ...]] = field(default_factory=dict)
     rank: int | None = None
     data_worker: int | None = None
+
+    @property
+    def calls(self) -> tuple[SyncRow, ...]:
+        """The calls that wait, or would; copies that are only queued are no waits."""
+        return tuple(row for row in self.syncs if row.category != QUEUED)
+
+    @property
+    def queued(self) -> tuple[SyncRow, ...]:
+        """The copies with `non_blocking=True`."""
+        return tuple(row for row in self.syncs if row.category == QUEUED)
 
     def save(self, path: Path) -> None:
         """Write the results for the parent, completely or not at all."""

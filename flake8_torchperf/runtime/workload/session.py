@@ -26,6 +26,7 @@ from torch.overrides import handle_torch_function
 from flake8_torchperf.runtime.api.contracts import ContractFrames
 from flake8_torchperf.runtime.api.text_report import metrics_report
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
+from flake8_torchperf.runtime.workload.copies.queued import pinned_of_this_machine
 from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
 from flake8_torchperf.runtime.workload.ownership import owner_of
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed, Plan
@@ -61,7 +62,8 @@ class Session:
         waits = (lambda: self._counter.device_waits) if torch.cuda.is_available() else None
         frames = None if plan.contracts is None else ContractFrames(plan.contracts)
         around = None if frames is None else frames.around
-        self._witness = Witness(owns, waits, around, self._save_sometimes)
+        pinned = pinned_of_this_machine()
+        self._witness = Witness(owns, waits, around, self._save_sometimes, pinned)
         self._due = monotonic() + FIRST_SAVED
         self._began = monotonic()
         self._counter.leave_out(self._witness.is_on_host, self._witness.was_made_on_host)

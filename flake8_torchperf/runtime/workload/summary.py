@@ -13,6 +13,7 @@ from typing import Any
 
 from flake8_torchperf import __version__
 from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.workload.copies.report import seeming
 from flake8_torchperf.runtime.workload.device_reports import UNHEARD, was_silenced
 from flake8_torchperf.runtime.workload.matching import VERDICTS, FileReport, Judged, Missed
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed
@@ -65,6 +66,9 @@ def as_data(
         for one in file.missed:
             groups[missed_group(one)].append(_missed(file, one))
     data.update(groups)
+    data["looks_asynchronous"] = [
+        {**row, "path": shown_path(os.path.realpath(row["path"]))} for row in seeming(observed)
+    ]
     data["files"] = [_file(file) for file in files]
     data["metrics"] = observed.metrics
     return data

@@ -24,14 +24,15 @@ from flake8_torchperf.runtime.counting.frames import lines_of
 from flake8_torchperf.runtime.counting.hidden_modes import hide_modes, stop_hiding
 from flake8_torchperf.runtime.counting.recorder import ITERATION, Recorder
 from flake8_torchperf.runtime.counting.stand_ins import hide_from_dynamo
-from flake8_torchperf.runtime.workload.copies import COPY_CALLS, copied
+from flake8_torchperf.runtime.workload.copies.queued import QUEUED_CALLS, IsPinned, queued
+from flake8_torchperf.runtime.workload.copies.to_device import COPY_CALLS, copied
 from flake8_torchperf.runtime.workload.host_provenance import (
     DEVICE_FACTORIES,
     Maker,
     Origins,
     tensors_in,
 )
-from flake8_torchperf.runtime.workload.plan import SyncRow
+from flake8_torchperf.runtime.workload.plan import QUEUED, SyncRow
 from flake8_torchperf.runtime.workload.sync_kinds import (
     DIRECT,
     KERNEL_KINDS,
@@ -89,7 +90,8 @@ class Witness(TorchFunctionMode):
 
     ``waits`` returns how many waits the device has reported so far; it is omitted without a device
     that reports any. ``contract`` names the function that must not wait and that led to a frame.
-    ``tick`` is called before each call that is watched.
+    ``tick`` is called before each call that is watched. ``is_pinned`` tells pinned memory, on a
+    machine that can pin any.
     """
 
     steps_aside = True
@@ -100,8 +102,10 @@ class Witness(TorchFunctionMode):
         waits: Callable[[], int] | None = None,
         contract: Callable[[FrameType], str] | None = None,
         tick: Callable[[], None] | None = None,
+        is_pinned: IsPinned | None = None,
     ) -> None:
         super().__init__()
+        self._is_pinned = is_pinned
         self._tick = tick
         self._contract = contract
         self._owns = owns
@@ -206,6 +210,8 @@ class Witness(TorchFunctionMode):
 
     def _judge(self, caller: FrameType, name: str, args: Any, kwargs: Any, out: Any) -> Any:
         """Note how a call waited and where its result lies; return the result."""
+        if name in QUEUED_CALLS:
+            self._note_queued(caller, name, args, kwargs, out)
         kind = waiting_kind(name, args, kwargs)
         if name == "unbind" and caller.f_code is ITERATION:
             kind = "iter"
@@ -221,6 +227,18 @@ class Witness(TorchFunctionMode):
         elif not isinstance(out, (bool, int, float)):
             self._origins.follow(name, args, kwargs, out, None)
         return out
+
+    def _note_queued(self, caller: FrameType, name: str, args: Any, kwargs: Any, out: Any) -> None:
+        """Record a copy with `non_blocking=True` at the owned line that led to it.
+
+        That may be the move of a module or of a batch, which torch or a library makes of many.
+        """
+        kind = queued(name, args, kwargs, out, self._origins.is_host, self._is_pinned)
+        frame: FrameType | None = caller if kind else None
+        while frame is not None and not self._is_owned(frame.f_code):
+            frame = frame.f_back
+        if frame is not None:
+            self._add(frame, QUEUED, kind, name, _count(out))
 
     def _note_device(self, caller: FrameType, name: str, times: int, args: tuple[Any, ...]) -> None:
         """Record the waits that the device itself reported while an owned line called this."""
@@ -363,7 +381,7 @@ names_calls(Witness.__torch_function__.__code__, "func")
 hide_from_dynamo(Witness.__torch_function__.__code__)
 
 # Calls of which more than the reads inside them is noted.
-_MINDED = frozenset(("unbind", *COPY_CALLS, *DEVICE_FACTORIES))
+_MINDED = frozenset(("unbind", *COPY_CALLS, *QUEUED_CALLS, *DEVICE_FACTORIES))
 _CATEGORY = {"iter": "iter", MASK_FILL: "fill"}
 SELF_CONTAINED = KERNEL_KINDS | {MASK_FILL}
 """Kinds of calls in which what else is read is their own affair."""
