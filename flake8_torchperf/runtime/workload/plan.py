@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from flake8_torchperf.runtime.counting.moments import Timeline, timeline_of
 from flake8_torchperf.runtime.workload.executed_lines import Times
 
 KILLED = "killed"
@@ -32,7 +33,8 @@ class Plan:
     the data of a profile: how often each line ran, and how long the host waited. ``contracts`` are
     the globs of functions that must not wait; None where they are not checked. With ``is_code``,
     ``script`` is the code itself, as after `python -c`. ``rank`` is the launcher's name for a
-    worker, and ``interpreter`` the one that workers must be run by to be counted.
+    worker, and ``interpreter`` the one that workers must be run by to be counted. ``trace`` asks
+    for a timeline.
     """
 
     script: str
@@ -47,6 +49,7 @@ class Plan:
     is_code: bool = False
     rank: int | None = None
     interpreter: str = ""
+    trace: bool = False
 
     @property
     def is_fork_server(self) -> bool:
@@ -113,6 +116,7 @@ class Observed:
 
     ``times`` are `ExecutedLines.times`, if a profile was requested. ``rank`` is the process's
     place in a distributed run, ``data_worker`` its place among the workers of a DataLoader.
+    ``timeline`` says when things happened, if that was requested.
     """
 
     torch: str
@@ -129,6 +133,7 @@ class Observed:
     times: Mapping[str, tuple[Times, ...]] = field(default_factory=dict)
     rank: int | None = None
     data_worker: int | None = None
+    timeline: Timeline | None = None
 
     @property
     def calls(self) -> tuple[SyncRow, ...]:
@@ -142,7 +147,8 @@ class Observed:
 
     def save(self, path: Path) -> None:
         """Write the results for the parent, completely or not at all."""
-        data = asdict(self)
+        data = asdict(replace(self, timeline=None))
+        data["timeline"] = self.timeline and self.timeline.to_data()
         data["executed"] = {name: sorted(lines) for name, lines in self.executed.items()}
         _write(path, data)
 
@@ -161,6 +167,7 @@ def load_observed(path: Path) -> Observed:
         data["executed"] = {name: frozenset(lines) for name, lines in data["executed"].items()}
         data["syncs"] = tuple(SyncRow(**row) for row in data["syncs"])
         data["notes"] = tuple(data["notes"])
+        data["timeline"] = data["timeline"] and timeline_of(data["timeline"])
         data["times"] = {
             name: tuple(tuple((line, count) for line, count in piece) for piece in pieces)
             for name, pieces in data["times"].items()

@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from time import perf_counter_ns
 from types import CodeType, FrameType
 from typing import Any
 
@@ -22,6 +23,7 @@ from flake8_torchperf.runtime.counting import dispatch_modes, threads
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
 from flake8_torchperf.runtime.counting.hidden_modes import hide_modes, stop_hiding
+from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.recorder import ITERATION, Recorder
 from flake8_torchperf.runtime.counting.stand_ins import hide_from_dynamo
 from flake8_torchperf.runtime.workload.copies.queued import QUEUED_CALLS, IsPinned, queued
@@ -81,6 +83,8 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.scalars: list[torch.Tensor] = []
         self.reads = _Reads(self.scalars)
+        self.began = 0
+        """When the call began that was just watched, if that is kept."""
 
 
 class Witness(TorchFunctionMode):
@@ -91,7 +95,7 @@ class Witness(TorchFunctionMode):
     ``waits`` returns how many waits the device has reported so far; it is omitted without a device
     that reports any. ``contract`` names the function that must not wait and that led to a frame.
     ``tick`` is called before each call that is watched. ``is_pinned`` tells pinned memory, on a
-    machine that can pin any.
+    machine that can pin any. ``moments`` keeps when each of the rows happened.
     """
 
     steps_aside = True
@@ -103,8 +107,10 @@ class Witness(TorchFunctionMode):
         contract: Callable[[FrameType], str] | None = None,
         tick: Callable[[], None] | None = None,
         is_pinned: IsPinned | None = None,
+        moments: Moments | None = None,
     ) -> None:
         super().__init__()
+        self._moments = moments
         self._is_pinned = is_pinned
         self._tick = tick
         self._contract = contract
@@ -195,15 +201,18 @@ class Witness(TorchFunctionMode):
         scalars = self._here.scalars
         if scalars:
             scalars.clear()
+        began = 0 if self._moments is None else perf_counter_ns()
         if func in self._plain:  # Most calls: they wait, copy and make nothing by themselves.
             out = func(*args, **kwargs)
             if not scalars:
                 if self._origins.marked and isinstance(out, (torch.Tensor, tuple, list)):
                     self._origins.follow(name, args, kwargs, out, None)
                 return out
+            self._here.began = began
             return self._judge(sys._getframe(1), name, args, kwargs, out)
         waited = self._waits() if self._waits is not None else 0
         out = func(*args, **kwargs)
+        self._here.began = began
         if self._waits is not None and (waited := self._waits() - waited):
             self._note_device(sys._getframe(1), name, waited, args)
         return self._judge(sys._getframe(1), name, args, kwargs, out)
@@ -344,6 +353,10 @@ class Witness(TorchFunctionMode):
         *,
         firm: bool = False,
     ) -> None:
+        if self._moments is not None:
+            place = frame.f_code, frame.f_lasti
+            began = self._here.began
+            self._moments.add(place, began, category, kind, name, times=times, firm=firm)
         promised = "" if self._contract is None else self._contract(frame)
         key = (id(frame.f_code), frame.f_lasti, category, kind, name, promised, firm)
         with self._lock:
