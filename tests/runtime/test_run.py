@@ -183,7 +183,7 @@ class TestReport:
     def test_json_has_every_field(self, training):
         data = training[1]
         assert set(data) == {
-            "version", "torch", "device", "level", "command", "exit_status", "ended", "seconds",
+            "torchperf-run", "version", "torch", "device", "level", "command", "exit_status", "ended", "seconds",
             "totals", "ranks", "data_workers", "notes", "confirmed", "refuted", "not_reached", "not_in_this_run",
             "undecided", "missed", "missed_on_host", "inside_calls", "looks_asynchronous", "files", "metrics",
         }  # fmt: skip
