@@ -29,6 +29,7 @@ COMMANDS = (
     "flake8_torchperf.cli.why.command",
     "flake8_torchperf.cli.confirm_command",
     "flake8_torchperf.cli.run_command",
+    "flake8_torchperf.cli.compare.command",
     "flake8_torchperf.cli.profile.command",
     "flake8_torchperf.cli.cache_command",
     "flake8_torchperf.cli.settings.init_command",

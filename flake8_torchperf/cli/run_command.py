@@ -100,6 +100,12 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
         help="write how often each statement ran and waited, for torchperf check to rank findings "
         "by; {rank} in the name becomes the process's rank",
     )
+    parser.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="write when each wait, transfer and graph break happened, in Chrome's trace format, "
+        "which Perfetto opens",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -128,6 +134,7 @@ def run(arguments: argparse.Namespace) -> int:
             level=arguments.level,
             profile=bool(arguments.save_profile),
             contracts=options.sync_free if arguments.contracts else None,
+            trace=bool(arguments.trace),
             options=_python_options(arguments),
         )
     except TeamError as error:
@@ -178,6 +185,14 @@ def _report(
     if arguments.save_profile:
         of_ranks = _files(arguments.save_profile, run)
         saved["save_profile"] = max(_save_profile(path, one) for path, one in of_ranks)
+    if arguments.trace:
+        from flake8_torchperf.runtime.workload.timeline.chrome import as_trace
+
+        words = _command_line(arguments, command)
+        saved["trace"] = max(
+            save("run: --trace", path, as_trace(one, words))
+            for path, one in _files(arguments.trace, run)
+        )
     if saved.get("output", 1):
         print_report(merged[0], sys.stderr, metrics=arguments.metrics)
     broken = bool(merged[0].get("broken_contracts"))
@@ -242,7 +257,7 @@ def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
         return NO_TORCH
     if arguments.html and find_spec("jinja2") is None:
         return "run: --html needs jinja2: pip install flake8-torchperf[confirm]"
-    for option in _FILES:
+    for option in (*_FILES, "trace"):
         name = (getattr(arguments, option) or "").replace(_RANK, "0")
         if name and (problem := unwritable(Path(name))):
             return f"run: --{option}: {problem}"

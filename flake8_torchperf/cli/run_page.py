@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from flake8_torchperf.runtime.counting.evidence import Counts, counted, human_time, total
 from flake8_torchperf.runtime.html_page import render
+from flake8_torchperf.runtime.workload.copies.report import remark
 from flake8_torchperf.runtime.workload.device_reports import waits
 from flake8_torchperf.runtime.workload.matching import FileReport, Missed
 from flake8_torchperf.runtime.workload.summary import missed_group, shown_path
@@ -42,7 +43,7 @@ def page(data: Mapping[str, Any], files: Sequence[FileReport]) -> str:
     views = {one.path: Statements("\n".join(one.source)) for one in files}
     costs = [cost for one in files for cost in _costs(one, views[one.path])]
     dearest = sorted(costs, key=_order, reverse=True)[:SHOWN]
-    shown = [_file(one, views[one.path], dearest) for one in files]
+    shown = [_file(one, views[one.path], dearest, data) for one in files]
     return render(
         "run.html",
         run=data,
@@ -94,8 +95,15 @@ def _link(anchor: str) -> str:
     return "#" + quote(anchor, errors="backslashreplace")
 
 
-def _file(file: FileReport, statements: Statements, dearest: Iterable[_Cost]) -> Row:
+def _file(
+    file: FileReport, statements: Statements, dearest: Iterable[_Cost], data: Mapping[str, Any]
+) -> Row:
     remarks = _remarks(file)
+    for row in data["looks_asynchronous"]:
+        if row["path"] == shown_path(file.path):
+            kind = "looks asynchronous"
+            anchor = f"{row['path']}:{row['line']}:{row['kind']}"
+            remarks.setdefault(row["line"], []).append(_remark(kind, remark(row), anchor))
     spans = [one.span for one in file.judged] + [one.span for one in file.missed]
     spans += [one.span for one in dearest if one.file is file]
     lines = {*remarks, *(line for first, last in spans for line in range(first, last + 1))}

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any, TextIO
 
 from flake8_torchperf.runtime.counting.evidence import counted, human_time
+from flake8_torchperf.runtime.workload.copies.report import remark
 
 Row = Mapping[str, Any]
 _READS = ("host_reads", "transfers")
@@ -29,6 +30,11 @@ _TITLES = (
         "missed_on_host",
         "missed on the host: lines that read or copied tensors made on the host, without a finding",
         "dim",
+    ),
+    (
+        "looks_asynchronous",
+        "look asynchronous: copies with non_blocking=True for which Python may wait all the same",
+        "magenta",
     ),
     ("missed", "missed on the device: lines that synchronised and carry no finding", "magenta"),
     ("confirmed", "confirmed: findings that this run bears out", "red"),
@@ -79,6 +85,10 @@ def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
             how = "inferred" if row["inferred"] else "reported by the device"
             place = f"{row['path']}:{row['line']}"
             yield f"  {place}: {kinds} ({how}{_spread(row)}): {_short(row['source'])}"
+        return
+    if key == "looks_asynchronous":
+        for row in rows:
+            yield f"  {row['path']}:{row['line']}: {remark(row)}: {_short(row['source'])}"
         return
     for row in rows:
         place = f"  {row['path']}:{row['line']}:{row['column']}: {row['code']} {row['message']}"
@@ -148,6 +158,8 @@ def _summary(data: Row) -> str:
     )
     if data["missed_on_host"]:
         verdicts += f", {len(data['missed_on_host'])} missed on the host"
+    if seeming := sum(row["times"] for row in data["looks_asynchronous"]):
+        verdicts += f", {seeming:,} copies only look asynchronous"
     totals = data["totals"]
     shown = ("dispatches", "host_reads", "transfers") if data["level"] == "full" else _READS
     spent = ", ".join(counted(totals[name], name) for name in shown)

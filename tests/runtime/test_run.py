@@ -183,9 +183,9 @@ class TestReport:
     def test_json_has_every_field(self, training):
         data = training[1]
         assert set(data) == {
-            "version", "torch", "device", "level", "command", "exit_status", "ended", "seconds",
+            "torchperf-run", "version", "torch", "device", "level", "command", "exit_status", "ended", "seconds",
             "totals", "ranks", "data_workers", "notes", "confirmed", "refuted", "not_reached", "not_in_this_run",
-            "undecided", "missed", "missed_on_host", "inside_calls", "files", "metrics",
+            "undecided", "missed", "missed_on_host", "inside_calls", "looks_asynchronous", "files", "metrics",
         }  # fmt: skip
         assert data["command"] == ["train.py", "--epochs", "1"]
         assert data["totals"]["host_reads"] == 9

@@ -16,6 +16,7 @@ from flake8_torchperf.runtime.counting import dispatch_modes, interceptors, thre
 from flake8_torchperf.runtime.counting.cuda_syncs import SyncWatch
 from flake8_torchperf.runtime.counting.evidence import Evidence
 from flake8_torchperf.runtime.counting.frames import Owner, owner_predicate
+from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.recorder import Recorder
 from flake8_torchperf.runtime.counting.recorders import Recorders
 
@@ -150,6 +151,10 @@ class DispatchCounter:
     def time_waits(self) -> None:
         """Measure the duration of each wait that CUDA reports or that the program asks for."""
         self._recorders.time_waits()
+
+    def keep_moments(self, moments: Moments) -> None:
+        """Keep when each wait and transfer happens, for a timeline."""
+        self._recorders.keep_moments(moments)
 
     def leave_out(
         self, on_host: Callable[[torch.Tensor], bool], made: Callable[[torch.Tensor], bool]

@@ -109,9 +109,12 @@ class SyncWatch:
         if recorder is not None and not recorder.waiting:
             frame = sys._getframe(1)
             recorder.device_waits += 1
+            recorder.began = perf_counter_ns()
+            took = _drained() if recorder.timed else 0
             recorder.event(frame, "device_syncs", _operation(frame))
+            recorder.began = 0
             if recorder.timed:
-                recorder.waited(frame, _drained())
+                recorder.waited(frame, took)
         if not ours or self._mode_before:
             self._shown(shown)
 

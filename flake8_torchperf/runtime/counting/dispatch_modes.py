@@ -105,6 +105,7 @@ class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         cell[1] += took
         cell[3](took)
         if cell[4] is not None:
+            self.recorder.began = began
             cell[4](self.recorder, cell[6], innermost, args, out)
         return out
 

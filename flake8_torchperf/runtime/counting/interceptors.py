@@ -151,6 +151,7 @@ def _observe(
     moved = [recorder.transfers for recorder in watching]
     # Asked before the call: its result may be the same tensor, and be the host's from now on.
     known = [recorder.before(operand) for recorder in watching]
+    began = perf_counter_ns()
     try:
         out = call()
     finally:
@@ -160,8 +161,10 @@ def _observe(
         if not recorder.inside:
             recorder.moved_inside = recorder.transfers != before
             recorder.operand = of_operand
+            recorder.began = began
             note(recorder, frame, operand, args, kwargs, out)
             recorder.operand = None
+            recorder.began = 0
     return out
 
 

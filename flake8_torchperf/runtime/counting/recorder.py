@@ -25,6 +25,7 @@ from flake8_torchperf.runtime.counting.evidence import (
     total,
 )
 from flake8_torchperf.runtime.counting.frames import lines_of, qualified_name
+from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.op_schemas import (
     MASK_SENSITIVE,
     MASKED_WRITES,
@@ -42,6 +43,8 @@ SAMPLES = 1024
 Cell = list[Any]
 """[dispatches, nanoseconds, call, keep the duration, look at the arguments or None, func, name]"""
 
+_SHOWN = frozenset({"host_reads", "transfers", "synchronisations", "device_syncs"})
+"""The counters whose events a timeline shows."""
 _HERE = "here"  # Every known code object's table has this key, so that none of them is falsy.
 ITERATION = torch.Tensor.__iter__.__code__
 """What runs where Python iterates a tensor: torch unbinds it there."""
@@ -77,6 +80,9 @@ class Recorder:
         self.timed = False  # True if waits are measured; their durations follow, by place.
         self.nanoseconds_waited: dict[tuple[int, int], int] = {}
         self.transfers = 0
+        # Where a timeline is kept, and when the event began that is counted next; 0 if unknown.
+        self.moments: Moments | None = None
+        self.began = 0
         # The operand of the wrapped call just over, and whether it lay on the device before that,
         # and was made on the host.
         self.operand: tuple[Any, bool, bool] | None = None
@@ -137,6 +143,9 @@ class Recorder:
     def event(self, frame: FrameType | None, counter: str, cause: str, size: int = 0) -> None:
         """Count an event that is not exactly one dispatch."""
         key = (*self.place(frame), counter, cause)
+        if self.moments is not None and key[0] and counter in _SHOWN:
+            place = self.codes[key[0]], key[1]
+            self.moments.add(place, self.began, counter, "", cause, size=size)
         seen = self.events.get(key)
         if seen is None:
             self.events[key] = [1, size]

@@ -11,6 +11,7 @@ from collections.abc import Callable
 import torch
 
 from flake8_torchperf.runtime.counting.evidence import Evidence
+from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.recorder import Recorder, evidence
 
 
@@ -83,12 +84,18 @@ class Recorders:
         recorder = self._make()
         recorder.timed, recorder.on_host = self._own.timed, self._own.on_host
         recorder.made_on_host = self._own.made_on_host
+        recorder.moments = self._own.moments
         return recorder
 
     def time_waits(self) -> None:
         """Measure waits, in all threads."""
         for recorder in list(self._all):
             recorder.timed = True
+
+    def keep_moments(self, moments: Moments) -> None:
+        """Keep when events happen, in all threads."""
+        for recorder in list(self._all):
+            recorder.moments = moments
 
     def leave_out(
         self, on_host: Callable[[torch.Tensor], bool], made: Callable[[torch.Tensor], bool]

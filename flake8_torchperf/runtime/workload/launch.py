@@ -56,6 +56,7 @@ def run_workload(
     level: str = "full",
     profile: bool = False,
     contracts: tuple[str, ...] | None = None,
+    trace: bool = False,
     options: Sequence[str] = (),
 ) -> Outcome:
     """Run a script or module in a child process and wait for it to end.
@@ -77,6 +78,7 @@ def run_workload(
         contracts=contracts,
         rank=given_rank(),
         interpreter=this_interpreter(),
+        trace=trace,
     )
     team = Team.of_this_process()
     if team is None:

@@ -166,7 +166,7 @@ def _by_path(observed: Observed) -> dict[str, _Part]:
     for line in observed.lines:
         if (path := os.path.realpath(line["path"])) in parts:
             parts[path].evidence.append(line)
-    for row in observed.syncs:
+    for row in observed.calls:
         if (path := os.path.realpath(row.path)) in parts:
             parts[path].syncs.append(row)
     return parts

@@ -5,16 +5,23 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from flake8_torchperf.runtime.counting.moments import Timeline, timeline_of
 from flake8_torchperf.runtime.workload.executed_lines import Times
 
 KILLED = "killed"
 """How a process ended that left only what it had saved meanwhile."""
 FORK_SERVER = "from multiprocessing.forkserver import main"
 """How the code begins with which multiprocessing starts a fork server."""
+QUEUED = "queued"
+"""The category of copies with `non_blocking=True`."""
+NON_BLOCKING = "non-blocking"
+"""The kind of a copy that was only queued, as far as the machine can show it."""
+IN_ONE_PIECE = "small-"
+"""How the kind begins of a copy that is staged, but so small that nothing waits for it."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,8 @@ class Plan:
     the data of a profile: how often each line ran, and how long the host waited. ``contracts`` are
     the globs of functions that must not wait; None where they are not checked. With ``is_code``,
     ``script`` is the code itself, as after `python -c`. ``rank`` is the launcher's name for a
-    worker, and ``interpreter`` the one that workers must be run by to be counted.
+    worker, and ``interpreter`` the one that workers must be run by to be counted. ``trace`` asks
+    for a timeline.
     """
 
     script: str
@@ -41,6 +49,7 @@ class Plan:
     is_code: bool = False
     rank: int | None = None
     interpreter: str = ""
+    trace: bool = False
 
     @property
     def is_fork_server(self) -> bool:
@@ -82,8 +91,9 @@ class SyncRow:
     """One kind of synchronisation in one line (or one that would be on an accelerator).
 
     ``category`` is "sync", "host" (the tensor was made on the host), "extra" (inside a kernel),
-    "iter", "fill" (a number assigned through a mask), "copy" (to the device) or "device". The
-    device itself reported "device"; all others are inferred from the call. ``kind`` is for instance
+    "iter", "fill" (a number assigned through a mask), "copy" (to the device), "queued" (with
+    `non_blocking=True`) or "device". The device itself reported "device"; all others are inferred
+    from the call. ``kind`` is for instance
     "item", "mask-index" or "assign-from-host", ``operation`` the function called. ``contract``
     names the function that must not wait and that led here, if contracts are checked. ``firm`` says
     that no caller decides the category "host": the code gave no device, or named the host.
@@ -106,6 +116,7 @@ class Observed:
 
     ``times`` are `ExecutedLines.times`, if a profile was requested. ``rank`` is the process's
     place in a distributed run, ``data_worker`` its place among the workers of a DataLoader.
+    ``timeline`` says when things happened, if that was requested.
     """
 
     torch: str
@@ -122,10 +133,22 @@ class Observed:
     times: Mapping[str, tuple[Times, ...]] = field(default_factory=dict)
     rank: int | None = None
     data_worker: int | None = None
+    timeline: Timeline | None = None
+
+    @property
+    def calls(self) -> tuple[SyncRow, ...]:
+        """The calls that wait, or would; copies that are only queued are no waits."""
+        return tuple(row for row in self.syncs if row.category != QUEUED)
+
+    @property
+    def queued(self) -> tuple[SyncRow, ...]:
+        """The copies with `non_blocking=True`."""
+        return tuple(row for row in self.syncs if row.category == QUEUED)
 
     def save(self, path: Path) -> None:
         """Write the results for the parent, completely or not at all."""
-        data = asdict(self)
+        data = asdict(replace(self, timeline=None))
+        data["timeline"] = self.timeline and self.timeline.to_data()
         data["executed"] = {name: sorted(lines) for name, lines in self.executed.items()}
         _write(path, data)
 
@@ -144,6 +167,7 @@ def load_observed(path: Path) -> Observed:
         data["executed"] = {name: frozenset(lines) for name, lines in data["executed"].items()}
         data["syncs"] = tuple(SyncRow(**row) for row in data["syncs"])
         data["notes"] = tuple(data["notes"])
+        data["timeline"] = data["timeline"] and timeline_of(data["timeline"])
         data["times"] = {
             name: tuple(tuple((line, count) for line, count in piece) for piece in pieces)
             for name, pieces in data["times"].items()

@@ -29,7 +29,7 @@ def profile_of(observed: Observed, folder: str) -> Profile:
     for line in observed.lines:
         lines[os.path.realpath(line["path"])].append(line)
     syncs: dict[str, list[SyncRow]] = defaultdict(list)
-    for row in observed.syncs:
+    for row in observed.calls:
         syncs[os.path.realpath(row.path)].append(row)
     times: dict[str, list[Times]] = defaultdict(list)
     for name, pieces in observed.times.items():

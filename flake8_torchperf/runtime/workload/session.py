@@ -26,6 +26,8 @@ from torch.overrides import handle_torch_function
 from flake8_torchperf.runtime.api.contracts import ContractFrames
 from flake8_torchperf.runtime.api.text_report import metrics_report
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
+from flake8_torchperf.runtime.counting.moments import Moments
+from flake8_torchperf.runtime.workload.copies.queued import pinned_of_this_machine
 from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
 from flake8_torchperf.runtime.workload.ownership import owner_of
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed, Plan
@@ -39,6 +41,7 @@ from flake8_torchperf.runtime.workload.ranks.merge import NOT_STARTED
 from flake8_torchperf.runtime.workload.ranks.recordings import results_beside
 from flake8_torchperf.runtime.workload.ranks.takeover import is_users_own
 from flake8_torchperf.runtime.workload.sync_recorder import Witness
+from flake8_torchperf.runtime.workload.timeline.breaks import noted
 
 Program = Callable[[], None]
 _threads: Any = threading
@@ -61,12 +64,17 @@ class Session:
         waits = (lambda: self._counter.device_waits) if torch.cuda.is_available() else None
         frames = None if plan.contracts is None else ContractFrames(plan.contracts)
         around = None if frames is None else frames.around
-        self._witness = Witness(owns, waits, around, self._save_sometimes)
+        pinned = pinned_of_this_machine()
+        self._moments = Moments() if plan.trace else None
+        self._witness = Witness(owns, waits, around, self._save_sometimes, pinned, self._moments)
         self._due = monotonic() + FIRST_SAVED
         self._began = monotonic()
         self._counter.leave_out(self._witness.is_on_host, self._witness.was_made_on_host)
         self._lines = ExecutedLines(owns, counts=plan.profile)
+        self._owns = owns
         self._counter.time_waits()
+        if self._moments is not None:
+            self._counter.keep_moments(self._moments)
         self._counter.count_every_thread()
         self._process = os.getpid()
         self._results = Path(plan.results)
@@ -107,8 +115,10 @@ class Session:
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Watch the lines and calls of this thread."""
-        with self._counter, self._witness, self._ranks_noted():
+        with self._counter, self._witness, self._ranks_noted(), self._breaks_noted():
             self._counter.reset()  # Drop the counts of the witness's own preparation.
+            if self._moments is not None:
+                self._moments.clear()
             self._lines.start()
             try:
                 yield
@@ -143,6 +153,8 @@ class Session:
         self._counter.reset()
         self._witness.forget()
         self._lines.forget_times()
+        if self._moments is not None:
+            self._moments.clear()
         multiprocessing.util.Finalize(None, self.finish, args=("returned",), exitpriority=0)
 
     def _forked(self) -> None:
@@ -158,6 +170,12 @@ class Session:
         is_python = Path(os.fsdecode(executable)).name.startswith("python")
         if is_python and (environment or os.environ).get("RANK", NO_RANK) == rank_word():
             self._programs += 1
+
+    def _breaks_noted(self) -> contextlib.AbstractContextManager[None]:
+        """Note graph breaks for a timeline."""
+        if self._moments is None:
+            return contextlib.nullcontext()
+        return noted(self._moments, self._owns)
 
     @contextlib.contextmanager
     def _ranks_noted(self) -> Iterator[None]:
@@ -203,6 +221,12 @@ class Session:
                 "the workload set a trace function of its own (a debugger, coverage.py): "
                 "lines that ran after that may be missing"
             )
+        timeline = None if self._moments is None else self._moments.timeline()
+        if timeline and timeline.dropped:
+            notes.append(
+                f"the trace holds the first {len(timeline.moments):,} events: {timeline.dropped:,} "
+                "more are left out"
+            )
         return Observed(
             torch=torch.__version__,
             device=str(device or "cpu"),
@@ -218,6 +242,7 @@ class Session:
             rank=_rank_in_group(self._rank),
             data_worker=None if worker is None else worker.id,
             times=self._lines.times,
+            timeline=timeline,
         )
 
 

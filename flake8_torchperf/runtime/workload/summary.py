@@ -12,11 +12,14 @@ from dataclasses import asdict
 from typing import Any
 
 from flake8_torchperf import __version__
+from flake8_torchperf.history.run_record import MARK, VERSION
 from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.workload.copies.report import seeming
 from flake8_torchperf.runtime.workload.device_reports import UNHEARD, was_silenced
 from flake8_torchperf.runtime.workload.matching import VERDICTS, FileReport, Judged, Missed
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed
 from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.statement_costs import StatementCosts
 from flake8_torchperf.runtime.workload.waits import would_wait
 
 NOTHING_RAN = "no line of yours ran where it is counted; --owner names whose lines count"
@@ -39,6 +42,7 @@ def as_data(
     if observed is None:
         raise ValueError("there is nothing to report of a run that left no recording")
     data: dict[str, Any] = {
+        MARK: VERSION,
         "version": __version__,
         "torch": observed.torch,
         "device": observed.device,
@@ -65,7 +69,11 @@ def as_data(
         for one in file.missed:
             groups[missed_group(one)].append(_missed(file, one))
     data.update(groups)
-    data["files"] = [_file(file) for file in files]
+    data["looks_asynchronous"] = [
+        {**row, "path": shown_path(os.path.realpath(row["path"]))} for row in seeming(observed)
+    ]
+    costs = StatementCosts(observed)
+    data["files"] = [_file(file, costs) for file in files]
     data["metrics"] = observed.metrics
     return data
 
@@ -168,7 +176,7 @@ def _missed(file: FileReport, missed: Missed) -> dict[str, Any]:
     }
 
 
-def _file(file: FileReport) -> dict[str, Any]:
+def _file(file: FileReport, costs: StatementCosts) -> dict[str, Any]:
     return {
         "path": shown_path(file.path),
         "executed_lines": len(file.executed),
@@ -176,6 +184,7 @@ def _file(file: FileReport) -> dict[str, Any]:
             str(line): {name: value for name, value in asdict(counts).items() if value}
             for line, counts in sorted(file.counts.items())
         },
+        "statements": costs.of(file.path, file.source),
         "ranks": [
             {"statement": list(span), **shares.to_dict()} for span, shares in file.shares.items()
         ],

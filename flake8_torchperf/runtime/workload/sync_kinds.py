@@ -102,8 +102,21 @@ def _cpu(args: tuple[Any, ...], kwargs: Any) -> str:
     return "cpu"
 
 
+def is_non_blocking(name: str, args: tuple[Any, ...], kwargs: Any) -> bool:
+    """True if `to`, `cuda` or `copy_` is called with `non_blocking=True`, by name or by position.
+
+    `Module.to` passes it by position (torch/nn/modules/module.py, `convert`).
+    """
+    if "non_blocking" in kwargs:
+        return bool(kwargs["non_blocking"])
+    place = 2  # to(dtype), to(other), cuda(device), copy_(src)
+    if name == "to" and len(args) > 1 and isinstance(args[1], (str, int, torch.device, type(None))):
+        place = 3  # to(device, dtype)
+    return len(args) > place and args[place] is True
+
+
 def _to(args: tuple[Any, ...], kwargs: Any) -> str:
-    if kwargs.get("non_blocking"):
+    if is_non_blocking("to", args, kwargs):
         return ""  # torch copies into pinned memory then, and nothing waits
     device = kwargs.get("device", args[1] if len(args) > 1 else None)
     if isinstance(device, str) and device.startswith("cpu"):
@@ -113,7 +126,7 @@ def _to(args: tuple[Any, ...], kwargs: Any) -> str:
 
 
 def _copy(args: tuple[Any, ...], kwargs: Any) -> str:
-    return "copy-to-host"
+    return "" if is_non_blocking("copy_", args, kwargs) else "copy-to-host"
 
 
 def _repeat_interleave(args: tuple[Any, ...], kwargs: Any) -> str:

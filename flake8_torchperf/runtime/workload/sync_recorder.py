@@ -10,6 +10,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from time import perf_counter_ns
 from types import CodeType, FrameType
 from typing import Any
 
@@ -22,16 +23,18 @@ from flake8_torchperf.runtime.counting import dispatch_modes, threads
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
 from flake8_torchperf.runtime.counting.hidden_modes import hide_modes, stop_hiding
+from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.recorder import ITERATION, Recorder
 from flake8_torchperf.runtime.counting.stand_ins import hide_from_dynamo
-from flake8_torchperf.runtime.workload.copies import COPY_CALLS, copied
+from flake8_torchperf.runtime.workload.copies.queued import QUEUED_CALLS, IsPinned, queued
+from flake8_torchperf.runtime.workload.copies.to_device import COPY_CALLS, copied
 from flake8_torchperf.runtime.workload.host_provenance import (
     DEVICE_FACTORIES,
     Maker,
     Origins,
     tensors_in,
 )
-from flake8_torchperf.runtime.workload.plan import SyncRow
+from flake8_torchperf.runtime.workload.plan import QUEUED, SyncRow
 from flake8_torchperf.runtime.workload.sync_kinds import (
     DIRECT,
     KERNEL_KINDS,
@@ -80,6 +83,8 @@ class _Here(threading.local):
     def __init__(self) -> None:
         self.scalars: list[torch.Tensor] = []
         self.reads = _Reads(self.scalars)
+        self.began = 0
+        """When the call began that was just watched, if that is kept."""
 
 
 class Witness(TorchFunctionMode):
@@ -89,7 +94,8 @@ class Witness(TorchFunctionMode):
 
     ``waits`` returns how many waits the device has reported so far; it is omitted without a device
     that reports any. ``contract`` names the function that must not wait and that led to a frame.
-    ``tick`` is called before each call that is watched.
+    ``tick`` is called before each call that is watched. ``is_pinned`` tells pinned memory, on a
+    machine that can pin any. ``moments`` keeps when each of the rows happened.
     """
 
     steps_aside = True
@@ -100,8 +106,12 @@ class Witness(TorchFunctionMode):
         waits: Callable[[], int] | None = None,
         contract: Callable[[FrameType], str] | None = None,
         tick: Callable[[], None] | None = None,
+        is_pinned: IsPinned | None = None,
+        moments: Moments | None = None,
     ) -> None:
         super().__init__()
+        self._moments = moments
+        self._is_pinned = is_pinned
         self._tick = tick
         self._contract = contract
         self._owns = owns
@@ -191,21 +201,26 @@ class Witness(TorchFunctionMode):
         scalars = self._here.scalars
         if scalars:
             scalars.clear()
+        began = 0 if self._moments is None else perf_counter_ns()
         if func in self._plain:  # Most calls: they wait, copy and make nothing by themselves.
             out = func(*args, **kwargs)
             if not scalars:
                 if self._origins.marked and isinstance(out, (torch.Tensor, tuple, list)):
                     self._origins.follow(name, args, kwargs, out, None)
                 return out
+            self._here.began = began
             return self._judge(sys._getframe(1), name, args, kwargs, out)
         waited = self._waits() if self._waits is not None else 0
         out = func(*args, **kwargs)
+        self._here.began = began
         if self._waits is not None and (waited := self._waits() - waited):
             self._note_device(sys._getframe(1), name, waited, args)
         return self._judge(sys._getframe(1), name, args, kwargs, out)
 
     def _judge(self, caller: FrameType, name: str, args: Any, kwargs: Any, out: Any) -> Any:
         """Note how a call waited and where its result lies; return the result."""
+        if name in QUEUED_CALLS:
+            self._note_queued(caller, name, args, kwargs, out)
         kind = waiting_kind(name, args, kwargs)
         if name == "unbind" and caller.f_code is ITERATION:
             kind = "iter"
@@ -221,6 +236,18 @@ class Witness(TorchFunctionMode):
         elif not isinstance(out, (bool, int, float)):
             self._origins.follow(name, args, kwargs, out, None)
         return out
+
+    def _note_queued(self, caller: FrameType, name: str, args: Any, kwargs: Any, out: Any) -> None:
+        """Record a copy with `non_blocking=True` at the owned line that led to it.
+
+        That may be the move of a module or of a batch, which torch or a library makes of many.
+        """
+        kind = queued(name, args, kwargs, out, self._origins.is_host, self._is_pinned)
+        frame: FrameType | None = caller if kind else None
+        while frame is not None and not self._is_owned(frame.f_code):
+            frame = frame.f_back
+        if frame is not None:
+            self._add(frame, QUEUED, kind, name, _count(out))
 
     def _note_device(self, caller: FrameType, name: str, times: int, args: tuple[Any, ...]) -> None:
         """Record the waits that the device itself reported while an owned line called this."""
@@ -326,6 +353,10 @@ class Witness(TorchFunctionMode):
         *,
         firm: bool = False,
     ) -> None:
+        if self._moments is not None:
+            place = frame.f_code, frame.f_lasti
+            began = self._here.began
+            self._moments.add(place, began, category, kind, name, times=times, firm=firm)
         promised = "" if self._contract is None else self._contract(frame)
         key = (id(frame.f_code), frame.f_lasti, category, kind, name, promised, firm)
         with self._lock:
@@ -363,7 +394,7 @@ names_calls(Witness.__torch_function__.__code__, "func")
 hide_from_dynamo(Witness.__torch_function__.__code__)
 
 # Calls of which more than the reads inside them is noted.
-_MINDED = frozenset(("unbind", *COPY_CALLS, *DEVICE_FACTORIES))
+_MINDED = frozenset(("unbind", *COPY_CALLS, *QUEUED_CALLS, *DEVICE_FACTORIES))
 _CATEGORY = {"iter": "iter", MASK_FILL: "fill"}
 SELF_CONTAINED = KERNEL_KINDS | {MASK_FILL}
 """Kinds of calls in which what else is read is their own affair."""

@@ -134,6 +134,7 @@ def merge(processes: Sequence[Observed]) -> Observed:
         ended=", ".join(dict.fromkeys(one.ended for one in processes)),
         notes=tuple(dict.fromkeys(note for one in processes for note in one.notes)),
         times={},
+        timeline=None,
         rank=first.rank if all(one.rank == first.rank for one in processes) else None,
     )
 

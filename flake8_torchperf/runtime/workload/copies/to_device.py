@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from flake8_torchperf.runtime.counting.interceptors import names_host
-from flake8_torchperf.runtime.workload.sync_kinds import has_mask
+from flake8_torchperf.runtime.workload.sync_kinds import has_mask, is_non_blocking
 
 IsHost = Callable[[Any], bool]
 """Whether a tensor was made on the host; others count as the device's."""
@@ -98,7 +98,7 @@ def _made_of(data: Any, is_host: IsHost) -> str:
 def _moved(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
     """Recognise `to(...)`, also of pinned and small tensors, although these need no wait."""
     target = kwargs.get("device", kwargs.get("other", args[1] if len(args) > 1 else None))
-    if kwargs.get("non_blocking") or not is_host(args[0]):
+    if is_non_blocking("to", args, kwargs) or not is_host(args[0]):
         return ""
     if isinstance(target, torch.Tensor):
         return "" if is_host(target) else MOVED
@@ -107,7 +107,7 @@ def _moved(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
 
 
 def _copied_into(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
-    waits = not (args[2] if len(args) > 2 else kwargs.get("non_blocking"))
+    waits = not is_non_blocking("copy_", args, kwargs)
     down = is_host(args[0]) or not is_host(args[1] if len(args) > 1 else kwargs.get("src"))
     return MOVED if waits and not down else ""
 

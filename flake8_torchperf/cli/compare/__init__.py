@@ -1,0 +1,1 @@
+"""``torchperf compare``: two sets of reports that `torchperf run --json` wrote."""

@@ -1,0 +1,77 @@
+"""What each statement of a run cost, under the keys by which profiles recognise statements.
+
+`torchperf compare` reads it from two reports. Knows nothing about torch.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from flake8_torchperf.history.profile import SHOWN, keyed
+from flake8_torchperf.runtime.counting.evidence import Counts, total
+from flake8_torchperf.runtime.workload import device_reports
+from flake8_torchperf.runtime.workload.plan import NON_BLOCKING, Observed, SyncRow
+from flake8_torchperf.runtime.workload.waits import is_on_host, statement_waits
+from flake8_torchperf.syntax.statements import Span, Statements
+
+
+class StatementCosts:
+    """The costs in a run, by file."""
+
+    def __init__(self, observed: Observed) -> None:
+        self._heard = device_reports.was_heard(observed)
+        self._lines: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        for line in observed.lines:
+            self._lines[os.path.realpath(line["path"])].append(line)
+        self._calls = _by_path(observed.calls)
+        self._queued = _by_path(observed.queued)
+
+    def of(self, path: str, source: Sequence[str]) -> list[dict[str, Any]]:
+        """Return a row for each statement that waited, copied, or read tensors of the host."""
+        statements = Statements("\n".join(source))
+        spent: dict[Span, list[Counts]] = defaultdict(list)
+        for line in self._lines.get(path, ()):
+            spent[statements.span(line["line"])].append(Counts(**line["counts"]))
+        calls = _by_span(self._calls.get(path, ()), statements)
+        queued = _by_span(self._queued.get(path, ()), statements)
+        rows = []
+        for statement, (function, digest, nth) in keyed(statements):
+            span = statement.span
+            counts = total(spent.get(span, ()))
+            of_calls = calls.get(span, ()), queued.get(span, ())
+            costs = dict(_costs(counts, *of_calls, heard=self._heard))
+            if any(costs.values()):
+                text = " ".join(line.strip() for line in source[span[0] - 1 : span[1]])[:SHOWN]
+                place = {"function": function, "digest": digest, "nth": nth, "text": text}
+                rows.append({"line": span[0], **place, **costs})
+        return rows
+
+
+def _by_path(rows: Iterable[SyncRow]) -> Mapping[str, list[SyncRow]]:
+    found: dict[str, list[SyncRow]] = defaultdict(list)
+    for row in rows:
+        found[os.path.realpath(row.path)].append(row)
+    return found
+
+
+def _by_span(rows: Iterable[SyncRow], statements: Statements) -> Mapping[Span, list[SyncRow]]:
+    found: dict[Span, list[SyncRow]] = defaultdict(list)
+    for row in rows:
+        found[statements.span(row.line)].append(row)
+    return found
+
+
+def _costs(
+    counts: Counts, calls: Sequence[SyncRow], queued: Sequence[SyncRow], *, heard: bool
+) -> Iterator[tuple[str, int]]:
+    """Yield the waits, the reads on the host alone, and the copies by whether they can wait."""
+    yield "waits", statement_waits(calls, counts, heard=heard)[0]
+    yield "on_host", sum(row.times for row in calls if is_on_host(row))
+    asynchronous = sum(row.times for row in queued if row.kind == NON_BLOCKING)
+    seeming = sum(row.times for row in queued) - asynchronous
+    yield "waiting_transfers", max(0, counts.transfers - asynchronous - seeming)
+    yield "non_blocking_transfers", asynchronous
+    yield "seeming_transfers", seeming
