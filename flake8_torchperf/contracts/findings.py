@@ -35,9 +35,7 @@ WAITS = frozenset((
 ))  # fmt: skip
 # Causes of cold sites that break no contract: nothing waits there, or an error has already ended
 # the code that must not wait.
-EXEMPT = (FREE_CAUSES - {Cause.NEW_DATA, Cause.MEASURING, Cause.HANDED_OVER, Cause.EXCHANGED}) | {
-    Cause.ERROR, Cause.ERROR_TEXT,
-}  # fmt: skip
+EXEMPT = (FREE_CAUSES - {Cause.MEASURING}) | {Cause.ERROR}
 # The step of an optimizer, which torch refuses while it records unless it was made for that.
 REFUSED = "step"
 # The trait of sites in code that torch records as a CUDA graph.

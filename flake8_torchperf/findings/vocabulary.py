@@ -24,12 +24,12 @@ _OF_COMPILING = ("compiled-inside", "over-compiled", "row-by-row", "loop", "step
                  "append", "counter", "global", "leak")  # fmt: skip
 _OF_TRAINING = ("no-pin", "no-workers", "option")
 # Traits of the place of a site, and of the evidence for its tensor.
-_OF_PLACES = ("as-array", "as-declared", "base", "beside-list", "bounded",
+_OF_PLACES = ("as-array", "base", "beside-list", "bounded",
               "compiling-guard", "counted", "default-accelerator", "default-device",
-              "error-message", "except-block", "fallback", "given-away", "in-helper", "keyed",
-              "lambda", "made-text", "message", "named-host", "no-gradients", "of-bools",
+              "error-message", "given-away", "in-helper", "keyed",
+              "made-text", "message", "named-host", "no-gradients", "of-bools",
               "of-numbers", "opaque-body", "recorded", "syncs", "traced", "uses-streams",
-              "waited-for", "whole")  # fmt: skip
+              "whole")  # fmt: skip
 TRAITS = frozenset((*_OF_COPIES, *_OF_CODE, *_OF_COMPILING, *_OF_TRAINING, *_OF_PLACES))
 
 

@@ -12,8 +12,8 @@ from typing import TypeAlias
 
 from flake8_torchperf.history.run_record import COSTS, Cost, RunRecord, RunRecordError, StatementKey
 
-NOTHING: Mapping[str, float] = dict.fromkeys(COSTS, 0)
-TRANSFERS = ("waiting_transfers", "non_blocking_transfers", "seeming_transfers")
+NO_COSTS: Mapping[str, float] = dict.fromkeys(COSTS, 0)
+COPIES = ("waiting_transfers", "non_blocking_transfers", "seeming_transfers")
 GONE, NEW, FEWER, MORE = "gone", "new", "fewer", "more"
 
 Costs: TypeAlias = "Mapping[str, float]"
@@ -21,7 +21,7 @@ Costs: TypeAlias = "Mapping[str, float]"
 
 @dataclass(frozen=True)
 class Change:
-    """What one statement cost before and after, by the names in `COSTS`, per ``Comparison.unit``.
+    """The costs of a statement before and after, by the names in `COSTS`, per ``Comparison.unit``.
 
     The line and the text are those after, if the statement cost anything then.
     """
@@ -47,7 +47,7 @@ class Change:
     @property
     def copies(self) -> bool:
         """True if copies changed between those that wait, those that do not, and none."""
-        return any(self.of(one) for one in TRANSFERS)
+        return any(self.of(one) for one in COPIES)
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def _pair(
 ) -> tuple[Cost, Costs, Costs]:
     shown = new or old
     assert shown is not None
-    return shown[0], old[1] if old else NOTHING, new[1] if new else NOTHING
+    return shown[0], old[1] if old else NO_COSTS, new[1] if new else NO_COSTS
 
 
 def _summed(runs: Sequence[RunRecord], unit: str) -> _Side:
@@ -118,7 +118,7 @@ def _summed(runs: Sequence[RunRecord], unit: str) -> _Side:
     parts = steps if unit == "step" else len(runs)
     for run in runs:
         for cost in run.costs:
-            _, costs = sums.setdefault(cost.key, (cost, dict(NOTHING)))
+            _, costs = sums.setdefault(cost.key, (cost, dict(NO_COSTS)))
             told = cost.counted if unit == "step" else cost.whole
             for name, times in (told or {}).items():
                 costs[name] += times

@@ -43,7 +43,7 @@ that wait, that do not, and that only look asynchronous."""
 
 @dataclass(frozen=True)
 class Cost:
-    """What one statement cost in a run, by the names in `COSTS`; ``line`` and ``text`` are shown.
+    """The costs of a statement in a run, by the names in `COSTS`; ``line`` and ``text`` are shown.
 
     ``counted`` is the part after the warm-up, None where the run counted no steps.
     """

@@ -12,7 +12,6 @@ from flake8_torchperf.idioms.loop_kinds import (
     may_step,
     names_in,
 )
-from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import bound_in, walk
 
@@ -41,15 +40,6 @@ def runs_without_gradients(info: FunctionInfo) -> bool:
     if _calls_eval(info) or (_switches_off(info) and _calls_values(info)):
         return True
     return any(_calls_eval(one) or _switches_off(one) for one in _methods_called(info, loops))
-
-
-def only_infers(info: FunctionInfo) -> bool:
-    """True if a function switches gradients off, and never goes backward."""
-    called = {
-        one.func.attr for one in info.nodes.of(ast.Call) if isinstance(one.func, ast.Attribute)
-    }
-    backward = not methods_of("runs-backward").isdisjoint(called)
-    return not backward and (_calls_eval(info) or _switches_off(info))
 
 
 def _methods_called(info: FunctionInfo, loops: Sequence[ast.AST]) -> list[FunctionInfo]:

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.events.recording import names_rows, waits
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
-from flake8_torchperf.judgement.copied_data import causes_of_copy, varies
+from flake8_torchperf.judgement.copied_data import is_compiled_in, varies
 from flake8_torchperf.judgement.evidence import Evidence
-from flake8_torchperf.judgement.explicit_copies import asked_for
-from flake8_torchperf.judgement.fate import COMPILER_ONLY, FROM_DEVICE, added_traits
+from flake8_torchperf.judgement.explicit_copies import AS_ARRAY, becomes_array, is_asked_for
+from flake8_torchperf.judgement.fate import COMPILER_ONLY, FROM_DEVICE
 from flake8_torchperf.judgement.frequency.frames import FrameHeats
 from flake8_torchperf.judgement.frequency.place_heat import heat
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.row import row_id
 from flake8_torchperf.judgement.site import Judged, JudgedSite, Loop
-from flake8_torchperf.judgement.table import PURPOSES, WANTED, all_that_apply
+from flake8_torchperf.judgement.table import WANTED, all_that_apply
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 
@@ -42,10 +42,11 @@ def judge(result: Interpreted, heats: FunctionHeats, base: Heat | None = None) -
 def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
     """Return the site with its heat; None for a helper's wait at a call that no step repeats."""
     place = site.place
-    causes = tuple(causes_of_copy(site)) if "to-device" in site.traits else ()
     base = frames.of(place.frame)
-    traits = added_traits(site, base)
-    if "to-device" in traits and varies(site, causes):
+    traits = site.traits
+    if becomes_array(site):
+        traits |= {AS_ARRAY}
+    if "to-device" in traits and varies(site):
         traits |= {"varying"}
     if "vmap" in traits and not names_rows(site.operand_node or site.node, place):
         traits -= {"vmap"}
@@ -53,17 +54,15 @@ def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
     evidence = Evidence(site, base, steps, traits, frames.evaluates(place.frame, base))
     ignored = place.analysis.ignored
     met = place.demoted
-    if met is None:
-        met = next((cause for cause in causes if cause not in ignored), None)
+    if met is None and is_compiled_in(site) and Cause.COMPILED not in ignored:
+        met = Cause.COMPILED
     if IN_HELPER in traits and heat(evidence, met).level < Level.STEP:
         return None
-    purposes, wanted = all_that_apply(PURPOSES, evidence), all_that_apply(WANTED, evidence)
-    why = next(iter(purposes), None)
-    if why is None:
-        why = next(iter(wanted), None)
-        reads = site.kind in FROM_DEVICE and "to-device" not in traits
-        if place.compiled and reads and (why is not None or not waits(site.operand)):
-            traits, why = traits | {COMPILER_ONLY}, None
+    causes = all_that_apply(WANTED, evidence)
+    why = next(iter(causes), None)
+    reads = site.kind in FROM_DEVICE and "to-device" not in traits
+    if place.compiled and reads and (why is not None or not waits(site.operand)):
+        traits, why = traits | {COMPILER_ONLY}, None
     found = heat(evidence, why if met is None else met)
     if site.at_once and Cause.AT_ONCE not in ignored:
         found = found.cooled(Cause.AT_ONCE)
@@ -80,11 +79,11 @@ def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
         site.operand_node,
         _compiled(site, traits),
     )
-    asked = asked_for(judged)
-    if asked is not None and asked not in ignored:
-        judged = judged.cooled(asked)
-    others = (one for one in (asked, place.demoted) if one is not None)
-    shown = {*causes, *purposes, *wanted, *others, base.cause} - ignored
+    if is_asked_for(judged) and Cause.COPY_ASKED not in ignored:
+        judged = judged.cooled(Cause.COPY_ASKED)
+        causes.append(Cause.COPY_ASKED)
+    others = (one for one in (met, base.cause) if one is not None)
+    shown = {*causes, *others} - ignored
     return judged.showing(f"row:{row_id(one)}" for one in shown)
 
 

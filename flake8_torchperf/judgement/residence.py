@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.host_modules import drives_actors, is_actor, uses_no_device
 from flake8_torchperf.idioms.host_names import (
     computed_before_move,
     given_to_host,
@@ -17,13 +16,12 @@ from flake8_torchperf.idioms.host_names import (
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.guards import HOST_ONLY
 from flake8_torchperf.judgement.fate import FROM_DEVICE
-from flake8_torchperf.values.values import BESIDE_HOST, Tensor, tensor_of
+from flake8_torchperf.values.values import BESIDE_HOST, Tensor
 
 if TYPE_CHECKING:
-    from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.judgement.evidence import Evidence
-    from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
+    from flake8_torchperf.project.module_index import FunctionNode
 
 # Each by the identity of the function around a site.
 MOVED_LATER: Cache[int, dict[str, int]] = Cache("names moved later")
@@ -31,8 +29,6 @@ GIVEN_TO_HOST: Cache[int, frozenset[str]] = Cache("names given to the host's cod
 
 
 BEFORE_MOVE: Cache[int, frozenset[str]] = Cache("names computed before a move")
-DRIVERS: Cache[int, bool] = Cache("modules that call actors")
-HOST_PROGRAMS: Cache[int, bool] = Cache("programs without a device")
 
 
 def is_beside_host(e: Evidence) -> bool:
@@ -85,36 +81,6 @@ def goes_where_host_is(e: Evidence) -> bool:
 def takes_host_tensors(e: Evidence) -> bool:
     """True for an operation that fails with a tensor on a device."""
     return HOST_ONLY in e.traits
-
-
-def reads_tensor(e: Evidence) -> bool:
-    """True if the site reads a tensor that nothing shows to be on a device."""
-    tensor = None if e.operand is None else tensor_of(e.operand)
-    if tensor is None or tensor.device == "device" or "to-device" in e.traits:
-        return False
-    return e.kind in FROM_DEVICE
-
-
-def in_driver(e: Evidence) -> bool:
-    """True in a module that calls actors and puts nothing on a device, outside its own actors."""
-    ctx = e.place
-    return reads_tensor(e) and drives(ctx.module, ctx.owner, ctx.node, ctx.analysis)
-
-
-def in_host_program(e: Evidence) -> bool:
-    """True in a script that uses no device."""
-    ctx = e.place
-    return reads_tensor(e) and HOST_PROGRAMS.kept(
-        ctx.analysis, id(ctx.module), lambda: uses_no_device(ctx.module)
-    )
-
-
-def drives(
-    module: ModuleMap, owner: ClassInfo | None, node: FunctionNode | None, analysis: Analysis
-) -> bool:
-    """True for code of a module that drives actors, unless it is an actor itself."""
-    driver = DRIVERS.kept(analysis, id(module), lambda: drives_actors(module))
-    return driver and not is_actor(owner, node)
 
 
 def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:

@@ -9,7 +9,6 @@ from flake8_torchperf.values.cause import Cause
 # The questions that rows answer: where the tensor lies, how often the place runs, and if the wait
 # is wanted.
 RESIDENCE, FREQUENCY, FATE = "residence", "frequency", "fate"
-QUESTIONS = (RESIDENCE, FREQUENCY, FATE)
 # The effects of rows. A `COLD` or `FREE` row makes a site reported only in scope "all". `FREE` also
 # says that the place does not wait, or that it has to; a run without a device can't disprove that.
 HOT, COLD, FREE = "hot", "cold", "free"

@@ -218,25 +218,11 @@ ROWS = (
         "A branch that ends by raising, or that handles an exception, runs when something fails.",
     ),
     Row(
-        Cause.WARNING,
-        FREQUENCY,
-        COLD,
-        "on a warning path",
-        "A branch that only warns runs when something is odd.",
-    ),
-    Row(
         Cause.SOME_STEPS,
         FREQUENCY,
         COLD,
         "once in several steps",
         "A branch on `step % n` runs once in several steps, unless it steps the optimizer.",
-    ),
-    Row(
-        Cause.ONE_ROUND,
-        FREQUENCY,
-        COLD,
-        "in one round of its loop",
-        "A branch on the number of the round runs in one round of its loop.",
     ),
     Row(
         Cause.FIRST_CALL,
@@ -265,13 +251,6 @@ ROWS = (
         FREE,
         "where there is no device",
         "The branch is taken only where the tensor lies on the host.",
-    ),
-    Row(
-        Cause.FALLBACK,
-        RESIDENCE,
-        FREE,
-        "for a lesser device",
-        "The branch is for devices that lack an operation or a dtype.",
     ),
     Row(
         Cause.NOTHING_TO_DO,
@@ -325,13 +304,6 @@ ROWS = (
         "Nothing shows how often the function runs.",
     ),
     Row(
-        Cause.ANSWER,
-        FATE,
-        COLD,
-        "in the answering method",
-        "The callers of a function that returns a comparison ask for a Python bool.",
-    ),
-    Row(
         Cause.AT_ONCE,
         FATE,
         FREE,
@@ -353,80 +325,12 @@ ROWS = (
         "An explicit copy or wait that no step repeats is meant.",
     ),
     Row(
-        Cause.COPY_IN_LOOP,
-        FATE,
-        COLD,
-        "copied in a loop",
-        "An explicit copy is meant in a loop over an object's entries, in a comprehension, and in "
-        "a function of which only calls in loops are known.",
-    ),
-    Row(
-        Cause.COPY_TO_ARRAY,
-        FATE,
-        COLD,
-        "for an array",
-        "A copy to the host that becomes an array is made for code that needs an array, also in a "
-        "loop that only infers, unless a step returns the array under a name.",
-    ),
-    Row(
-        Cause.DECLARED,
-        FATE,
-        COLD,
-        "declared to return numbers",
-        "A function that is declared to return nothing but named numbers is asked for them.",
-    ),
-    Row(
-        Cause.DRIVER,
-        RESIDENCE,
-        FREE,
-        "in a driver of processes",
-        "A module that calls actors and puts nothing on a device works on results that other "
-        "processes sent, which lie on the host.",
-    ),
-    Row(
-        Cause.EITHER,
-        FATE,
-        FREE,
-        "where it may be a number",
-        "The code takes numbers as well as tensors here, by a test or by a default.",
-    ),
-    Row(
-        Cause.ERROR_TEXT,
-        FATE,
-        COLD,
-        "in the text of an error",
-        "Text that is made for an error is read by a person after the error.",
-    ),
-    Row(
-        Cause.EXCHANGED,
-        FATE,
-        FREE,
-        "between processes",
-        "The processes of a group exchange the value, or reduce it and go on as it says, so each "
-        "of them has to know it.",
-    ),
-    Row(
-        Cause.HANDED_OVER,
-        FATE,
-        FREE,
-        "for a library on the host",
-        "A copy that is passed to another library is for code that works on the host.",
-    ),
-    Row(
         Cause.HOST_CALLERS,
         RESIDENCE,
         FREE,
         "host data in every call",
         "Every call of the function in the project, except in set-up code, passes values that lie "
         "on the host, where no copy arrives late either.",
-    ),
-    Row(
-        Cause.HOST_MADE,
-        FATE,
-        COLD,
-        "made on the host",
-        "Data that the code makes on the host on purpose, or on one of its paths, has to be "
-        "copied, but a copy of columns that asks for no wait must not wait.",
     ),
     Row(
         Cause.HOST_NAME,
@@ -444,64 +348,12 @@ ROWS = (
         "The operation fails with a tensor on a device, so the tensor is on the host.",
     ),
     Row(
-        Cause.HOST_PROGRAM,
-        RESIDENCE,
-        FREE,
-        "where no device is used",
-        "A script that names no device and imports torch and the standard library alone runs on "
-        "the host.",
-    ),
-    Row(
-        Cause.LIST_MADE,
-        FATE,
-        COLD,
-        "for the list made of it",
-        "The host has to know the length of a list that is made of the value.",
-    ),
-    Row(
         Cause.MEASURING,
         FATE,
         FREE,
         "where waiting is the aim",
         "A wait beside a clock or around a recorded graph, and a barrier that no step itself "
         "calls, are the aim of the code.",
-    ),
-    Row(
-        Cause.NEW_DATA,
-        FATE,
-        FREE,
-        "where the data is new",
-        "Data that is new in each call has to be copied once.",
-    ),
-    Row(
-        Cause.OPERATION,
-        FATE,
-        COLD,
-        "in the operation itself",
-        "The callers of a function that is named like the operation it returns ask for it, unless "
-        "steps repeat it.",
-    ),
-    Row(
-        Cause.START_UP,
-        FATE,
-        COLD,
-        "to start the device up",
-        "A copy to the device whose result is not used starts the device up.",
-    ),
-    Row(
-        Cause.TEXT_MADE,
-        FATE,
-        COLD,
-        "for the text made of it",
-        "A function that is declared to return text needs the values on the host.",
-    ),
-    Row(
-        Cause.WAITED_FOR,
-        FATE,
-        FREE,
-        "after a test that waited",
-        "After a test that read a tensor, the queue of the device is empty, and a literal "
-        "is copied at once.",
     ),
 )
 BY_CAUSE = {row.cause: row for row in ROWS}

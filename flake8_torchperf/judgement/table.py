@@ -18,27 +18,12 @@ if TYPE_CHECKING:
 
 Test: TypeAlias = "tuple[Cause, Callable[[Evidence], bool]]"
 
-# Causes of sites that run once, or whose value is for a person or another library.
-PURPOSES = (
-    (Cause.START_UP, fate.starts_up),
-    (Cause.ERROR_TEXT, fate.is_error_text),
-    (Cause.HANDED_OVER, fate.is_handed_over),
-    (Cause.OUTSIDE_STEPS, fate.is_outside_steps),
-    (Cause.TEXT_MADE, fate.makes_text),
-    (Cause.FALLBACK, fate.is_fallback),
-)
-# Causes of waits that are wanted, or whose value lies on the host.
+# Causes of sites that run once, and of waits that are wanted or whose value lies on the host.
 WANTED = (
-    (Cause.OPERATION, fate.is_the_operation),
+    (Cause.OUTSIDE_STEPS, fate.is_outside_steps),
     (Cause.BESIDE_HOST, residence.is_beside_host),
-    (Cause.LIST_MADE, fate.is_made_a_list),
     (Cause.HOST_NAME, residence.lies_on_host),
-    (Cause.EXCHANGED, fate.is_exchanged),
-    (Cause.EITHER, fate.may_be_a_number),
-    (Cause.ANSWER, fate.answers),
     (Cause.HOST_ONLY, residence.takes_host_tensors),
-    (Cause.DRIVER, residence.in_driver),
-    (Cause.HOST_PROGRAM, residence.in_host_program),
     (Cause.MEASURING, explicit_waits.is_the_aim),
 )
 

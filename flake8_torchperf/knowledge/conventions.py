@@ -23,10 +23,9 @@ FILE = "conventions.toml"
 TABLE = Path(__file__).with_name(FILE)
 # The subjects of rows: the name of a function; of its class or a base class; of its module; of a
 # package that contains the module; a module imported there; a decorator; a name in the head of a
-# loop; the flag that a branch tests; a variable; a function that is called.
+# loop; the flag that a branch tests; a variable.
 SUBJECTS = (
     "function", "class", "module", "package", "import", "decorator", "loop", "flag", "variable",
-    "call",
 )  # fmt: skip
 # The effects of rows, each with the subjects that it applies to.
 EFFECTS = {
@@ -37,7 +36,6 @@ EFFECTS = {
     "branch-cold": ("flag",),
     "on-host": ("variable",),
     "host-tensors": ("variable",),
-    "warning": ("call",),
 }
 FIELDS = ("id", "applies_to", "pattern", "effect", "reason", "evidence", "example")
 _ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")

@@ -47,8 +47,8 @@ class SaidNames(NamedTuple):
     ``found_by`` holds those in texts that are paths or calls, those of a module that looks up its
     own, and the methods of such a class. ``searched`` holds the dotted paths of the modules in
     which names are looked up that are made at run time, ``loaded`` those in texts for modules that
-    are imported then, ``bases`` the last names of the bases of each class, and ``collecting`` the
-    classes that find those below them.
+    are imported then and used, ``bases`` the last names of the bases of each class, and
+    ``collecting`` the classes that find those below them.
     """
 
     found_by: frozenset[str]
@@ -191,6 +191,7 @@ def _searched(tree: ast.Module, said: set[str]) -> tuple[frozenset[str], frozens
     nodes = walk([tree])
     imported = dict(_imports(nodes))
     searches = _Searches(nodes, imported)
+    only_run = _only_run(nodes)
     found: set[str] = set()
     loaded: set[str] = set()
     for node in nodes:
@@ -199,6 +200,8 @@ def _searched(tree: ast.Module, said: set[str]) -> tuple[frozenset[str], frozens
                 found.add("__name__")
             case ast.Call(func=ast.Name(id="eval" | "exec")):
                 found.add("__name__")
+            case ast.Call() if id(node) in only_run:
+                pass
             case ast.Call(
                 func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *others]
             ) if name in _LOOKUPS and not (others and isinstance(others[0], ast.Constant)):
@@ -212,6 +215,24 @@ def _searched(tree: ast.Module, said: set[str]) -> tuple[frozenset[str], frozens
         said.update(dotted.rpartition(".")[2] for dotted in imported.values())
         found.update(dotted for name, dotted in imported.items() if name[-1:] == "*")
     return frozenset(found) - {""}, frozenset(loaded) - {""}
+
+
+def _only_run(nodes: Sequence[ast.AST]) -> frozenset[int]:
+    """Return the imports at run time whose modules are run, and not used.
+
+    They are statements of their own, or their modules are kept under a name that nothing reads, as
+    where classes register themselves: ``archs = [import_module(f"archs.{one}") for one in all]``.
+    """
+    read = {one.id for one in nodes if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load)}
+    found: set[int] = set()
+    for node in nodes:
+        match node:
+            case ast.Expr(value=value):
+                found.add(id(value))
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.ListComp(elt=value)):
+                if name not in read:
+                    found.add(id(value))
+    return frozenset(found)
 
 
 def _imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:

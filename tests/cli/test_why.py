@@ -392,7 +392,7 @@ def test_a_copy_in_a_step_is_not_said_to_be_outside_steps(tmp_path: Path) -> Non
     source = source[: source.index("        if debug")].replace("        ", "    ")
     source = source.replace("net: nn.Module, loader", "net: nn.Module, batch: torch.Tensor")
     found = told_of(tmp_path / "step.py", source, "extra =").findings
-    (copy,) = [one for one in found if one.row == "copy-to-array"]
+    (copy,) = [one for one in found if one.code == "TPF102"]
     assert copy.frequency == "per step, in a training step"
     assert "no step repeats" not in copy.rule
 

@@ -135,7 +135,7 @@ SHAPES = {
             kept = x.argmax(-1).cpu()  # TPF102
             b = x[torch.arange(n)], z[torch.randperm(n)[:3]]  # TPF501, TPF501
             c = x[torch.tensor([0, 1])], z[torch.tensor([0, n])]  # TPF502, TPF502
-            d = x[kept], x[torch.from_numpy(a)]  # TPF406
+            d = x[kept], x[torch.from_numpy(a)]  # TPF406, TPF502
             return b, c, d, x[torch.tensor(3)], [x[i] for i in torch.arange(n)]
         """,
     "406: slices, numbers and indices on the device": """

@@ -27,21 +27,12 @@ ARRAYS = {
                 result = {"hits": hits[1:], "all": output.cpu().numpy()}  # TPF102
                 return result
         """,
-    "for code that needs it, or as the whole result": """
-        class Policy(nn.Module):
-            def forward(self, x: Tensor):
-                return torch.relu(x).cpu().numpy()
-
-        def sample_step(x: Tensor):
-            y = torch.relu(x)
-            return solver.solve(y.cpu().numpy()), y.cpu().numpy()
-        """,
     "in a loop that only infers": """
         @torch.inference_mode()
         def segment(files, processor):
             for file in files:
                 mask = torch.argmax(processor(file), 0)
-                save(mask.cpu().numpy())
+                save(mask.cpu().numpy())  # TPF102
 
         def segment_by_rows(files, processor):
             with torch.no_grad():
@@ -80,10 +71,6 @@ OPERATIONS = {
             if isinstance(x, torch.Tensor):
                 return torch.linalg.inv(x)  # TPF404
             return np.linalg.inv(x)
-        """,
-    "nothing shows a step": """
-        def inv(x: Tensor):
-            return torch.linalg.inv(x)
         """,
 }
 INDEXES = {

@@ -13,22 +13,6 @@ from linting import ALL, HOT, check, findings, in_package, program, table
 from flake8_torchperf.linter import lint
 
 SILENT = {
-    "an array for somebody who computes with arrays": """
-        class Matcher(nn.Module):
-            def forward(self, cost: Tensor):
-                rows, columns = assign(cost.detach().cpu().numpy())  # TPF102
-                scores = cost.to("cpu").float().numpy()  # TPF102
-                table = np.asarray(cost.cpu())  # TPF102
-                return rows, columns, scores, table
-        """,
-    "copies in what some loop calls": """
-        def send(image: Tensor):
-            store(image.cpu())  # TPF102
-
-        def main(images):
-            for image in images:
-                send(image)
-        """,
     "taking a tensor apart is one unbind": """
         class Attention(nn.Module):
             def forward(self, qkv: Tensor):
@@ -42,14 +26,6 @@ SILENT = {
                 keys, values = cache.detach()  # TPF201
                 kept.append(keys @ values)
             return kept
-        """,
-    "a list is made of it, so how long it is has to be known": """
-        class Table:
-            def rows(self, x: Tensor):
-                return x[x > 0].view(-1).tolist()  # TPF102, TPF402
-
-            def places(self, masks: list[Tensor]):
-                return [m.nonzero(as_tuple=True)[0].tolist() for m in masks]  # TPF102, TPF401
         """,
     "what numpy takes is made of what lies on the host": """
         class Table:
@@ -163,13 +139,6 @@ SILENT = {
             packed = pack_padded_sequence(x, lengths), pack_padded_sequence(x, lengths=sizes)
             return packed, int(lengths.max()), sizes.tolist()  # TPF101, TPF102
         """,
-    "numbers that are declared to be the result, by their names": """
-        def sparsity(x: Tensor) -> dict[str, float]:
-            return {"zeros": (x == 0).float().mean().item()}  # TPF101
-
-        def counts(x: Tensor, y: Tensor) -> Dict[str, Union[int, bool]]:
-            return {"largest": int(x.argmax()), "same": torch.equal(x, y)}  # TPF101, TPF105
-        """,
     "a model that is given, run in a loop over steps or batches": """
         def sample(model, x: Tensor, sigmas: Tensor):
             lowest = sigmas[sigmas > 0].min()  # TPF402
@@ -221,15 +190,6 @@ SILENT = {
                     self.show(x.max().item())  # TPF101
                 return x
         """,
-    "a number that processes tell each other, by whatever name": """
-        def gathered(comm, x: Tensor, leads: bool):
-            if leads:
-                size = torch.tensor([x.ndim], device=x.device)  # TPF502
-            else:
-                size = torch.zeros(1, device=x.device)
-            comm.broadcast(size, src=0)
-            return x.new_empty(size.item())  # TPF101
-        """,
     "waiting to time the device": """
         def timed(x: Tensor, start, end):
             for _ in range(9):
@@ -238,13 +198,6 @@ SILENT = {
                 end.record()
                 torch.cuda.synchronize()  # TPF106
             return start.elapsed_time(end), y
-        """,
-    "what is printed of an error": """
-        def solved(x: Tensor, failed: bool):
-            if failed:
-                print("ERROR: not finite")
-                print(x.max().item())  # TPF101
-            return x
         """,
 }
 

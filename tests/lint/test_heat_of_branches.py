@@ -13,7 +13,7 @@ BRANCHES = {
                 if x.shape[0] > 3:
                     raise ValueError(f"too large: {x.max().item()}")
                 if x.shape[0] > 2:
-                    warnings.warn(f"large: {x.min().item()}")
+                    warnings.warn(f"large: {x.min().item()}")  # TPF101
                 return x / x.max().item()  # TPF101
         """,
     "every so many steps": """

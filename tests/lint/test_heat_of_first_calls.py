@@ -29,11 +29,6 @@ SILENT = {
         def masks(x: Tensor):
             return list(x.unsqueeze(1))  # TPF201
         """,
-    "a number that may be given as one": """
-        class Scheduler:
-            def step(self, x: Tensor, t: int | Tensor):
-                return x * self.sigmas[int(t)]  # TPF101
-        """,
     "what a metric computes at the end, a base further": """
         class Curve(Metric):
             def compute(self):
@@ -63,13 +58,6 @@ SILENT = {
             def count(self, x: Tensor) -> int:
                 return len(x) if x.requires_grad else x.shape[0]
         """,
-    "images for people, one by one": """
-        from torchvision.transforms.functional import to_pil_image
-
-        class Net(nn.Module):
-            def forward(self, images: list[Tensor]):
-                return [to_pil_image(image.float().cpu()) for image in images]  # TPF102
-        """,
     "what is looked up before it is made": """
         table = {}
 
@@ -80,11 +68,6 @@ SILENT = {
                     noise = sampler(torch.ones(1, device=x.device).item())  # TPF101
                     table[x.device] = noise
                 return noise(x)
-        """,
-    "text that is made of numbers": """
-        class Reward(nn.Module):
-            def forward(self, x: Tensor):
-                return self.tokenizer.decode(x.flatten().tolist())  # TPF102
         """,
     "where there is no device": """
         class Search(nn.Module):
@@ -99,14 +82,6 @@ SILENT = {
             def forward(self, x: Tensor, boxes: Tensor):
                 if boxes.numel() == 0:
                     return x.sum().item()  # TPF101
-                return x
-        """,
-    "what goes into a warning": """
-        class Loss(nn.Module):
-            def forward(self, x: Tensor, limit: int):
-                if limit < 3:
-                    spread = x.max().item()  # TPF101
-                    logger.warning(f"limit {limit}, spread {spread}")
                 return x
         """,
     "rows that are put away in pairs": """

@@ -29,10 +29,6 @@ ASKED_FOR = {
                 kept[name] = p.detach().cpu()  # TPF102
             return kept
         """,
-    "pieces of what is too large, in a comprehension": """
-        def distances(x: Tensor, y: Tensor):
-            return torch.cat([torch.cdist(part, y).cpu() for part in x.split(64)])  # TPF102
-        """,
 }
 
 
@@ -153,14 +149,6 @@ SELDOM = {
 
             def forward(self, x: Tensor):
                 return self.table(x.device, x)
-        """,
-    "a tensor or a number": """
-        class Split(nn.Module):
-            def forward(self, x: Tensor, sizes, n):
-                if isinstance(sizes, torch.Tensor):
-                    sizes = sizes.tolist()  # TPF102
-                n = int(n.item()) if torch.is_tensor(n) else n  # TPF101
-                return x.split(sizes), n
         """,
     "what only numpy can do, and a dataset's positions": """
         def unpacked(x: Tensor):

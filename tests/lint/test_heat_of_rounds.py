@@ -23,16 +23,6 @@ SILENT = {
                     total += loss.detach()
                 show(epoch, total.item())  # TPF101
         """,
-    "what is printed as a warning": """
-        def solved(x: Tensor, tol: float):
-            if tol > 0:
-                print(f"Warning: not converged, {x.norm()}")  # TPF104
-            return x
-        """,
-    "who calls it, asks for the answer": """
-        def matches(a: Tensor, b: Tensor):
-            return torch.equal(a, b)  # TPF105
-        """,
     "once an epoch, whose steps another function of the module takes": """
         def train(model: nn.Module, loader, last, optimizer):
             epoch, total = 0, torch.zeros((), device="cuda")
@@ -207,18 +197,6 @@ REPORTED = {
         def warn_normalization(x: Tensor):
             if x.min() < -1:  # TPF301
                 raise Warning("not normalised")
-        """,
-    "a loop over the elements of sizes that processes tell each other": """
-        import torch.distributed as dist
-
-        def sliced(x: Tensor, world: int):
-            size = torch.tensor(x.shape, device=x.device)
-            sizes = [torch.zeros_like(size) for _ in range(world)]
-            dist.all_gather(sizes, size)
-            parts = []
-            for rank, one in enumerate(sizes):
-                parts.append([slice(int(n)) for n in one])  # TPF101, TPF201
-            return parts
         """,
     "a method that is given tensors": """
         class Analysis:

@@ -170,7 +170,7 @@ def test_a_tensor_on_the_other_side(code: str) -> None:
     check(code)
 
 
-def test_one_caller_with_an_index_of_the_host_is_told_in_scope_all() -> None:
+def test_one_caller_with_an_index_of_the_host_is_told() -> None:
     code = """
         class Net(nn.Module):
             def forward(self, x: Tensor, n: int, rows: torch.LongTensor):
@@ -181,7 +181,7 @@ def test_one_caller_with_an_index_of_the_host_is_told_in_scope_all() -> None:
                 return x[rows - 1]  # TPF503
         """
     check(code, ALL)
-    assert [one.split()[1] for one in findings(program(code))] == ["TPF501"]
+    assert [one.split()[1] for one in findings(program(code))] == ["TPF501", "TPF503"]
 
 
 def test_an_index_of_unknown_residence_that_one_path_shows_is_not_copied() -> None:

@@ -117,13 +117,6 @@ SILENT = {
             c = x.to(device="cpu")  # TPF102
             return a.item() + b.item() + c.sum().item()
         """,
-    "an array": """
-        def step(x: Tensor):
-            y = x.detach().cpu().numpy()
-            if y.sum() > 0:
-                return y.tolist(), y.max().item()
-            return float(y[0])
-        """,
     "a number that was read": """
         def step(x: Tensor):
             v = x.item()  # TPF101
@@ -283,7 +276,7 @@ MOVED = {
 
         def train_epoch(loader: DataLoader, device: torch.device):
             for x, y in loader:
-                x = x.to(device)
+                x = x.to(device)  # TPF503
                 x.sum().item()  # TPF101
         """,
     "made on the device": """

@@ -37,51 +37,12 @@ WANTED = {
             def step(self):
                 self.event.synchronize()  # TPF106
         """,
-    "lengths of packed sequences": """
-        from torch.nn.utils.rnn import pack_padded_sequence
-
-        class Net(nn.Module):
-            def forward(self, x: Tensor, lengths: Tensor):
-                return pack_padded_sequence(x, lengths.cpu(), batch_first=True)  # TPF102
-        """,
-    "a state of a generator": """
-        def step(state: Tensor):
-            torch.set_rng_state(state.cpu())  # TPF102
-        """,
     "an array for another library": """
         def score(x: Tensor, y: Tensor):
             from pesq import pesq
             ours = x.detach().cpu().numpy()  # TPF102
             theirs = y.detach().cpu().numpy()  # TPF102
             return [pesq(8000, ours[i], theirs[i]) for i in range(3)]
-        """,
-    "rows for another library": """
-        class Matcher(nn.Module):
-            def forward(self, costs: Tensor):
-                from scipy.optimize import linear_sum_assignment
-                costs = costs.view(3, -1).cpu()  # TPF102
-                return [linear_sum_assignment(c) for c in costs.split(4)]
-        """,
-    "a device that lacks something": """
-        def step(x: Tensor):
-            if x.device.type == "mps":
-                x = x.cpu().double()  # TPF102
-            if x.device.type in {"mps", "npu"}:
-                x = x.cpu()  # TPF102
-            return x
-        """,
-    "images for a processor": """
-        class Net(nn.Module):
-            def forward(self, images: list[Tensor]):
-                return self.tool(images=[i.cpu() for i in images], return_tensors="pt")  # TPF102
-        """,
-    "what is put into a queue": """
-        def step(self, queue, x: Tensor):
-            queue.put(x.cpu())  # TPF102
-        """,
-    "an array is what it returns": """
-        def decode(x: Tensor) -> list[np.ndarray]:
-            return [row.cpu().numpy() for row in x.split(1)]  # TPF102
         """,
     "the name says that the result is on the host": """
         def mask_to_list(x: Tensor):
@@ -145,14 +106,6 @@ ONCE = {
     "text for a person, by the function's name": """
         def improvement_message(current: Tensor):
             return f"now {current}"  # TPF104
-        """,
-    "copies of a comprehension, which can't be collected any later": """
-        class TextPipeline:
-            def __call__(self, images: list[Tensor], timesteps: list[int]):
-                ready = [i.cpu() for i in images]  # TPF102
-                for t in timesteps:
-                    images = [i * t for i in images]
-                return images
         """,
     "in a loop of a helper that only a module's constructor calls": """
         class Model(nn.Module):

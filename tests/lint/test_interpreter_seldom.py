@@ -45,21 +45,6 @@ SELDOM = {
             ours = None if y is None else y.detach().cpu().numpy()  # TPF102
             return gdist.compute(ours)
         """,
-    "what warns first": """
-        import warnings
-
-        def forward(self, x: Tensor, bound: Tensor):
-            if len(x) > 3:
-                warnings.warn("too many")
-                x = x[x > 0]  # TPF402
-            else:
-                logger.warning("few")
-                print(x)  # TPF104
-            if len(x) == 0:
-                rank_zero_warn("none")
-                return bound.item()  # TPF101
-            return x
-        """,
     "what is done after something failed": """
         def step(x: Tensor):
             for i in range(3):
@@ -84,13 +69,6 @@ SELDOM = {
                 if x.min() < 0:  # TPF301
                     raise ValueError("negative")
             return x.norm()
-        """,
-    "what is called as the operation": """
-        def masked_select(x: Tensor, mask: Tensor):
-            return x.masked_select(mask)  # TPF402
-
-        def _unique(x: Tensor):
-            return torch.unique(x)  # TPF404
         """,
     "solved beside what is on the host": """
         def matrix(values, n: int, x: Tensor):
@@ -366,7 +344,7 @@ NOT_THERE = {
         """,
     "rows for a processor": """
         def features(processor, images: Tensor):
-            inputs = processor(images=[i.cpu() for i in images], return_tensors="pt")
+            inputs = processor(images=[i.cpu() for i in images])  # TPF102, TPF201
             return inputs, [i.sum() for i in images]  # TPF201
         """,
 }

@@ -17,19 +17,6 @@ def silent_by_default(code: str) -> None:
 
 # TPF502 asks for code that is known to run in each step, in every scope.
 NEW_DATA = {
-    "what an environment or another library made": """
-        import numpy as np
-        from scipy.optimize import linear_sum_assignment
-
-        class Net(nn.Module):
-            def forward(self, x: Tensor):
-                rows = linear_sum_assignment(x.detach().cpu().numpy())[1]  # TPF102
-                return x[torch.from_numpy(rows).to(x.device)]  # TPF502
-
-            def step(self, actions):
-                obs, rewards = self.env.step(actions)
-                return torch.from_numpy(rewards).to(self.device)  # TPF502
-        """,
     "what a caller gives as a list": """
         class Agent:
             def __call__(self, states, device: torch.device, batch):
@@ -84,25 +71,6 @@ def test_data_that_could_be_kept_need_not_be(code: str) -> None:
 
 
 ASKED = {
-    "a number that a caller may give as a tensor": """
-        def tensordot(a: Tensor, dims=2):
-            if isinstance(dims, Tensor):
-                k = int(dims.item())  # TPF101
-                return a * k
-            return a * dims
-        """,
-    "sizes that processes tell each other": """
-        import torch.distributed as dist
-
-        def pad(x: Tensor, group):
-            local = torch.tensor([x.numel()], device=x.device)  # TPF502
-            sizes = [torch.zeros([1], device=x.device) for _ in range(4)]
-            dist.all_gather(sizes, local, group=group)
-            largest = max([int(s.item()) for s in sizes])  # TPF101
-            if local != largest:  # TPF301
-                x = torch.cat((x, x.new_zeros(largest)))
-            return x
-        """,
     "a fallback for devices, the names in a list": """
         def spectrum(x: Tensor):
             lacking = x.device.type in ["mps", "xpu"]
@@ -220,30 +188,6 @@ NOT_ASKED = {
             total = torch.tensor([len(x)], device=x.device)  # TPF502
             dist.all_reduce(total, group=group)
             return local.item(), total.item()  # TPF101, TPF101
-        """,
-    "a length that processes reduce, and that decides how each goes on": """
-        import torch.distributed as dist
-
-        def padded(rows, x: Tensor):
-            lengths = torch.tensor([len(rows)], device=x.device)
-            dist.all_reduce(lengths, op=dist.ReduceOp.MAX)
-            most = lengths.item()
-            for _ in range(most - len(rows)):
-                rows.append(x)
-            if lengths.item() > 9:
-                rows = rows[:9]
-            return rows, lengths.item() / 2  # TPF101
-
-        for batch in loader():
-            model(batch).sum().backward()
-            total = torch.tensor([len(batch)], device="cuda")
-            dist.all_reduce(total)
-            for _ in range(total.item()):
-                work()
-            mean = torch.ones(3, device="cuda").mean()
-            dist.all_reduce(mean)
-            for _ in range(mean.int().item()):  # TPF101
-                work()
         """,
     "numbers that are spread in an index": """
         def forward(x: Tensor, n: int, metrics):

@@ -14,7 +14,7 @@ from linting import ALL, HOT
 from flake8_torchperf.findings.heat_text import row_of
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.history.profile import Entry, Profile, as_text, keyed, read
-from flake8_torchperf.judgement.row import COLD, FREE, QUESTIONS, Row
+from flake8_torchperf.judgement.row import COLD, FATE, FREE, FREQUENCY, RESIDENCE, Row
 from flake8_torchperf.judgement.row import HOT as MAKES_HOT
 from flake8_torchperf.judgement.rows import ROWS
 from flake8_torchperf.linter import lint
@@ -40,7 +40,7 @@ def test_each_cause_has_one_row_in_order() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 def test_a_row_is_said_in_one_sentence(row: Row) -> None:
-    assert row.question in QUESTIONS
+    assert row.question in (RESIDENCE, FREQUENCY, FATE)
     assert row.effect in (MAKES_HOT, COLD, FREE)
     assert row.sentence.endswith(".")
     assert ". " not in row.sentence

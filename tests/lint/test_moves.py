@@ -76,12 +76,6 @@ MADE_ON_THE_HOST = {
                 b = torch.arange(n).to(x.device)
             return a, b, torch.zeros(n).to(x.device)  # TPF501
         """,
-    "a different tensor in each branch": """
-        def step(x: Tensor, mask, n: int):
-            if mask is None:
-                mask = torch.ones(n)
-            return mask.to(x.device)
-        """,
     "set-up code": """
         class Net(nn.Module):
             def __init__(self, n: int, device):
@@ -277,7 +271,7 @@ PINNED = {
                 batch.to(device, non_blocking=True)  # TPF503
             for batch in DataLoader(dataset, num_workers=4, **options):
                 batch.to(device, non_blocking=True)
-                batch.to(device)
+                batch.to(device)  # TPF503
         """,
     "a batch that is a dict": """
         from torch.utils.data import DataLoader
@@ -500,7 +494,7 @@ ACCELERATORS = {
         def train(loader: DataLoader, device: torch.device):
             for x, y in loader:
                 count = x[x > 0].unique().item() + int(y.nonzero().sum())
-                x = x.to(device)
+                x = x.to(device)  # TPF503
                 count += x.sum().item()  # TPF206
             return count
         """,

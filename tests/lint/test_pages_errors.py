@@ -290,7 +290,7 @@ def test_no_trait_that_the_interpreter_gives_is_missing() -> None:
         for text in texts_of(value, named)
         if not text.endswith("-")  # "from-" is continued
     }
-    assert {"to-device", "compiled", "opaque-body", "except-block", "over-compiled"} <= given
+    assert {"to-device", "compiled", "opaque-body", "in-helper", "over-compiled"} <= given
     assert given <= vocabulary.TRAITS
 
 

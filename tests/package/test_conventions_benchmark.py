@@ -182,7 +182,7 @@ def test_judged_commits_of_clones(tree: Path, judged: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["--off", "nonsense", "."], "--off: nonsense is no row, nor one of ANSWER, "),
+        (["--off", "nonsense", "."], "--off: nonsense is no row, nor one of AT_ONCE, "),
         (["nowhere"], "there is no folder nowhere"),
         ([], "name a tree, or --judged and --repositories"),
         ([".", "--judged", "nowhere.jsonl"], "nowhere.jsonl"),

@@ -25,9 +25,9 @@ from flake8_torchperf.values.values import Reason, Tensor
 _WAITING = ("TPF10", "TPF203", "TPF206", "TPF30", "TPF401", "TPF402", "TPF403", "TPF404", "TPF405")
 # Why a place is not reached in a plain call, or has nothing to wait for.
 _SELDOM = frozenset((
-    Cause.ERROR, Cause.ERROR_TEXT, Cause.WARNING, Cause.TRACING, Cause.NO_DEVICE, Cause.FALLBACK,
-    Cause.BESIDE_HOST, Cause.HOST_NAME, Cause.HOST_ONLY, Cause.EXCHANGED, Cause.FIRST_CALL,
-    Cause.MADE_ONCE, Cause.SOME_STEPS, Cause.NOTHING_TO_DO, Cause.CONVERSION, Cause.COPY_ASKED,
+    Cause.ERROR, Cause.TRACING, Cause.NO_DEVICE, Cause.BESIDE_HOST, Cause.HOST_NAME,
+    Cause.HOST_ONLY, Cause.FIRST_CALL, Cause.MADE_ONCE, Cause.SOME_STEPS, Cause.NOTHING_TO_DO,
+    Cause.CONVERSION, Cause.COPY_ASKED,
 ))  # fmt: skip
 _ALL = Options(scope=Level.COLD)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flake8_torchperf.findings.message import printable
-from flake8_torchperf.history.run_comparison import TRANSFERS, Change, Comparison
+from flake8_torchperf.history.run_comparison import COPIES, Change, Comparison
 from flake8_torchperf.history.run_record import COSTS
 
 _TITLES = {"waits": "waits", "on_host": "reads on the host alone"}
@@ -52,7 +52,7 @@ def _copied(change: Change) -> str:
 
 def _split(costs: Mapping[str, float]) -> str:
     """Return how many copies waited and how many did not: "48 waiting", "none"."""
-    parts = [f"{_number(costs[one])} {_COPIES[one]}" for one in TRANSFERS if costs[one]]
+    parts = [f"{_number(costs[one])} {_COPIES[one]}" for one in COPIES if costs[one]]
     return ", ".join(parts) or "none"
 
 

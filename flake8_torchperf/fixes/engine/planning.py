@@ -74,7 +74,10 @@ def _planned(finding: Finding, around: Surroundings, safety: str, name: str) -> 
         return None
     if safety != SAFE and _is_scripted(finding.site.node, around):
         return None
-    edit = load(safety, name).plan(Place(finding, around))
+    try:
+        edit = load(safety, name).plan(Place(finding, around))
+    except RecursionError:
+        return None  # expressions nested too deep for Python's stack are not rewritten
     return None if edit is None else edit.of(safety, name)
 
 

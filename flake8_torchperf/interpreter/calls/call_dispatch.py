@@ -22,7 +22,6 @@ from flake8_torchperf.interpreter.events import (
     transfers,
     waiting_wrappers,
 )
-from flake8_torchperf.interpreter.events.guards import LATER
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.inference.objects_of_program import callee_of
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
@@ -199,7 +198,7 @@ def _lambdas(arguments: Arguments, ctx: Context) -> None:
             case Closure(node=ast.Lambda(body=body), key=key, env=outer):
                 given = ctx.analysis.observed.get(key, {})
                 if any(isinstance(value, Tensor) for value in given.values()):
-                    evaluate(body, {**outer, **given}, ctx.mark(LATER))
+                    evaluate(body, {**outer, **given}, ctx)
 
 
 GENERATOR = Opaque("generator")

@@ -12,9 +12,8 @@ from flake8_torchperf.interpreter.events.options import Asker, is_never_taken, o
 from flake8_torchperf.syntax.compile_guards import asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
-from flake8_torchperf.syntax.traversal import round_counters, walk
+from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.store import outcome
 from flake8_torchperf.values.values import UNKNOWN, ClassValue, NoneValue, Told, Union
 
@@ -46,26 +45,17 @@ class Guard(NamedTuple):
 EVERY_NTH = Guard(Cause.SOME_STEPS, True)
 
 
-# The trait of sites in an except block: text made there is about an error.
-EXCEPT = "except-block"
-# The trait of sites in a lambda: a message passed as a lambda is built only on demand.
-LATER = "lambda"
 # The trait of sites where autograd records nothing.
 NO_GRADIENTS = "no-gradients"
 _GRADIENTS_OFF = {*GRADIENTS_OFF, "torch.set_grad_enabled"}
 # The trait of an assertion whose text has to be computed, or that joins several tests:
 # torch.compile accepts only a single test with a literal text.
 MADE_TEXT = "made-text"
-# The trait of sites in a branch for devices that lack an operation or a dtype.
-FALLBACK = "fallback"
-LACKING = frozenset(("mps", "npu", "xla", "xpu", "hpu", "mtia", "mlu", "musa"))
 # The trait of a value passed to a function of another library, which works on the host.
 GIVEN_AWAY = "given-away"
 # The trait of an operation that fails with a tensor on a device, so that it only gets host tensors:
 # torch/csrc/utils/tensor_numpy.cpp, "Use Tensor.cpu() to copy the tensor to host memory first".
 HOST_ONLY = "host-only"
-# The trait of a branch that a tensor's value decides: when it begins, the device's queue is empty.
-WAITED_FOR = "waited-for"
 # The trait of sites in a branch that only a traced or compiled run takes.
 TRACED = "traced"
 
@@ -169,8 +159,6 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
                 return Guard(Cause.SOME_STEPS, False)
     if not isinstance(operator, ast.Eq):
         return None
-    if _counts_rounds(left, ctx):
-        return Guard(Cause.ONE_ROUND, True)
     match right:
         case ast.Constant(value=str(form)) if form != "cpu":
             return _by_convention(form, ctx)
@@ -237,34 +225,21 @@ def off_after(tests: Sequence[ast.expr], ctx: Context) -> Guard | None:
 
 
 def _on_host(test: ast.expr) -> Guard | None:
-    """Return the guard of a test of devices, whose branch is for the host or for a lesser device.
-
-    Examples are ``device.type == "cuda"``, ``x.is_cuda`` and ``x.is_mps``.
-    """
+    """Return the guard of a test of devices: ``device.type == "cuda"``, ``x.is_cuda``."""
     match test:
         case ast.Compare(
             left=ast.Attribute(attr="type"),
             ops=[ast.In()],
             comparators=[ast.Set(elts=kinds) | ast.Tuple(elts=kinds) | ast.List(elts=kinds)],
         ):
-            if all(isinstance(kind, ast.Constant) and kind.value in LACKING for kind in kinds):
-                return Guard(Cause.FALLBACK, True)
             if any(isinstance(kind, ast.Constant) and kind.value == "cuda" for kind in kinds):
                 return Guard(Cause.NO_DEVICE, False)
-        case ast.Compare(
-            left=ast.Attribute(attr="type"),
-            ops=[ast.Eq()],
-            comparators=[ast.Constant(value=str(text))],
-        ) if text in LACKING:
-            return Guard(Cause.FALLBACK, True)
         case ast.Compare(ops=[op], comparators=[ast.Constant(value=str(text))]):
             kind = text.partition(":")[0]
             if kind in ("cpu", "cuda") and isinstance(op, (ast.Eq, ast.NotEq)):
                 return Guard(Cause.NO_DEVICE, (kind == "cpu") == isinstance(op, ast.Eq))
         case ast.Attribute(attr="is_cuda" | "is_cpu" as name):
             return Guard(Cause.NO_DEVICE, name == "is_cpu")
-        case ast.Attribute(attr="is_mps" | "is_xpu" | "is_xla" | "is_mtia"):
-            return Guard(Cause.FALLBACK, True)
         case ast.Call(func=func) if dotted_name(func) == "torch.cuda.is_available":
             return Guard(Cause.NO_DEVICE, False)
     return None
@@ -284,14 +259,6 @@ def _joint_guard(operator: ast.boolop, guards: Sequence[Guard | None]) -> Guard 
             (one for one in guards if one is not None and one.cause is not Cause.TRACING), None
         )
     return next((one for one in guards if one is not None and one.holds == decisive), None)
-
-
-def _counts_rounds(node: ast.expr, ctx: Context) -> bool:
-    """True for ``i`` or ``i + 1``, where ``i`` counts the rounds of an enclosing loop."""
-    match node:
-        case ast.BinOp(left=ast.Name(id=name), right=ast.Constant(value=int())) | ast.Name(id=name):
-            return any(name in round_counters(place.node) for place in ctx.loops)
-    return False
 
 
 def _counts_steps(every: ast.BinOp) -> bool:
@@ -360,16 +327,11 @@ def branch_context(
             place = ctx.demote(guard.cause).mark("compiling-guard")
             return place.mark(TRACED) if guard.holds == holds else place
         if guard.holds == holds:
-            if guard.cause is Cause.FALLBACK:
-                return ctx.mark(FALLBACK)
             if guard.cause is Cause.SOME_STEPS and body and _takes_step(body):
                 return ctx  # the other steps accumulate gradients
             return ctx.demote(guard.cause, guard.row)
     if body is not None and ends_in_raise(body):
         return ctx.demote(Cause.ERROR).mark("error-message")
-    if body and not ctx.compiled and _only_warns(body, ctx):
-        # In compiled code the warning itself ends the graph.
-        return ctx.demote(Cause.WARNING)
     if body and ctx.loops:
         return _leaving(ctx, body[-1])
     return ctx
@@ -383,19 +345,6 @@ def _takes_step(body: Sequence[ast.stmt]) -> bool:
         and node.func.attr in STEPPING
         for node in walk(body)
     )
-
-
-def after_test(ctx: Context, before: int) -> Context:
-    """Return the context of both branches of a test, marked if the test waits for the device.
-
-    ``before`` is the number of sites recorded before the test.
-    """
-    found = () if ctx.sink is None else ctx.sink[before:]
-    return ctx.mark(WAITED_FOR) if any(site.kind in DECIDING_KINDS for site in found) else ctx
-
-
-# Sites in a test that make Python wait before either branch begins.
-DECIDING_KINDS = (SiteKind.BRANCH, SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
 
 
 def _leaving(ctx: Context, last: ast.stmt) -> Context:
@@ -419,48 +368,6 @@ def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
     return branch_context(ctx, guard, None, holds=False)
 
 
-def _only_warns(body: Sequence[ast.stmt], ctx: Context) -> bool:
-    """True if a branch begins with a warning, or with assignments that only the warning needs."""
-    for position, statement in enumerate(body):
-        if _warns(statement, ctx):
-            return not position or _used_here_alone(body[:position], body, ctx.node)
-        if not isinstance(statement, ast.Assign):
-            return False
-    return False
-
-
-def _used_here_alone(
-    made: Sequence[ast.stmt], body: Sequence[ast.stmt], function: ast.AST | None
-) -> bool:
-    """True if the names that these assignments bind are mentioned only inside the branch."""
-    names = {n.id for n in walk(made) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    inside = {id(n) for n in walk(body)}
-    return function is not None and not any(
-        isinstance(n, ast.Name) and n.id in names and id(n) not in inside for n in walk([function])
-    )
-
-
-def _warns(statement: ast.stmt, ctx: Context) -> bool:
-    """True for ``warnings.warn(...)``, ``rank_zero_warn(...)`` and ``print("Warning: ...")``."""
-    match statement:
-        case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[text, *_])):
-            return _begins(text).lower().startswith(("warn", "error"))
-        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))):
-            return ctx.analysis.conventions.says("call", name, "warning")
-    return False
-
-
-def _begins(text: ast.expr) -> str:
-    """Return the literal text that a string begins with; "" if it does not begin with any."""
-    match text:
-        case (
-            ast.Constant(value=str(words))
-            | ast.JoinedStr(values=[ast.Constant(value=str(words)), *_])
-        ):
-            return words
-    return ""
-
-
 # Calls that end the program: sys.exit raises SystemExit, os._exit does not even return.
 ENDS_PROGRAM = frozenset(("sys.exit", "os._exit", "os.abort", "exit", "quit"))
 
@@ -479,5 +386,6 @@ def ends_in_raise(body: Sequence[ast.stmt]) -> bool:
         case ast.Expr(value=ast.Call(func=func)) if dotted_name(func) in ENDS_PROGRAM:
             return True
         case ast.Expr(value=ast.Call(args=[ast.Constant(value=False), text, *_])):
-            return bool(_begins(text)) or isinstance(text, (ast.JoinedStr, ast.Lambda))
+            literal = isinstance(text, ast.Constant) and isinstance(text.value, str)
+            return literal or isinstance(text, (ast.JoinedStr, ast.Lambda))
     return False

@@ -92,21 +92,12 @@ def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
         return Scalar(CONVERSIONS[name])
     argument = arguments.positional[0]
     operand = _meant(argument.value, name)
-    if operand is not argument.value and not ctx.loops and _never_met(argument.value):
-        ctx = ctx.demote(Cause.EITHER)
     read = emit_read(
         ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=argument.node
     )
     if isinstance(argument.value, Scalar):
         return Scalar(CONVERSIONS[name], read=argument.value.read, tensor=argument.value.tensor)
     return Scalar(CONVERSIONS[name], read=None if read is None else arguments.node, tensor=read)
-
-
-def _never_met(value: Value) -> bool:
-    """True if nothing shows which type of a declared ``int | Tensor`` the value has."""
-    if not isinstance(value, Union) or value.met:
-        return False
-    return any(isinstance(option, Scalar) for option in value.options)
 
 
 def _meant(value: Value, name: str) -> Value:

@@ -15,8 +15,6 @@ from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.engine.place import Frame
 from flake8_torchperf.interpreter.events import graph_breaks
 from flake8_torchperf.interpreter.events.guards import (
-    LATER,
-    after_test,
     branch_context,
     guard_of,
     outcome_here,
@@ -63,13 +61,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.interpreter.engine.place import Context
-
-
-def decided(test: ast.expr, env: Env, ctx: Context, operation: str) -> Context:
-    """Return the context of the branches of a test, after Python has evaluated its truth."""
-    before = len(ctx.sink or ())
-    truth(test, env, ctx, operation)
-    return after_test(ctx, before)
 
 
 def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
@@ -206,7 +197,7 @@ def _conditional(node: ast.IfExp, env: Env, ctx: Context) -> Value:
 
 def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
     """Return the values that ``a if test else b`` may have."""
-    ctx = decided(node.test, env, ctx, "ifexp")
+    truth(node.test, env, ctx, "ifexp")
     guard = guard_of(node.test, env, ctx)
     taken = outcome_here(node.test, guard, env, ctx)
     found: list[Value] = []
@@ -314,7 +305,7 @@ def _lambda(node: ast.Lambda, env: Env, ctx: Context) -> Value:
     for parameter, default in parameters_of(node.args):
         inside[parameter.arg] = UNKNOWN if default is None else evaluate(default, env, ctx.silent())
     if ctx.sink is not None:
-        place = ctx.mark(LATER).but(frame=Frame(outer=ctx.frame))
+        place = ctx.but(frame=Frame(outer=ctx.frame))
         evaluate(node.body, inside, graph_breaks.entered(place, node))
     return Closure(node, id(node), env, ctx.module)
 

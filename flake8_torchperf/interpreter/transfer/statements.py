@@ -16,7 +16,6 @@ from flake8_torchperf.interpreter.events import (
     transfers,
 )
 from flake8_torchperf.interpreter.events.guards import (
-    EXCEPT,
     GIVEN_AWAY,
     MADE_TEXT,
     NO_GRADIENTS,
@@ -104,7 +103,7 @@ def _raise(node: ast.Raise, env: Env, ctx: Context) -> Flow:
     """Evaluate an error's text as cold: it is made only once, on the way out."""
     if ctx.sink is None:
         return Flow(None)  # nothing comes after it
-    place = ctx.demote(Cause.ERROR_TEXT).mark("error-message")
+    place = ctx.demote(Cause.ERROR).mark("error-message")
     if node.exc is not None:
         evaluate(node.exc, env, place)
     return Flow(None)
@@ -264,7 +263,7 @@ def _assert(node: ast.Assert, env: Env, ctx: Context) -> None:
     expressions.truth(node.test, env, ctx.mark(MADE_TEXT) if made else ctx, "assert")
     if node.msg is not None and ctx.sink is not None:
         after = narrow(node.test, env, ctx, False)
-        place = ctx.demote(Cause.ERROR_TEXT).mark("error-message")
+        place = ctx.demote(Cause.ERROR).mark("error-message")
         evaluate(node.msg, dict(env) if after is None else after, place)
     held = narrow(node.test, env, ctx, True)
     if held is not None:
@@ -299,7 +298,7 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str, *before: ast.e
         operation = "if-raise"
     elif ctx.loops and isinstance(node.body[-1], ast.Break):
         operation = "if-break"  # there is no other branch
-    ctx = expressions.decided(node.test, env, ctx, operation)
+    expressions.truth(node.test, env, ctx, operation)
     guard = guard_of(node.test, env, ctx) or _first(node, ctx)
     yes = narrow(node.test, env, ctx, True)
     no = narrow(node.test, env, ctx, False)
@@ -383,7 +382,7 @@ def _try(node: ast.Try, env: Env, ctx: Context) -> Flow:
     else:
         flows.append(body)
     start = merge(states) or before
-    failed = ctx.mark(EXCEPT).demote(Cause.ERROR)
+    failed = ctx.demote(Cause.ERROR)
     for handler in node.handlers:
         inside = dict(start)
         if handler.name is not None:

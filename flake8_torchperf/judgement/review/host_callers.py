@@ -24,7 +24,6 @@ from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_from
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
-from flake8_torchperf.judgement.residence import drives
 from flake8_torchperf.judgement.review.seen_callers import CALLED_UNNAMED, SeenCallers
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
@@ -200,10 +199,8 @@ class HostCallers:
         return found
 
     def _is_on_host(self, caller: FunctionInfo) -> bool:
-        """True for a driver of actors, a method of a data set, and what makes batches."""
+        """True for a method of a data set, and for what makes batches."""
         if self._heats.called(caller).cause is Cause.DATA_WORKER:
-            return True
-        if drives(caller.module, caller.owner, caller.node, self._analysis):
             return True
         if caller.key not in self._collates:
             self._collates[caller.key] = self._callers.are_collated(caller)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.host_modules import COLLATORS, collators
+from flake8_torchperf.idioms.collators import COLLATORS, collators
 from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import CallSite, Places
 from flake8_torchperf.judgement.worth.features import (

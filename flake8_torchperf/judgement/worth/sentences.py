@@ -52,7 +52,6 @@ _TRAITS = {
     "append": "the compiled code appends to a list from outside",
     "as-another": "the copy takes its device from another tensor",
     "as-array": "the copy becomes an array",
-    "as-declared": "the function is declared to return a number",
     "base": "the value is the base of a power or a logarithm",
     "beside-list": "a list is iterated along with the tensor",
     "bounded": "the number of values to reduce is bounded",
@@ -69,8 +68,6 @@ _TRAITS = {
     "default-device": "a `with` block sets the default device",
     "device-object": "the device is an object, not a name",
     "error-message": "the value stands in the message of an error",
-    "except-block": "it stands in the handler of an exception",
-    "fallback": "the branch is for devices that lack an operation or a dtype",
     "flag-dropped": "`non_blocking` is lost on the way to the copy",
     "from-chosen": "the tensor is made on the host on purpose",
     "from-empty": "the tensor has no elements",
@@ -88,7 +85,6 @@ _TRAITS = {
     "in-helper": "a function that is called here waits",
     "keyed": "a key decides the order of the reduction",
     "kept": "the tensor is kept for later calls",
-    "lambda": "it stands in a lambda, which may run later or never",
     "leak": "a value of the transform is kept outside",
     "logged": "the value is only logged",
     "loop": "the compiled code unrolls a loop",
@@ -124,7 +120,6 @@ _TRAITS = {
     "uses-streams": "the module uses streams of its own",
     "varying": "the copied data differ from call to call",
     "vmap": "the code runs under vmap",
-    "waited-for": "a value of a tensor that was read decides the branch around it",
     "whole": "all values are reduced at once",
 }
 _OTHERS = {

@@ -1,4 +1,4 @@
-"""What each statement of a run cost, under the keys by which profiles recognise statements.
+"""The costs of each statement of a run, under the keys by which profiles recognise statements.
 
 `torchperf compare` reads it from two reports. Knows nothing about torch.
 """
