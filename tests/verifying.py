@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+from hangs import HANG
 from linting import PRELUDE
 
 from flake8_torchperf.findings.model import Edit
@@ -12,10 +13,12 @@ from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.confirm.sandbox import Sandbox
+from flake8_torchperf.runtime.verify.limits import Limits
 from flake8_torchperf.runtime.verify.plan import Trial, job_of
 from flake8_torchperf.runtime.verify.verdict import Verdict, verdicts
 
 OPTIONS = Options(scope=Level.COLD)
+LIMITS = Limits(HANG, 2048, "cpu", False, "")
 
 
 def verdict(
@@ -38,6 +41,6 @@ def verdict(
     found = lint(texts[0], str(path), OPTIONS)
     finding = next(one for one in found if one.code == code or not code)
     trial = Trial(str(path), finding, Edit((), safety=safety, name="tested"), *texts)
-    job = {**job_of(trial, OPTIONS, "cpu"), "allows": list(allows), "seconds": sandbox.timeout}
+    job = {**job_of(trial, OPTIONS, LIMITS), "allows": list(allows), "seconds": sandbox.timeout}
     both = {**job, "trials": [job], "import_seconds": sandbox.timeout}
     return verdicts([finding.rule], sandbox.run(both, 2.5 * sandbox.timeout))[0]

@@ -6,7 +6,6 @@ Only this command starts a run: the configuration decides the findings, but can'
 from __future__ import annotations
 
 import argparse
-import ast
 import json
 import os
 import sys
@@ -18,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.main import save, unwritable
 from flake8_torchperf.cli.parser import INTERRUPTED, add_parser, fail
+from flake8_torchperf.cli.settings.inputs_by_hand import check_harness, parse_inputs
 from flake8_torchperf.cli.settings.options import add_settings, settings
 from flake8_torchperf.options import OptionError
-from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.confirm.plan import Group, Settings
@@ -121,7 +120,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     if arguments.html is not None and (problem := unwritable(arguments.html)):
         raise OptionError(f"--html: {problem}")
     if arguments.harness is not None:
-        _check_harness(arguments.harness)
+        check_harness(arguments.harness)
     if arguments.device == "cuda" and not _has_cuda():
         raise OptionError("--device cuda: torch finds no CUDA device here")
     return Settings(
@@ -164,35 +163,6 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     if len(sizes) < 3:
         raise OptionError(f"--sizes: {text!r} has fewer than three sizes, too few to see a law")
     return sizes
-
-
-def parse_inputs(text: str) -> dict[str, str]:
-    """Return ``a=[torch.randn(n)], b=2`` as source by name. Raises OptionError."""
-    if not text.strip():
-        return {}
-    try:
-        call = ast.parse(f"f({text}\n)", mode="eval").body
-        if isinstance(call, ast.Call) and not call.args and all(k.arg for k in call.keywords):
-            return {str(one.arg): ast.unparse(one.value) for one in call.keywords}
-    except (SyntaxError, ValueError):
-        pass  # the code below reports it
-    except (RecursionError, MemoryError) as error:
-        raise OptionError("--inputs: the text is nested too deeply for Python's parser") from error
-    raise OptionError(f'--inputs: {text!r} is not of the form "name=expression, ..."')
-
-
-def _check_harness(path: Path) -> None:
-    from flake8_torchperf.runtime.confirm.plan import UNPARSABLE, unparsable
-
-    try:
-        refuse_special(path)
-        tree = ast.parse(path.read_bytes())
-    except OSError as error:
-        raise OptionError(f"--harness: {path} cannot be read: {error.strerror}") from error
-    except UNPARSABLE as error:
-        raise OptionError(f"--harness: {unparsable(path, error)}") from error
-    if not any(isinstance(one, ast.FunctionDef) and one.name == "inputs" for one in tree.body):
-        raise OptionError(f"--harness: {path} defines no function inputs(n)")
 
 
 def _run(

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,7 +19,15 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.cli.main import save, unwritable
 from flake8_torchperf.cli.parser import add_parser, fail
+from flake8_torchperf.cli.profile.files import number
 from flake8_torchperf.cli.settings.options import add_settings, settings
+from flake8_torchperf.history.kept_inputs import (
+    KeptInputsError,
+    cleared,
+    folder_beside,
+    kept_calls,
+    unsuitable,
+)
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options
 
@@ -101,6 +110,12 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
         "by; {rank} in the name becomes the process's rank",
     )
     parser.add_argument(
+        "--keep-inputs",
+        action="store_true",
+        help="with --save-profile: keep what some calls of each function were given, beside the "
+        "profile, for torchperf fix --verify --profile; they are pickles, and hold your data",
+    )
+    parser.add_argument(
         "--trace",
         metavar="FILE",
         help="write when each wait, transfer and graph break happened, in Chrome's trace format, "
@@ -121,6 +136,9 @@ def run(arguments: argparse.Namespace) -> int:
     # Checked before the workload, which may run for hours. A run measures what heat only infers, so
     # it is compared with the findings of every scope, unless the user chose one.
     options = settings(arguments, "run", Options(scope=Level.COLD))
+    inputs = _inputs(arguments)
+    if inputs is not None:
+        cleared(inputs)
     # Imported late, because these modules import torch.
     from flake8_torchperf.runtime.workload.launch import leave_like, run_workload
     from flake8_torchperf.runtime.workload.ranks.team import TeamError
@@ -135,6 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
             profile=bool(arguments.save_profile),
             contracts=options.sync_free if arguments.contracts else None,
             trace=bool(arguments.trace),
+            inputs="" if inputs is None else str(inputs.resolve()),
             options=_python_options(arguments),
         )
     except TeamError as error:
@@ -182,6 +201,8 @@ def _report(
         for option in _FILES
         if (name := getattr(arguments, option))
     }
+    if inputs := _inputs(arguments):
+        saved["keep_inputs"] = _say_kept(inputs)
     if arguments.save_profile:
         of_ranks = _files(arguments.save_profile, run)
         saved["save_profile"] = max(_save_profile(path, one) for path, one in of_ranks)
@@ -243,6 +264,21 @@ def _save_profile(path: Path, run: Run) -> int:
     return save_profile("run: --save-profile", path, profile)
 
 
+def _say_kept(folder: Path) -> int:
+    """Say how many calls were kept, and why the others were not; returns the exit status."""
+    try:
+        calls = kept_calls(folder)
+    except KeptInputsError as error:
+        return fail(f"run: --keep-inputs: {error}")
+    kept = [one for one in calls if one.file]
+    functions = len({(one.path, one.function) for one in kept})
+    words = f"{number(len(kept), 'call')} of {number(functions, 'function')}"
+    reasons = Counter(one.problem for one in calls if one.problem)
+    left = "".join(f"; {times:,} not kept: {why}" for why, times in reasons.most_common(3))
+    print(f"torchperf: {folder}: {words}{left}", file=sys.stderr)
+    return 0
+
+
 def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
     """Return what is wrong with the command line, in one line; "" if nothing is."""
     if not command:
@@ -262,11 +298,23 @@ def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
         if name and (problem := unwritable(Path(name))):
             return f"run: --{option}: {problem}"
     if arguments.save_profile:
-        from flake8_torchperf.cli.profile.files import unsuitable
+        from flake8_torchperf.cli.profile.files import unsuitable as unsuitable_profile
 
-        if problem := unsuitable(Path(arguments.save_profile.replace(_RANK, "0"))):
+        if problem := unsuitable_profile(Path(arguments.save_profile.replace(_RANK, "0"))):
             return f"run: --save-profile: {problem}"
+    if arguments.keep_inputs and not arguments.save_profile:
+        return "run: --keep-inputs needs --save-profile FILE: inputs are kept beside the profile"
+    if (inputs := _inputs(arguments)) and (problem := unsuitable(inputs)):
+        return f"run: --keep-inputs: {problem}"
     return _owner_problem(arguments.owners)
+
+
+def _inputs(arguments: argparse.Namespace) -> Path | None:
+    """Return the folder where inputs are to be kept, None if they are not."""
+    if not arguments.keep_inputs:
+        return None
+    # One folder for all ranks: what a function is given differs little between them.
+    return folder_beside(Path(arguments.save_profile.replace(_RANK, "")))
 
 
 def _python_options(arguments: argparse.Namespace) -> list[str]:

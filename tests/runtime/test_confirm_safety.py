@@ -273,7 +273,7 @@ def test_usage_errors_are_one_line(tmp_path, monkeypatch, capsys, arguments, pro
 
 
 def test_inputs_nested_too_deeply_are_one_line():
-    from flake8_torchperf.cli.confirm_command import parse_inputs
+    from flake8_torchperf.cli.settings.inputs_by_hand import parse_inputs
     from flake8_torchperf.options import OptionError
 
     for depth in range(500, 1200, 100):  # some of these can be parsed, but not written again

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 
 from fixing import unmarked
 from linting import PRELUDE
-from verifying import OPTIONS, verdict
+from verifying import LIMITS, OPTIONS, verdict
 
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import FixExample, read_documentation
@@ -497,7 +497,7 @@ def test_no_page_shows_a_fix_that_is_withdrawn(
     finding = next(one for one in lint(before, str(path), OPTIONS) if one.code == rule.code)
     edit = Edit((), safety=fix.safety, name=fix.name)
     trial = Trial(str(path), finding, edit, before, fix.after)
-    job = {**job_of(trial, OPTIONS, "cpu"), "seconds": sandbox.timeout}
+    job = {**job_of(trial, OPTIONS, LIMITS), "seconds": sandbox.timeout}
     job["given"] = {name: text for name, text in fix.inputs.items() if name in job["params"]}
     both = {**job, "trials": [job], "import_seconds": sandbox.timeout}
     told = verdicts([rule], sandbox.run(both, 2.5 * sandbox.timeout))[0]

@@ -6,14 +6,19 @@ import os
 from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from flake8_torchperf.cli.settings.inputs_by_hand import check_harness, parse_inputs
+from flake8_torchperf.history.kept_inputs import folder_beside, kept_calls
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
     from flake8_torchperf.fixes.engine.rounds import Outcome
-    from flake8_torchperf.runtime.verify.session import Limits, Tried, Verifier
+    from flake8_torchperf.runtime.verify.limits import Limits
+    from flake8_torchperf.runtime.verify.session import Tried, Verifier
 
 VERIFICATION_STATUSES = ("verified", "withdrawn", "unverified")
 # As for `confirm`: a day, and more memory than machines have.
@@ -48,6 +53,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --verify: leave out fixes that could not be run, too",
     )
+    group.add_argument(
+        "--inputs",
+        default="",
+        metavar="TEXT",
+        help='with --verify: parameters by hand, as for confirm: "grads=[torch.randn(n)], eps=0.1"',
+    )
+    group.add_argument(
+        "--harness",
+        type=Path,
+        metavar="FILE",
+        help="with --verify: a file defining inputs(n) -> dict",
+    )
     group.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu")
     group.add_argument(
         "--timeout", type=float, default=40.0, metavar="S", help="seconds a fix (default: 40)"
@@ -61,6 +78,9 @@ def check(options: argparse.Namespace) -> None:
     """Raise ValueError, with one line, if the code can't be run as the options ask."""
     if options.require_verified and not options.verify:
         raise ValueError("--require-verified needs --verify")
+    for name in ("inputs", "harness"):
+        if getattr(options, name) and not options.verify:
+            raise ValueError(f"--{name} needs --verify")
     if not options.verify:
         return
     if os.name != "posix":
@@ -73,6 +93,18 @@ def check(options: argparse.Namespace) -> None:
             raise ValueError(f"--{name}: {given:g} is not between {least:g} and {most:g}")
     if options.device == "cuda" and not _has_cuda():
         raise ValueError("--device cuda: torch finds no CUDA device here")
+    parse_inputs(options.inputs)
+    if options.harness is not None:
+        check_harness(options.harness)
+    if (kept := _kept(options)) is not None:
+        kept_calls(kept)
+
+
+def _kept(options: argparse.Namespace) -> Path | None:
+    """Return the folder of the inputs kept beside the profile that is used; None without any."""
+    profile = options.torchperf_profile
+    folder = folder_beside(Path(profile).resolve()) if profile else None
+    return folder if folder is not None and folder.is_dir() else None
 
 
 def _has_cuda() -> bool:
@@ -85,9 +117,18 @@ def limits(options: argparse.Namespace, folder: str) -> Limits | None:
     """Return the limits chosen for the child processes; None if nothing is to be run."""
     if not options.verify:
         return None
-    from flake8_torchperf.runtime.verify.session import Limits
+    from flake8_torchperf.runtime.verify.limits import Limits
 
-    return Limits(options.timeout, options.memory, options.device, options.require_verified, folder)
+    return Limits(
+        options.timeout,
+        options.memory,
+        options.device,
+        options.require_verified,
+        folder,
+        given=tuple(parse_inputs(options.inputs).items()),
+        harness=options.harness,
+        kept=_kept(options),
+    )
 
 
 def close(limits: Limits | None) -> None:

@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from flake8.plugins.finder import LoadedPlugin
 
     from flake8_torchperf.findings.model import Finding
-    from flake8_torchperf.runtime.verify.session import Limits, Verifier
+    from flake8_torchperf.runtime.verify.limits import Limits
+    from flake8_torchperf.runtime.verify.session import Verifier
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,15 @@ Must not import torch: the job is plain data that the sandbox carries.
 from __future__ import annotations
 
 import ast
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.findings.rule import SAFE
+from flake8_torchperf.history.data_files import relative
+from flake8_torchperf.history.kept_inputs import kept_calls
 from flake8_torchperf.project.roots import project_folder
 from flake8_torchperf.runtime.confirm.plan import Settings, grouped
 from flake8_torchperf.runtime.confirm.specs.from_callers import calls_in, wanted_of
@@ -21,7 +24,10 @@ from flake8_torchperf.runtime.verify.unshown import unshown
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit, Finding
     from flake8_torchperf.options import Options
+    from flake8_torchperf.runtime.verify.limits import Limits
 
+# Calls of a function from recorded runs, of one process or of several.
+MOST_RECORDED = 3
 # The default sizes of `confirm`: three sizes show how counts grow.
 SIZES = (16, 64, 256)
 
@@ -44,10 +50,10 @@ class Trial:
         return (self.path, name, self.finding.code, self.edit.name, *texts)
 
 
-def job_of(trial: Trial, options: Options, device: str) -> dict[str, Any]:
-    """Return the job that compares both texts."""
-    path, finding = Path(trial.path), trial.finding
-    settings = Settings(SIZES, device, options=options)
+def job_of(trial: Trial, options: Options, chosen: Limits) -> dict[str, Any]:
+    """Return the job that compares both texts. Raises KeptInputsError."""
+    path, finding, device = Path(trial.path), trial.finding, chosen.device
+    settings = Settings(SIZES, device, dict(chosen.given), chosen.harness, options)
     job = grouped(path, trial.before, [finding], settings)[0].job
     name = finding.site.function
     first, last, after = _function(trial.after, name)
@@ -59,6 +65,7 @@ def job_of(trial: Trial, options: Options, device: str) -> dict[str, Any]:
         **job,
         "explain": False,
         "callers": _callers(trial, str(job["root"])),
+        "kept": _recorded(trial, chosen.kept),
         "before": trial.before,
         "after": trial.after,
         "after_first": first,
@@ -77,6 +84,20 @@ def _callers(trial: Trial, root: str) -> list[dict[str, Any]]:
     wanted = wanted_of(ast.parse(trial.before), trial.finding.site.function)
     folder = project_folder(root)
     return calls_in(Path(folder), wanted) if wanted is not None and folder else []
+
+
+def _recorded(trial: Trial, folder: Path | None) -> list[dict[str, Any]]:
+    """Return the calls of the function that a run has kept, as many as are tried."""
+    if folder is None:
+        return []
+    path = relative(os.path.realpath(trial.path), os.path.realpath(os.getcwd()))
+    outermost = trial.finding.site.function.partition(".<locals>")[0]
+    calls = [one for one in kept_calls(folder) if (one.path, one.function) == (path, outermost)]
+    return [
+        {"file": str(folder / one.file), "modules": dict(one.modules), "autograd": one.autograd}
+        for one in calls
+        if one.file
+    ][:MOST_RECORDED]
 
 
 def _definitions_of(trial: Trial) -> list[dict[str, object]]:

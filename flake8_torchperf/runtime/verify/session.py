@@ -16,6 +16,7 @@ from flake8_torchperf.linter import values_in
 from flake8_torchperf.runtime.confirm.report import Session, isolation_notes
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox, SandboxError
 from flake8_torchperf.runtime.verify.blocks import changed_alone
+from flake8_torchperf.runtime.verify.limits import Limits
 from flake8_torchperf.runtime.verify.plan import Trial, job_of
 from flake8_torchperf.runtime.verify.verdict import UNVERIFIED, VERIFIED, Verdict, verdicts
 
@@ -29,20 +30,6 @@ if TYPE_CHECKING:
 WORK = "flake8_torchperf.runtime.verify.child.compare"
 # Importing a package is not part of a function's own time, but may take no longer than this share.
 IMPORT_SHARE = 1.5
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """The user's choices: seconds and MiB for each fix, the tensors' device, and which to write.
-
-    ``required`` leaves unverified fixes unwritten. ``folder`` is where the children work.
-    """
-
-    timeout: float
-    memory: int
-    device: str
-    required: bool
-    folder: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +117,7 @@ class Verifier:
     def _told(self, trials: Sequence[Trial], *, alone: bool) -> list[Verdict]:
         """Return the verdicts on trials of one text; ``alone`` runs no more than their function."""
         limits = self._limits
-        jobs = [
-            {**job_of(one, self._options, limits.device), "seconds": limits.timeout}
-            for one in trials
-        ]
+        jobs = [{**job_of(one, self._options, limits), "seconds": limits.timeout} for one in trials]
         job = {
             **jobs[0],
             "alone": alone,

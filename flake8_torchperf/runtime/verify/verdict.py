@@ -78,6 +78,8 @@ def _judge(rule: Rule, told: dict[str, Any]) -> Verdict:
     if calls - raised < 1:
         return Verdict(UNVERIFIED, "no call came to its end")
     alike = f"{_amount(calls, 'call')} alike" + (f", {raised} of them raise" if raised else "")
+    if recorded := number(told.get("recorded", 0)):
+        alike += f", {recorded} of them recorded"
     found = _by_evidence(rule, told, alike)
     unshown = str(told.get("unshown", ""))
     if found.status == VERIFIED and unshown:

@@ -34,7 +34,7 @@ class Plan:
     the globs of functions that must not wait; None where they are not checked. With ``is_code``,
     ``script`` is the code itself, as after `python -c`. ``rank`` is the launcher's name for a
     worker, and ``interpreter`` the one that workers must be run by to be counted. ``trace`` asks
-    for a timeline.
+    for a timeline. ``inputs`` is the folder where inputs of functions are kept, "" if none are.
     """
 
     script: str
@@ -50,6 +50,7 @@ class Plan:
     rank: int | None = None
     interpreter: str = ""
     trace: bool = False
+    inputs: str = ""
 
     @property
     def is_fork_server(self) -> bool:

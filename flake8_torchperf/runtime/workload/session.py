@@ -29,6 +29,7 @@ from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.workload.copies.queued import pinned_of_this_machine
 from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
+from flake8_torchperf.runtime.workload.kept_inputs import KeptInputs
 from flake8_torchperf.runtime.workload.ownership import owner_of
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed, Plan
 from flake8_torchperf.runtime.workload.ranks.environment import (
@@ -71,6 +72,7 @@ class Session:
         self._began = monotonic()
         self._counter.leave_out(self._witness.is_on_host, self._witness.was_made_on_host)
         self._lines = ExecutedLines(owns, counts=plan.profile)
+        self._inputs = KeptInputs(owns, Path(plan.inputs)) if plan.inputs else None
         self._owns = owns
         self._counter.time_waits()
         if self._moments is not None:
@@ -120,9 +122,13 @@ class Session:
             if self._moments is not None:
                 self._moments.clear()
             self._lines.start()
+            if self._inputs is not None:
+                self._inputs.start()
             try:
                 yield
             finally:
+                if self._inputs is not None:
+                    self._inputs.stop()
                 self._lines.stop()
 
     def finish(self, ended: str) -> None:

@@ -15,9 +15,10 @@ from typing import Any
 
 import torch
 
+from flake8_torchperf.runtime.confirm.child.kept import arguments_of
 from flake8_torchperf.runtime.confirm.child.load import ConfirmError
 from flake8_torchperf.runtime.confirm.specs.from_names import by_name
-from flake8_torchperf.runtime.confirm.specs.input_specs import WIDTH, InputSpec
+from flake8_torchperf.runtime.confirm.specs.input_specs import KEPT, WIDTH, InputSpec
 
 SEED = 20220726
 
@@ -31,6 +32,7 @@ class Builder:
     """Builds at size ``n`` on ``device``; ``names`` are the loaded module's own names.
 
     ``construct`` makes an object of a class the user wrote (it searches for inputs of its own).
+    ``kept`` holds the arguments of recorded calls that were loaded, by file.
     """
 
     n: int
@@ -38,6 +40,7 @@ class Builder:
     names: dict[str, Any]
     construct: Callable[[type, Builder], Any]
     made: int = field(default=0)
+    kept: dict[str, dict[str, Any]] = field(default_factory=dict)
     dtype: torch.dtype = torch.float32
 
     def has_gradient(self, index: int) -> bool:
@@ -291,6 +294,17 @@ def find_class(name: str, names: dict[str, Any]) -> type:
     raise SpecError(f"the class {named[-1]} cannot be found: pass --inputs")
 
 
+def _kept(builder: Builder, spec: InputSpec) -> Any:
+    """Return one of the arguments of a recorded call, which are loaded together."""
+    file = spec["call"]["file"]
+    if file not in builder.kept:
+        builder.kept[file] = arguments_of(spec["call"], builder.names, builder.device)
+    arguments = builder.kept[file]
+    if spec["name"] not in arguments:
+        raise SpecError(f"the recorded call has no argument {spec['name']}")
+    return arguments[spec["name"]]
+
+
 _MAKERS: dict[str, Callable[[Builder, InputSpec], Any]] = {
     "tensor": _tensor,
     "list": _list,
@@ -310,4 +324,5 @@ _MAKERS: dict[str, Callable[[Builder, InputSpec], Any]] = {
     "generator": lambda builder, spec: torch.Generator(builder.device).manual_seed(SEED),
     "size": lambda builder, spec: torch.Size((builder.n, WIDTH)),
     "instance": _instance,
+    KEPT: _kept,
 }

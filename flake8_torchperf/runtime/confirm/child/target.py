@@ -21,9 +21,17 @@ from flake8_torchperf.runtime.confirm.child.objects import Objects, bare, make
 from flake8_torchperf.runtime.confirm.child.search import Assignment, Dimension
 from flake8_torchperf.runtime.confirm.child.traced_call import finish, gradients
 from flake8_torchperf.runtime.confirm.specs.from_signatures import Choices, choices
-from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE, InputSpec, simple
+from flake8_torchperf.runtime.confirm.specs.input_specs import (
+    HOST,
+    KEPT,
+    PLACE,
+    InputSpec,
+    kept,
+    simple,
+)
 
 HOW = "(called)"
+OBJECT = "(self)"
 GRADIENTS = "(autograd)"
 OWNER = "self."
 STOOD_FOR: dict[type, type] = {
@@ -55,8 +63,9 @@ class Subject:
         self.guessed: tuple[str, ...] = ()
         self.without_init = ""
         self.dimensions: list[Dimension] = []
-        # Assignments to try first: what callers in the project pass.
+        # Assignments to try first: recorded calls, and what callers in the project pass.
         self.starts: list[Assignment] = []
+        self.recorded: list[Assignment] = []
         self._last: tuple[str, Any] = ("", None)
         self._harness = _harness(job["harness"]) if job["harness"] else None
         self._owner: type | None = None
@@ -92,9 +101,9 @@ class Subject:
         except (ValueError, TypeError) as error:
             raise SubjectError(f"{job['function']} has no signature: {error}") from error
         given = dict(job["given"])
-        if self._bound:
-            first = next(iter(options), "")
-            options.pop(first, None)
+        first = next(iter(options), "") if self._bound else ""
+        if first:
+            options.pop(first)
             if first in given:
                 given["self"] = given.pop(first)
         self._given_self = given.pop("self", None)
@@ -112,8 +121,20 @@ class Subject:
             self.dimensions.append(Dimension(PLACE, [simple("default"), simple(HOST)]))
         if self._function(unwrapped=True) is not function:
             self.dimensions.append(Dimension(HOW, [simple("default"), simple("unwrapped")]))
+        if first and job.get("kept"):
+            self.dimensions.append(Dimension(OBJECT, [simple("default")]))
         self._plan_owner()
-        self.starts = [self._start(one) for one in self._callers]
+        self.recorded = [self._start(self._given_in(one, first)) for one in job.get("kept", ())]
+        self.starts = [*self.recorded, *(self._start(one) for one in self._callers)]
+
+    def _given_in(self, call: dict[str, Any], first: str) -> dict[str, InputSpec]:
+        """Return the arguments of a recorded call by the names of dimensions."""
+        given = {name: kept(call, name) for name in self._options}
+        if first:
+            given[OBJECT] = kept(call, first)
+        if not call["autograd"]:
+            given[GRADIENTS] = simple("no_grad")
+        return given
 
     @property
     def _callers(self) -> list[dict[str, InputSpec]]:
@@ -275,11 +296,13 @@ class Subject:
     def _several(self, spec: InputSpec, builder: Builder) -> list[Any]:
         """Return the arguments for ``*args``: a list's items, or one object of another spec."""
         made = builder.build(spec)
-        return list(made) if spec["kind"] in ("list", "items", "source") else [made]
+        return list(made) if spec["kind"] in ("list", "items", "source", KEPT) else [made]
 
     def _self(self, specs: dict[str, InputSpec], builder: Builder, by_hand: dict[str, Any]) -> Any:
         if "self" in by_hand:
             return by_hand["self"]
+        if OBJECT in specs and specs[OBJECT]["kind"] == KEPT:
+            return builder.build(specs[OBJECT])
         if self._given_self is not None:
             return builder.build({"kind": "source", "text": self._given_self})
         if self._owner is None:

@@ -6,12 +6,14 @@ size. Dimensions are integers or ``"n"``, the probe size.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 InputSpec: TypeAlias = "dict[str, Any]"
 Shape: TypeAlias = "tuple[int | str, ...]"
 
+# The kind of what a recorded call was given.
+KEPT = "kept"
 # Devices of a call's inputs on CUDA: that device, or the host, since some code moves them.
 PLACE, HOST = "(inputs)", "on the host"
 # Shapes of tensors without further hints, likeliest first. 4 is the width that modules and
@@ -81,6 +83,11 @@ def instance(name: str) -> InputSpec:
     return {"kind": "instance", "name": name}
 
 
+def kept(call: Mapping[str, Any], name: str) -> InputSpec:
+    """Return the spec of an argument of a recorded call (`KeptCall`), by the parameter's name."""
+    return {"kind": KEPT, "call": dict(call), "name": name}
+
+
 def source(text: str) -> InputSpec:
     """Return the spec of the user's own expression over n, torch and the module's names."""
     return {"kind": "source", "text": text}
@@ -141,4 +148,6 @@ def describe(spec: InputSpec) -> str:
             return str(text)
         case {"kind": "instance", "name": name}:
             return f"{name}(...)"
+        case {"kind": "kept"}:
+            return "as recorded"
     return str(spec["kind"])

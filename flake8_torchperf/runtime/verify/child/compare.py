@@ -35,7 +35,7 @@ from flake8_torchperf.runtime.confirm.child.search import Assignment, chosen
 from flake8_torchperf.runtime.confirm.child.target import Subject
 from flake8_torchperf.runtime.confirm.child.traced_call import Spots, TooLate, time_limit
 from flake8_torchperf.runtime.confirm.child_report import failed
-from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, describe
+from flake8_torchperf.runtime.confirm.specs.input_specs import KEPT, InputSpec, describe
 from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
 from flake8_torchperf.runtime.verify.child.callers import OTHER_CALLS, other_calls, with_choice
 from flake8_torchperf.runtime.verify.child.calls import CALL_SHARE, counts_of, snapshot_of, varied
@@ -53,6 +53,8 @@ from flake8_torchperf.runtime.verify.child.versions import put
 BEFORE, AFTER = 0.5, 0.8
 # Different inputs to compare with, besides the first ones found, and attempts spent on them.
 MOST_OTHERS, MOST_NEIGHBOURS = 2, 24
+# The share of a version's time for recorded calls, after that for the search.
+RECORDED_SHARE = 0.15
 
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
@@ -194,6 +196,20 @@ class _Found(Trials):
         if score[0] and not late and assignment not in self.good:
             self.good.append(assignment)
 
+    def recorded(self, end: float) -> None:
+        """Try the recorded calls that the search had no need of."""
+        for assignment in self.subject.recorded:
+            if assignment not in self.errors and time.monotonic() < end:
+                self._evaluate(assignment)
+
+    @property
+    def told_errors(self) -> list[str]:
+        """The errors of the calls that were tried, those of recorded calls first."""
+        return [
+            *(self.errors[one] for one in self.subject.recorded if one in self.errors),
+            *self.errors.values(),
+        ]
+
     def neighbours(self, best: Assignment, end: float) -> None:
         """Try assignments that differ from the best in one choice, until enough are good."""
         attempts = 0
@@ -214,19 +230,22 @@ def _first(job: dict[str, Any], loaded: Loaded, end: float) -> dict[str, Any]:
     began = time.monotonic()
     trials = _Found(subject, job, (end - began) * SEARCH_SHARE)
     trials.search()
+    trials.recorded(began + (end - began) * (SEARCH_SHARE + RECORDED_SHARE))
     target = job["targets"][0]["id"]
     if target not in trials.reached:
-        errors = [error for error in trials.errors.values() if error]
+        errors = [error for error in trials.told_errors if error]
         reason = f"the call raised {errors[0]}" if errors else "no call ran this line"
         return failed("reach", f"{reason}; {subject.without_init}".removesuffix("; "))
     best, problem = trials.reached[target]
     if problem:
         return failed("reach", f"every call that ran this line raised {problem}")
     trials.neighbours(best, time.monotonic() + (end - began) * 0.15)
-    picked = [best, *(one for one in trials.good if one != best)][: 1 + MOST_OTHERS]
+    others = [one for one in trials.good if one != best and one not in subject.recorded]
+    recorded = [one for one in subject.recorded if one in trials.good and one != best]
+    picked = [best, *recorded, *others[:MOST_OTHERS]]
     specs = [dict(chosen(subject.dimensions, one)) for one in picked]
-    others = other_calls(specs[0], subject.defaults)
-    left = {"specs": specs, "others": others, "bare": subject.without_init}
+    choices = other_calls(specs[0], subject.defaults)
+    left = {"specs": specs, "others": choices, "bare": subject.without_init}
     lines = (int(job["first_line"]), int(job["last_line"]))
     return {**left, **_calls(job, subject, left, end, lines, None)}
 
@@ -302,20 +321,28 @@ def _unset(job: dict[str, Any], spots: Spots | None) -> str:
 def _order(found: dict[str, Any]) -> list[tuple[dict[str, InputSpec], Variation]]:
     """Return the inputs and variations of the calls, the same for both texts."""
     specs: list[dict[str, InputSpec]] = found["specs"]
-    calls = [(specs[0], how) for how in ALL_VARIATIONS]
+    recorded = [(one, Variation()) for one in specs if is_recorded(one)]
+    made = [one for one in specs if not is_recorded(one)]
+    calls = [(one, how) for one in made[:1] for how in ALL_VARIATIONS]
     calls += [(with_choice(specs[0], one), OTHER_CALLS[one[2]]) for one in found["others"]]
-    return calls + [(one, how) for one in specs[1:] for how in SHORT]
+    return [*recorded, *calls, *((one, how) for one in made[1:] for how in SHORT)]
+
+
+def is_recorded(specs: dict[str, InputSpec]) -> bool:
+    """True for the arguments of a recorded call, which no variation changes."""
+    return any(one["kind"] == KEPT for one in specs.values())
 
 
 def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """Compare call by call: return how many gave the same, and the first that did not."""
-    made = raised = 0
+    made = raised = recorded = 0
     found = shown = ""
     pairs = list(zip(before["runs"], after["runs"], _order(before), strict=False))
     for one, other, (specs, how) in pairs:
         if "unmade" in one or "unmade" in other:
             continue
         made += 1
+        recorded += is_recorded(specs)
         raised += bool(one["error"] or other["error"])
         allows = frozenset(job["allows"])
         double = how.dtype is torch.float64
@@ -328,6 +355,7 @@ def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
         "calls": made,
         "device": job["device"],
         "raised": raised,
+        "recorded": recorded,
         "difference": found,
         "inputs": shown,
         "in_loop": job["in_loop"],
@@ -344,8 +372,8 @@ def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
 def _inputs(specs: dict[str, InputSpec], how: Variation) -> str:
     """Describe the inputs of a call in words."""
     named = [f"{name}={describe(spec)}" for name, spec in specs.items() if _tells(name, spec)]
-    size = f"n = {how.n}"
-    return ", ".join([*named, size, *([how.words] if how.words else [])])
+    size = [] if is_recorded(specs) else [f"n = {how.n}"]
+    return ", ".join([*named, *size, *([how.words] if how.words else [])])
 
 
 def _tells(name: str, spec: InputSpec) -> bool:
