@@ -57,6 +57,7 @@ def run_workload(
     profile: bool = False,
     contracts: tuple[str, ...] | None = None,
     trace: bool = False,
+    stops: bool = False,
     options: Sequence[str] = (),
 ) -> Outcome:
     """Run a script or module in a child process and wait for it to end.
@@ -79,6 +80,7 @@ def run_workload(
         rank=given_rank(),
         interpreter=this_interpreter(),
         trace=trace,
+        stops=stops,
     )
     team = Team.of_this_process()
     if team is None:
