@@ -1,4 +1,4 @@
-"""What programs import: regions that may wait for the device. Imports no torch.
+"""The module that programs import: regions that may wait for the device. Imports no torch.
 
 The linter and the tools for tests are in `flake8_torchperf`.
 """

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 # What allows waits, each with the parameter that holds the reason; "" if there is none.
 ALLOWING = {
     "torchperf.allow_sync": "reason",
-    "flake8_torchperf.allow_sync": "reason",
     # vllm-project/vllm: vllm/utils/gpu_sync_debug.py
     "vllm.utils.gpu_sync_debug.gpu_sync_allowed": "",
 }

@@ -32,7 +32,6 @@ NAMES = [
     ("from torchperf import allow_sync", 'allow_sync("shown")'),
     ("from torchperf import allow_sync as a", 'a("shown", first_only=True)'),
     ("import torchperf", 'torchperf.allow_sync(reason="shown")'),
-    ("from flake8_torchperf import allow_sync", 'allow_sync("shown")'),
     (
         "from vllm.utils.gpu_sync_debug import gpu_sync_allowed",
         "gpu_sync_allowed(first_only=True)",

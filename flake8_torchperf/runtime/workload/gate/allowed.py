@@ -1,4 +1,4 @@
-"""What regions of `allow_sync` allowed in a run, by statement and reason."""
+"""The waits that regions of `allow_sync` allowed in a run, by statement and reason."""
 
 from __future__ import annotations
 
