@@ -87,6 +87,20 @@ def test_a_line_with_noqa_is_exempt(tmp_path: Path) -> None:
     assert gate(tmp_path, "--fail-on", "waits>0", read=f"{ADDED}  # noqa: TPF101")[0].status == 0
 
 
+def test_a_finding_in_a_helper_that_only_a_region_called_is_not_refuted(tmp_path: Path) -> None:
+    helper = "with allow_sync('the loss is shown'): show(loss)"
+    script = LOOP.replace("{read}", helper).replace("{end}", "")
+    show = "def show(loss: torch.Tensor):\n    print(loss.item())\n\ndef train("
+    (tmp_path / "train.py").write_text(script.replace("def train(", show), encoding="utf-8")
+    words = ("--level", "reads", "--fail-on", "waits>0", "--json", "report.json", "train.py")
+    assert torchperf("run", *words, cwd=tmp_path).status == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    (finding,) = report["undecided"]
+    assert (finding["code"], finding["line"]) == ("TPF101", 6)
+    assert finding["reason"] == "allowed where it ran: the loss is shown"
+    assert report["refuted"] == report["not_in_this_run"] == report["confirmed"] == []
+
+
 def test_the_programs_own_status_comes_first(tmp_path: Path) -> None:
     done, report = gate(tmp_path, "--fail-on", "waits>0", read=ADDED, end="raise SystemExit(7)")
     assert (done.status, report["exit_status"]) == (7, 7)

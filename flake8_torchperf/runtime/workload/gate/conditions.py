@@ -18,7 +18,7 @@ from flake8_torchperf.runtime.counting.evidence import counted, in_words
 
 Report = Mapping[str, Any]
 
-COUNTED = ("waits", "host_reads", "transfers", "graph_breaks")
+CONDITION_COUNTS = ("waits", "host_reads", "transfers", "graph_breaks")
 """What a condition may name."""
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
@@ -83,8 +83,8 @@ def _term(text: str) -> Term:
     if found is None:
         raise ConditionError(f"{text!r} is no condition; {_FORM}")
     name, step, comparison, number = found.groups()
-    if name not in COUNTED:
-        raise ConditionError(f"{name!r} is not counted; name one of {', '.join(COUNTED)}")
+    if name not in CONDITION_COUNTS:
+        raise ConditionError(f"{name!r} is not counted; name one of {', '.join(CONDITION_COUNTS)}")
     if comparison not in _COMPARISONS:
         known = " ".join(_COMPARISONS)
         raise ConditionError(f"{comparison!r} in {text!r} is no comparison; use one of {known}")
