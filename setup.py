@@ -121,7 +121,7 @@ class CompileAtOnce(build_ext):
 
 setup(
     packages=[
-        *find_packages(str(ROOT), include=("flake8_torchperf", "flake8_torchperf.*")),
+        *find_packages(str(ROOT), include=("flake8_torchperf", "flake8_torchperf.*", "torchperf")),
         "flake8_torchperf.rules",
     ],
     ext_modules=extensions(),

@@ -96,6 +96,7 @@ BELOW = {
             "docs/fixes",
             "docs/verifying-fixes",
             "docs/confirm-and-run",
+            "docs/gate",
             "docs/profile",
             "docs/budgets",
             "docs/editors-and-notebooks",

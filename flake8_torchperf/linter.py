@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.allowed_regions import allowed_regions
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.answers import noting, record
 from flake8_torchperf.project.module_index import read_module
@@ -437,4 +438,5 @@ def _findings(
         analysis.forget()
         heats.forget()
     findings.sort(key=lambda f: (f.line, f.column, f.code))
-    return findings
+    regions = allowed_regions(module)
+    return [one for one in findings if not any(region.holds(one.line) for region in regions)]

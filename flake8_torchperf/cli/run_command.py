@@ -68,11 +68,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--metrics", action="store_true", help="print the times of each operation as well"
     )
-    parser.add_argument(
-        "--contracts",
-        action="store_true",
-        help="fail with the lines that waited on the way from functions that must not wait",
-    )
+    _add_gate(parser)
     for letter in "WX":
         parser.add_argument(
             f"-{letter}",
@@ -92,6 +88,29 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGS...]", help="a script"
     )
     parser.set_defaults(run=run)
+
+
+def _add_gate(parser: argparse.ArgumentParser) -> None:
+    """Add the options that make a run fail for what it counts."""
+    parser.add_argument(
+        "--contracts",
+        action="store_true",
+        help="fail with the lines that waited on the way from functions that must not wait",
+    )
+    parser.add_argument(
+        "--fail-on",
+        action="append",
+        default=[],
+        metavar="CONDITION",
+        help='exit with 1 if this holds: "waits>0", "transfers>10 and host_reads>0", '
+        '"waits/step>0"; of waits, host_reads, transfers and graph_breaks; may be repeated',
+    )
+    parser.add_argument(
+        "--raise",
+        dest="stops",
+        action="store_true",
+        help="stop the program with its stack at the first wait that no allow_sync allows",
+    )
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
@@ -154,6 +173,7 @@ def run(arguments: argparse.Namespace) -> int:
             contracts=options.sync_free if arguments.contracts else None,
             trace=bool(arguments.trace),
             inputs="" if inputs is None else str(inputs.resolve()),
+            stops=arguments.stops,
             options=_python_options(arguments),
         )
     except TeamError as error:
@@ -176,18 +196,26 @@ def _report(
 ) -> int:
     """Write and print the reports; returns the exit status, 0 unless one cannot be written."""
     from flake8_torchperf.cli.run_report import print_report
+    from flake8_torchperf.runtime.workload.gate.conditions import ConditionError, add_gate
 
     def report(run: Run) -> _Report:
+        from flake8_torchperf.runtime.workload.gate.allowed import judge_allowed
         from flake8_torchperf.runtime.workload.matching import judge
         from flake8_torchperf.runtime.workload.summary import as_data, broken_contracts
 
-        files = judge(run, options)
+        files = judge_allowed(judge(run, options), run)
         data = as_data(_command_line(arguments, command), returncode, run, files)
         if arguments.contracts and run.merged is not None:
             data["broken_contracts"] = broken_contracts(run.merged)
         return data, files
 
     merged = report(run)
+    unanswered = ""
+    if arguments.fail_on:
+        try:
+            add_gate(merged[0], arguments.fail_on)
+        except ConditionError as error:
+            unanswered = f"run: --fail-on: {error}"
     # The workload may have run for hours: a report that can't be written must not lose the others.
     saved = {
         option: max(
@@ -216,8 +244,11 @@ def _report(
         )
     if saved.get("output", 1):
         print_report(merged[0], sys.stderr, metrics=arguments.metrics)
+    if unanswered:
+        return fail(unanswered)
+    failed = any(row["failed"] for row in merged[0].get("gate", ()))
     broken = bool(merged[0].get("broken_contracts"))
-    return max(saved.values(), default=0) or int(broken)
+    return max(saved.values(), default=0) or int(broken or failed)
 
 
 _FILES = ("json", "html", "output")
@@ -306,7 +337,7 @@ def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
         return "run: --keep-inputs needs --save-profile FILE: inputs are kept beside the profile"
     if (inputs := _inputs(arguments)) and (problem := unsuitable(inputs)):
         return f"run: --keep-inputs: {problem}"
-    return _owner_problem(arguments.owners)
+    return _condition_problem(arguments) or _owner_problem(arguments.owners)
 
 
 def _inputs(arguments: argparse.Namespace) -> Path | None:
@@ -323,6 +354,19 @@ def _python_options(arguments: argparse.Namespace) -> list[str]:
         *(f"-X{one}" for one in arguments.X),
         *["-O"] * arguments.O,
     ]
+
+
+def _condition_problem(arguments: argparse.Namespace) -> str:
+    from flake8_torchperf.runtime.workload.gate.conditions import (
+        ConditionError,
+        read_conditions,
+    )
+
+    try:
+        read_conditions(arguments.fail_on)
+    except ConditionError as error:
+        return f"run: --fail-on: {error}"
+    return ""
 
 
 def _owner_problem(owners: Sequence[str]) -> str:

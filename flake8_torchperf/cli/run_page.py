@@ -16,6 +16,7 @@ from flake8_torchperf.runtime.counting.evidence import Counts, counted, human_ti
 from flake8_torchperf.runtime.html_page import render
 from flake8_torchperf.runtime.workload.copies.report import remark
 from flake8_torchperf.runtime.workload.device_reports import waits
+from flake8_torchperf.runtime.workload.gate.allowed import allowed_remark
 from flake8_torchperf.runtime.workload.matching import FileReport, Missed
 from flake8_torchperf.runtime.workload.summary import missed_group, shown_path
 from flake8_torchperf.syntax.statements import Span, Statements
@@ -104,6 +105,11 @@ def _file(
             kind = "looks asynchronous"
             anchor = f"{row['path']}:{row['line']}:{row['kind']}"
             remarks.setdefault(row["line"], []).append(_remark(kind, remark(row), anchor))
+    for row in data["allowed"]:
+        if row["path"] == shown_path(file.path):
+            anchor = f"{row['path']}:{row['line']}:allowed"
+            text = _remark("allowed", allowed_remark(row), anchor)
+            remarks.setdefault(row["line"], []).append(text)
     spans = [one.span for one in file.judged] + [one.span for one in file.missed]
     spans += [one.span for one in dearest if one.file is file]
     lines = {*remarks, *(line for first, last in spans for line in range(first, last + 1))}

@@ -13,9 +13,12 @@ from typing import Any, TextIO
 
 from flake8_torchperf.runtime.counting.evidence import counted, human_time
 from flake8_torchperf.runtime.workload.copies.report import remark
+from flake8_torchperf.runtime.workload.gate.allowed import allowed_remark
+from flake8_torchperf.runtime.workload.gate.conditions import gate_lines
 
 Row = Mapping[str, Any]
 _READS = ("host_reads", "transfers")
+_REMARKS = {"looks_asynchronous": remark, "allowed": allowed_remark}
 _TITLES = (
     ("not_reached", "not reached: findings in lines that did not run", "dim"),
     ("undecided", "undecided: findings this run cannot judge", "dim"),
@@ -25,6 +28,7 @@ _TITLES = (
         "dim",
     ),
     ("refuted", "refuted: findings in lines that ran and cannot do it", "yellow"),
+    ("allowed", "allowed: waits in regions of allow_sync, in no other number", "green"),
     ("inside_calls", "inside calls: a library that these lines call synchronised", "dim"),
     (
         "missed_on_host",
@@ -55,6 +59,8 @@ def print_report(data: Row, out: TextIO, *, metrics: bool = False) -> None:
                 write(line, style)
     for row in data.get("broken_contracts", ()):
         write(_broken(row), "bold red")
+    for line in gate_lines(data.get("gate", ())):
+        write(line, "bold red")
     for line in [*_processes(data), *(f"note: {note}" for note in data["notes"])]:
         write(line, "yellow")
     write(f"\n{_summary(data)}", "bold")
@@ -86,9 +92,9 @@ def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
             place = f"{row['path']}:{row['line']}"
             yield f"  {place}: {kinds} ({how}{_spread(row)}): {_short(row['source'])}"
         return
-    if key == "looks_asynchronous":
+    if key in _REMARKS:
         for row in rows:
-            yield f"  {row['path']}:{row['line']}: {remark(row)}: {_short(row['source'])}"
+            yield f"  {row['path']}:{row['line']}: {_REMARKS[key](row)}: {_short(row['source'])}"
         return
     for row in rows:
         place = f"  {row['path']}:{row['line']}:{row['column']}: {row['code']} {row['message']}"
@@ -160,6 +166,8 @@ def _summary(data: Row) -> str:
         verdicts += f", {len(data['missed_on_host'])} missed on the host"
     if seeming := sum(row["times"] for row in data["looks_asynchronous"]):
         verdicts += f", {seeming:,} copies only look asynchronous"
+    if allowed := sum(row["waits"] for row in data["allowed"]):
+        verdicts += f", {counted(allowed, 'waits')} allowed"
     totals = data["totals"]
     shown = ("dispatches", "host_reads", "transfers") if data["level"] == "full" else _READS
     spent = ", ".join(counted(totals[name], name) for name in shown)

@@ -31,9 +31,12 @@ def test_the_wheel_holds_pages_and_table(wheel: Path) -> None:
     pages = {Path(name).name for name in names if name.startswith("flake8_torchperf/rules/")}
     assert {path.name for path in (ROOT / "rules").glob("TPF*.md")} <= pages
     assert "flake8_torchperf/knowledge/torch_table.json" in names
-    assert "flake8_torchperf/py.typed" in names
+    assert {"flake8_torchperf/py.typed", "torchperf/py.typed"} <= set(names)
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"flake8_torchperf"}
+    assert {top for top in tops if not top.endswith(".dist-info")} == {
+        "flake8_torchperf",
+        "torchperf",
+    }
 
 
 def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:

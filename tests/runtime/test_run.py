@@ -185,7 +185,8 @@ class TestReport:
         assert set(data) == {
             "torchperf-run", "version", "torch", "device", "level", "command", "exit_status", "ended", "seconds",
             "totals", "ranks", "data_workers", "notes", "confirmed", "refuted", "not_reached", "not_in_this_run",
-            "undecided", "missed", "missed_on_host", "inside_calls", "looks_asynchronous", "files", "metrics",
+            "undecided", "missed", "missed_on_host", "inside_calls", "looks_asynchronous", "allowed",
+            "files", "metrics",
         }  # fmt: skip
         assert data["command"] == ["train.py", "--epochs", "1"]
         assert data["totals"]["host_reads"] == 9

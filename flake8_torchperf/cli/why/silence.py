@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.cli.why.chain import Chain, Place
 from flake8_torchperf.cli.why.trials import Trials, in_line
 from flake8_torchperf.findings.chosen import Chosen
+from flake8_torchperf.idioms.allowed_regions import allowed_region
 from flake8_torchperf.idioms.module_roles import is_kernel
 from flake8_torchperf.interpreter.calls.summaries import MAX_SUMMARY_LINES
 from flake8_torchperf.interpreter.engine.analysis import MAX_EXPRESSION_DEPTH
@@ -41,8 +42,8 @@ COPYING_METHODS = ("to", "cuda")
 class Silence:
     """A reason why nothing is found in a line.
 
-    ``kind`` is "no-torch", "settings", "elsewhere", "limit", "copy", "unknown", "nothing",
-    "unreached" or "known".
+    ``kind`` is "no-torch", "settings", "allowed", "elsewhere", "limit", "copy", "unknown",
+    "nothing", "unreached" or "known".
     """
 
     kind: str
@@ -51,7 +52,7 @@ class Silence:
 
 def silences(trials: Trials, line: int, known: LineValues) -> tuple[Silence, ...]:
     """Return why nothing is found in a line, the reason that explains most first."""
-    found = [*_settings(trials, line)]
+    found = [*_settings(trials, line), *_allowed(line, known)]
     if found:
         return tuple(found)
     found += _elsewhere(trials, line, known)
@@ -63,6 +64,13 @@ def silences(trials: Trials, line: int, known: LineValues) -> tuple[Silence, ...
     if found:
         return tuple(found)
     return (_plain(line, known),)
+
+
+def _allowed(line: int, known: LineValues) -> Iterator[Silence]:
+    region = allowed_region(line, known.module)
+    if region is not None:
+        why = f": {region.reason}" if region.reason else ""
+        yield Silence("allowed", f"`{region.name}` allows waits here{why}")
 
 
 def _settings(trials: Trials, line: int) -> Iterator[Silence]:

@@ -23,13 +23,18 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _SHOWN = 20
+# Waits that CUDA reports, and explicit synchronisations, which it does not report.
+WITNESSED = ("device_syncs", "synchronisations")
+# What is inferred to wait from the calls, where no device reports waits. `cpu()` is a host read.
+_INFERRED = ("host_reads", "dynamic_shapes", "synchronisations")
 
 
 @dataclass(frozen=True)
 class Overspent:
     """One limit that was exceeded: the limit, what was spent, and the lines that spent it.
 
-    ``counter`` is a field of `Counts`; ``op`` is the one operation that is limited, "" for all.
+    ``counter`` is a field of `Counts` or "waits"; ``op`` is the one operation that is limited, ""
+    for all.
     """
 
     counter: str
@@ -76,18 +81,21 @@ BudgetExceeded.__module__ = "flake8_torchperf.runtime"
 class dispatch_budget:
     """Limit the dispatches, host reads and transfers of a block, or of each call of a function.
 
-        with dispatch_budget(max_host_reads=0, ops={"aten::isinf": 4}):
+        with dispatch_budget(max_waits=0, ops={"aten::isinf": 4}):
             scaler.step(optimizer)
 
         @dispatch_budget(max_dispatches=100)
         def test_step(): ...
 
-    Limits are numbers of events in the whole block; None means no limit. ops maps operation names
+    Limits are numbers of events in the whole block; None means no limit. Waits are what CUDA
+    reports, or else what is inferred from the calls: host reads, explicit synchronisations, and
+    sizes that depend on data. ops maps operation names
     (`aten::isinf`, or `isinf` for short) to the dispatches allowed. owner and host_as_device are
     those of `DispatchCounter`: by default all files count except torch's and the standard
     library's, and on a machine without an accelerator the host stands in for one.
 
-    Lines with `# noqa` or `# noqa: TPF...` have no limit. An exception that the block raises is
+    Lines with `# noqa` or `# noqa: TPF...` have no limit, nor have regions of `allow_sync`; the
+    evidence lists what these allowed. An exception that the block raises is
     passed on unchanged, even if a limit was exceeded.
 
     After the block `evidence` holds the counts. Raises BudgetExceeded (an AssertionError) at the
@@ -101,6 +109,8 @@ class dispatch_budget:
         max_transfers: int | None = None,
         ops: Mapping[str, int] | None = None,
         *,
+        max_waits: int | None = None,
+        max_graph_breaks: int | None = None,
         owner: Owner = None,
         host_as_device: bool | None = None,
     ) -> None:
@@ -109,13 +119,17 @@ class dispatch_budget:
             "dispatches": max_dispatches,
             "host_reads": max_host_reads,
             "transfers": max_transfers,
+            "waits": max_waits,
+            "graph_breaks": max_graph_breaks,
         }
         self.limits = {name: limit for name, limit in limits.items() if limit is not None}
         self.ops = {_known(_full_name(name)): limit for name, limit in (ops or {}).items()}
         for name, limit in {**self.limits, **self.ops}.items():
             if limit < 0:
                 raise ValueError(f"the budget for {name} is {limit}: it cannot be negative")
-        level: Level = "full" if self.ops or max_dispatches is not None else "reads"
+        # Sizes that depend on data are counted only at the level that counts dispatches.
+        shapes = max_waits is not None and not torch.cuda.is_available()
+        level: Level = "full" if self.ops or max_dispatches is not None or shapes else "reads"
         self._new_counter = functools.partial(
             DispatchCounter, level, owner=owner, host_as_device=host_as_device
         )
@@ -167,6 +181,9 @@ class dispatch_budget:
             _overspent("dispatches", name, limit, spenders, functools.partial(_op, name))
             for name, limit in self.ops.items()
         ]
+        breaks, limit = evidence.totals.graph_breaks, self.limits.get("graph_breaks")
+        if limit is not None and breaks > limit:  # torch counts them for the process, by no line
+            found.append(Overspent("graph_breaks", "", limit, breaks, ()))
         overspent = tuple(one for one in found if one is not None)
         if overspent:
             raise BudgetExceeded(overspent, evidence)
@@ -194,6 +211,9 @@ def _aten() -> frozenset[str]:
 
 
 def _counter(name: str, line: LineEvidence) -> int:
+    if name == "waits":
+        names = WITNESSED if torch.cuda.is_available() else _INFERRED
+        return sum(_counter(one, line) for one in names)
     return int(getattr(line.counts, name))
 
 

@@ -13,15 +13,13 @@ import torch
 from flake8_torchperf.contracts.roots import nested_in, read_whole
 from flake8_torchperf.judgement.frequency.own_heat import matches_glob
 from flake8_torchperf.project.files import stamp
-from flake8_torchperf.runtime.api.budget import dispatch_budget
+from flake8_torchperf.runtime.api.budget import WITNESSED, dispatch_budget
 from flake8_torchperf.runtime.counting.frames import Owner
 from flake8_torchperf.syntax.contract_comments import contract_comments
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Waits that CUDA reports, and explicit synchronisations, which it does not report.
-WITNESSED = ("device_syncs", "synchronisations")
 # Events that would wait, where no device reports waits.
 INFERRED_COUNTS = ("host_reads", "transfers", "synchronisations", "dynamic_shapes")
 

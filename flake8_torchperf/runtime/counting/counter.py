@@ -156,6 +156,10 @@ class DispatchCounter:
         """Keep when each wait and transfer happens, for a timeline."""
         self._recorders.keep_moments(moments)
 
+    def stop_at_waits(self, stop: Callable[[str, str], None]) -> None:
+        """Call ``stop`` with the counter and cause of each event that no region allows."""
+        self._recorders.stop_at_waits(stop)
+
     def leave_out(
         self, on_host: Callable[[torch.Tensor], bool], made: Callable[[torch.Tensor], bool]
     ) -> None:

@@ -107,6 +107,21 @@ class LineEvidence:
 
 
 @dataclass(frozen=True)
+class AllowedEvidence:
+    """The waits and transfers of one source line in regions that allow them for one reason."""
+
+    path: str
+    line: int
+    function: str
+    reason: str
+    counts: Counts
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the same as plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class OpEvidence:
     """The counts of one operation. `samples` holds the last durations, in nanoseconds."""
 
@@ -122,13 +137,17 @@ class OpEvidence:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that one counter saw. `seconds` is how long it was open."""
+    """Everything that one counter saw. `seconds` is how long it was open.
+
+    `allowed` are the events in regions of `allow_sync`, which no line and no total holds.
+    """
 
     level: str
     seconds: float
     lines: tuple[LineEvidence, ...]
     ops: tuple[OpEvidence, ...]
     totals: Counts
+    allowed: tuple[AllowedEvidence, ...] = ()
 
     def at(self, path: str | os.PathLike[str], line: int) -> LineEvidence | None:
         """Return the evidence of a line, or None where it spent nothing."""
@@ -157,6 +176,7 @@ class Evidence:
             "level": self.level,
             "seconds": self.seconds,
             "totals": self.totals.to_dict(),
+            "allowed": [one.to_dict() for one in self.allowed],
             "lines": [one.to_dict() for one in self.lines],
             "ops": [one.to_dict() for one in self.ops],
         }

@@ -16,8 +16,10 @@ from typing import Any
 
 import torch
 
+from flake8_torchperf.runtime.allowed_regions import allowed_here
 from flake8_torchperf.runtime.counting.evidence import (
     ELSEWHERE,
+    AllowedEvidence,
     Counts,
     Evidence,
     LineEvidence,
@@ -45,6 +47,8 @@ Cell = list[Any]
 
 _SHOWN = frozenset({"host_reads", "transfers", "synchronisations", "device_syncs"})
 """The counters whose events a timeline shows."""
+ALLOWABLE = _SHOWN | {"dynamic_shapes"}
+"""The counters that a region of `allow_sync` counts apart."""
 _HERE = "here"  # Every known code object's table has this key, so that none of them is falsy.
 ITERATION = torch.Tensor.__iter__.__code__
 """What runs where Python iterates a tensor: torch unbinds it there."""
@@ -69,8 +73,12 @@ class Recorder:
         self.spots: dict[int, Any] = {}
         self.codes: dict[int, CodeType] = {}
         self.elsewhere: dict[Any, Any] = {_HERE: True}
-        # (id(code), offset, counter, cause) -> [times, bytes]
-        self.events: dict[tuple[int, int, str, str], list[int]] = {}
+        # (id(code), offset, counter, cause, reason of the region around it) -> [times, bytes]
+        self.events: dict[tuple[int, int, str, str, str], list[int]] = {}
+        # (id(code), offset, operation, reason) -> the part of its cell's count in such regions.
+        self.allowed_shapes: dict[tuple[int, int, str, str], int] = {}
+        # Called with each wait that no region allows, its counter and cause; may raise.
+        self.stop: Callable[[str, str], None] | None = None
         self.operations: dict[int, Operation] = {}
         self.durations: dict[int, deque[int]] = {}
         self.waiting = 0  # Above 0 inside a synchronisation that the program asked for.
@@ -78,7 +86,7 @@ class Recorder:
             0  # What CUDA has reported so far; the witness compares before and after.
         )
         self.timed = False  # True if waits are measured; their durations follow, by place.
-        self.nanoseconds_waited: dict[tuple[int, int], int] = {}
+        self.nanoseconds_waited: dict[tuple[int, int, str], int] = {}
         self.transfers = 0
         # Where a timeline is kept, and when the event began that is counted next; 0 if unknown.
         self.moments: Moments | None = None
@@ -97,6 +105,7 @@ class Recorder:
         """Discard all counts, in place: an open mode holds these tables."""
         for table in (self.spots, self.codes, self.elsewhere, self.events, self.nanoseconds_waited):
             table.clear()
+        self.allowed_shapes.clear()
         self.elsewhere[_HERE] = True
         self.operations.clear()
         self.durations.clear()
@@ -123,7 +132,8 @@ class Recorder:
         if known is None:
             known = self.operations[id(func)] = operation(func)
             self.durations[id(func)] = deque(maxlen=SAMPLES)
-        look = _LOOKS.get(known.name, _look_read if known.reads else None)
+        usual = _look_read if known.reads else _look_shape if known.dynamic else None
+        look = _LOOKS.get(known.name, usual)
         keep = self.durations[id(func)].append
         made = cells[id(func)] = [0, 0, known.call, keep, look, func, known.name]
         return made
@@ -142,7 +152,8 @@ class Recorder:
 
     def event(self, frame: FrameType | None, counter: str, cause: str, size: int = 0) -> None:
         """Count an event that is not exactly one dispatch."""
-        key = (*self.place(frame), counter, cause)
+        reason = allowed_here() if counter in ALLOWABLE else ""
+        key = (*self.place(frame), counter, cause, reason)
         if self.moments is not None and key[0] and counter in _SHOWN:
             place = self.codes[key[0]], key[1]
             self.moments.add(place, self.began, counter, "", cause, size=size)
@@ -152,10 +163,27 @@ class Recorder:
         else:
             seen[0] += 1
             seen[1] += size
+        if self.stop is not None and key[0] and not reason and counter != "dynamic_shapes":
+            self.stop(counter, cause)
+
+    def made_shape(self, frame: FrameType | None, name: str, source: Any) -> None:
+        """Note a dispatch whose output's size depends on data, which its cell counts."""
+        if reason := allowed_here():
+            key = (*self.place(frame), name, reason)
+            self.allowed_shapes[key] = self.allowed_shapes.get(key, 0) + 1
+        else:
+            self.stop_at_shape(frame, name, source)
+
+    def stop_at_shape(self, frame: FrameType | None, name: str, source: Any) -> None:
+        """Stop at an output whose size depends on the data of a device's tensor."""
+        if self.stop is None or allowed_here() or not self.place(frame)[0]:
+            return
+        if isinstance(source, torch.Tensor) and self.waits_for(source):
+            self.stop("dynamic_shapes", name)
 
     def waited(self, frame: FrameType | None, nanoseconds: int) -> None:
         """Add the time that the host just waited at this frame."""
-        place = self.place(frame)
+        place = (*self.place(frame), allowed_here())
         before = self.nanoseconds_waited.get(place, 0)
         self.nanoseconds_waited[place] = before + nanoseconds
 
@@ -245,7 +273,8 @@ def evidence(
         resolved.add(recorder)
     lines = tuple(sorted(resolved.lines(), key=lambda one: (one.path, one.line)))
     totals = total(one.counts for one in lines) + Counts(graph_breaks=graph_breaks)
-    return Evidence(level, seconds, lines, _by_operation(recorders), totals)
+    allowed = tuple(sorted(resolved.allowed(), key=lambda one: (one.path, one.line, one.reason)))
+    return Evidence(level, seconds, lines, _by_operation(recorders), totals, allowed)
 
 
 def _by_operation(recorders: Sequence[Recorder]) -> tuple[OpEvidence, ...]:
@@ -287,6 +316,7 @@ class _Lines:
         self.ops: dict[tuple[str, int, str], dict[str, int]] = {}
         self.events: dict[tuple[str, int, str], dict[str, dict[str, int]]] = {}
         self.counts: dict[tuple[str, int, str], Counts] = defaultdict(Counts)
+        self.by_reason: dict[tuple[str, int, str, str], Counts] = defaultdict(Counts)
         self.line_tables: dict[int, dict[int, int]] = {}
 
     def add(self, recorder: Recorder) -> None:
@@ -294,16 +324,36 @@ class _Lines:
         for code, offset, cell in _cells(recorder):
             op = recorder.operations[id(cell[5])]
             self._add_cell(self._line(codes, code, offset), op, cell)
-        for (code, offset, counter, cause), (times, size) in list(recorder.events.items()):
-            self._add_event(self._line(codes, code, offset), counter, cause, times, size)
-        for (code, offset), waited in list(recorder.nanoseconds_waited.items()):
-            self.counts[self._line(codes, code, offset)] += Counts(waited=waited / 1e9)
+        for (code, offset, counter, cause, reason), seen in list(recorder.events.items()):
+            key = self._line(codes, code, offset)
+            if reason:
+                self._add_allowed(key, reason, _counts_of(counter, cause, *seen))
+            else:
+                self._add_event(key, counter, cause, *seen)
+        for (code, offset, reason), waited in list(recorder.nanoseconds_waited.items()):
+            key = self._line(codes, code, offset)
+            if reason:
+                self._add_allowed(key, reason, Counts(waited=waited / 1e9))
+            else:
+                self.counts[key] += Counts(waited=waited / 1e9)
+        for (code, offset, name, reason), times in list(recorder.allowed_shapes.items()):
+            key = self._line(codes, code, offset)
+            self._add_allowed(key, reason, Counts(dynamic_shapes=times))
+            self.counts[key] += Counts(dynamic_shapes=-times)
+            self._add_cause(key, "dynamic_shapes", name, -times)
+
+    def _allow(self, key: tuple[str, int, str], reason: str, counts: Counts) -> None:
+        told = (*key, reason)
+        self.by_reason[told] += counts
 
     def lines(self) -> list[LineEvidence]:
         return [
             LineEvidence(*key, counts, self.ops.get(key, {}), self.events.get(key, {}))
             for key, counts in self.counts.items()
         ]
+
+    def allowed(self) -> list[AllowedEvidence]:
+        return [AllowedEvidence(*key, counts) for key, counts in self.by_reason.items()]
 
     def _line(
         self, codes: Mapping[int, CodeType], code_id: int, offset: int
@@ -334,16 +384,27 @@ class _Lines:
         self, key: tuple[str, int, str], counter: str, cause: str, times: int, size: int
     ) -> None:
         self._add_cause(key, counter, cause, times)
-        moved = {}
-        if counter == "transfers" and cause.startswith("to-host"):
-            moved = {"bytes_to_host": size}
-        elif counter == "transfers":
-            moved = {"bytes_to_device": size, "copies_to_device": times}
-        self.counts[key] += Counts(**{counter: times, **moved})
+        self.counts[key] += _counts_of(counter, cause, times, size)
+
+    def _add_allowed(self, key: tuple[str, int, str], reason: str, counts: Counts) -> None:
+        place = (*key, reason)
+        self.by_reason[place] += counts
 
     def _add_cause(self, key: tuple[str, int, str], counter: str, cause: str, times: int) -> None:
         causes = self.events.setdefault(key, {}).setdefault(counter, {})
         causes[cause] = causes.get(cause, 0) + times
+        if not causes[cause]:
+            del causes[cause]
+
+
+def _counts_of(counter: str, cause: str, times: int, size: int) -> Counts:
+    """Return the counts of an event that happened several times."""
+    moved = {}
+    if counter == "transfers" and cause.startswith("to-host"):
+        moved = {"bytes_to_host": size}
+    elif counter == "transfers":
+        moved = {"bytes_to_device": size, "copies_to_device": times}
+    return Counts(**{counter: times, **moved})
 
 
 # Some events depend on the arguments of a dispatch. Each look gets the recorder, the operation's
@@ -356,11 +417,18 @@ def _look_read(
     recorder.read(frame, name, args[0])
 
 
+def _look_shape(
+    recorder: Recorder, name: str, frame: FrameType | None, args: tuple[Any, ...], out: Any
+) -> None:
+    recorder.made_shape(frame, name, args[0] if args else None)
+
+
 def _look_mask(
     recorder: Recorder, name: str, frame: FrameType | None, args: tuple[Any, ...], out: Any
 ) -> None:
     if masked_index(args) and not _fills(recorder, name, args):
         recorder.event(frame, "dynamic_shapes", f"{name} by mask")
+        recorder.stop_at_shape(frame, name, args[0])
 
 
 def _look_literal(

@@ -84,7 +84,7 @@ class Recorders:
         recorder = self._make()
         recorder.timed, recorder.on_host = self._own.timed, self._own.on_host
         recorder.made_on_host = self._own.made_on_host
-        recorder.moments = self._own.moments
+        recorder.moments, recorder.stop = self._own.moments, self._own.stop
         return recorder
 
     def time_waits(self) -> None:
@@ -96,6 +96,11 @@ class Recorders:
         """Keep when events happen, in all threads."""
         for recorder in list(self._all):
             recorder.moments = moments
+
+    def stop_at_waits(self, stop: Callable[[str, str], None]) -> None:
+        """Call ``stop`` with each wait that no region allows, in all threads."""
+        for recorder in list(self._all):
+            recorder.stop = stop
 
     def leave_out(
         self, on_host: Callable[[torch.Tensor], bool], made: Callable[[torch.Tensor], bool]

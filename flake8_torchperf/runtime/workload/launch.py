@@ -58,6 +58,7 @@ def run_workload(
     contracts: tuple[str, ...] | None = None,
     trace: bool = False,
     inputs: str = "",
+    stops: bool = False,
     options: Sequence[str] = (),
 ) -> Outcome:
     """Run a script or module in a child process and wait for it to end.
@@ -81,6 +82,7 @@ def run_workload(
         interpreter=this_interpreter(),
         trace=trace,
         inputs=inputs,
+        stops=stops,
     )
     team = Team.of_this_process()
     if team is None:

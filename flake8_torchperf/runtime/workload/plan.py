@@ -34,7 +34,8 @@ class Plan:
     the globs of functions that must not wait; None where they are not checked. With ``is_code``,
     ``script`` is the code itself, as after `python -c`. ``rank`` is the launcher's name for a
     worker, and ``interpreter`` the one that workers must be run by to be counted. ``trace`` asks
-    for a timeline. ``inputs`` is the folder where inputs of functions are kept, "" if none are.
+    for a timeline, ``stops`` for an exception at the first wait that no region allows. ``inputs``
+    is the folder where inputs of functions are kept, "" if none are.
     """
 
     script: str
@@ -51,6 +52,7 @@ class Plan:
     interpreter: str = ""
     trace: bool = False
     inputs: str = ""
+    stops: bool = False
 
     @property
     def is_fork_server(self) -> bool:
@@ -98,6 +100,7 @@ class SyncRow:
     "item", "mask-index" or "assign-from-host", ``operation`` the function called. ``contract``
     names the function that must not wait and that led here, if contracts are checked. ``firm`` says
     that no caller decides the category "host": the code gave no device, or named the host.
+    ``allowed`` is the reason of the region of `allow_sync` around the call, "" if there is none.
     """
 
     path: str
@@ -109,6 +112,7 @@ class SyncRow:
     numel: int
     contract: str = ""
     firm: bool = False
+    allowed: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,7 +121,8 @@ class Observed:
 
     ``times`` are `ExecutedLines.times`, if a profile was requested. ``rank`` is the process's
     place in a distributed run, ``data_worker`` its place among the workers of a DataLoader.
-    ``timeline`` says when things happened, if that was requested.
+    ``timeline`` says when things happened, if that was requested. ``allowed`` are
+    `AllowedEvidence.to_dict()`: what regions allowed, which is in no line and no total.
     """
 
     torch: str
@@ -135,16 +140,20 @@ class Observed:
     rank: int | None = None
     data_worker: int | None = None
     timeline: Timeline | None = None
+    allowed: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def calls(self) -> tuple[SyncRow, ...]:
-        """The calls that wait, or would; copies that are only queued are no waits."""
-        return tuple(row for row in self.syncs if row.category != QUEUED)
+        """The calls that wait, or would; copies that are only queued are no waits.
+
+        Those in regions that allow waits are left out, here and in `queued`.
+        """
+        return tuple(row for row in self.syncs if row.category != QUEUED and not row.allowed)
 
     @property
     def queued(self) -> tuple[SyncRow, ...]:
         """The copies with `non_blocking=True`."""
-        return tuple(row for row in self.syncs if row.category == QUEUED)
+        return tuple(row for row in self.syncs if row.category == QUEUED and not row.allowed)
 
     def save(self, path: Path) -> None:
         """Write the results for the parent, completely or not at all."""
@@ -168,6 +177,7 @@ def load_observed(path: Path) -> Observed:
         data["executed"] = {name: frozenset(lines) for name, lines in data["executed"].items()}
         data["syncs"] = tuple(SyncRow(**row) for row in data["syncs"])
         data["notes"] = tuple(data["notes"])
+        data["allowed"] = tuple(data["allowed"])
         data["timeline"] = data["timeline"] and timeline_of(data["timeline"])
         data["times"] = {
             name: tuple(tuple((line, count) for line, count in piece) for piece in pieces)

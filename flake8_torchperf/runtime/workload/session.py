@@ -29,6 +29,7 @@ from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.workload.copies.queued import pinned_of_this_machine
 from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
+from flake8_torchperf.runtime.workload.gate.stop import DeviceWait, raise_at_wait
 from flake8_torchperf.runtime.workload.kept_inputs import KeptInputs
 from flake8_torchperf.runtime.workload.ownership import owner_of
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed, Plan
@@ -78,6 +79,8 @@ class Session:
         if self._moments is not None:
             self._counter.keep_moments(self._moments)
         self._counter.count_every_thread()
+        if plan.stops:
+            self._counter.stop_at_waits(raise_at_wait)
         self._process = os.getpid()
         self._results = Path(plan.results)
         self._rank = given_rank()
@@ -98,7 +101,7 @@ class Session:
                     ended = "returned"
                     program()
                 except BaseException as error:
-                    _show_as_python_would(error)
+                    _show_as_python_would(error, self._owns)
                     raise
                 finally:
                     # Python waits for these threads when it exits, which is too late to count them.
@@ -249,6 +252,7 @@ class Session:
             data_worker=None if worker is None else worker.id,
             times=self._lines.times,
             timeline=timeline,
+            allowed=tuple(one.to_dict() for one in evidence.allowed),
         )
 
 
@@ -386,12 +390,16 @@ def _module(plan: Plan) -> Callable[[], Program]:
     return load
 
 
-def _show_as_python_would(error: BaseException) -> None:
-    """Show the traceback of an uncaught exception, without frames of this package."""
+def _show_as_python_would(error: BaseException, owns: Callable[[str], bool]) -> None:
+    """Show the traceback of an uncaught exception, without frames of this package.
+
+    Of a wait that ended the program, only frames of the user's are shown.
+    """
     if isinstance(error, SystemExit):
         return
     for one in _with_causes(error):
-        one.__traceback__ = _users(one.__traceback__)
+        only = owns if isinstance(one, DeviceWait) else None
+        one.__traceback__ = _users(one.__traceback__, only)
     # The hook prints the exception's own traceback and ignores its third argument.
     sys.excepthook(type(error), error, error.__traceback__)
     sys.excepthook = lambda *_: None  # Already shown; only the exit status is left.
@@ -409,11 +417,17 @@ def _with_causes(error: BaseException) -> list[BaseException]:
     return found
 
 
-def _users(trace: types.TracebackType | None) -> types.TracebackType | None:
-    """Return a traceback without the frames that count, first or in between."""
+def _users(
+    trace: types.TracebackType | None, owns: Callable[[str], bool] | None = None
+) -> types.TracebackType | None:
+    """Return a traceback without the frames that count, first or in between.
+
+    With ``owns``, only the frames of files of which it is true are kept.
+    """
     kept: list[types.TracebackType] = []
     while trace is not None:
-        if not trace.tb_frame.f_code.co_filename.startswith(_OURS):
+        name = trace.tb_frame.f_code.co_filename
+        if not name.startswith(_OURS) and (owns is None or owns(name)):
             kept.append(trace)
         elif kept and kept[-1].tb_frame.f_code is handle_torch_function.__code__:
             kept.pop()  # torch calls this package's mode there.

@@ -16,6 +16,7 @@ from flake8_torchperf.history.run_record import MARK, VERSION
 from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.workload.copies.report import seeming
 from flake8_torchperf.runtime.workload.device_reports import UNHEARD, was_silenced
+from flake8_torchperf.runtime.workload.gate.allowed import allowed_waits
 from flake8_torchperf.runtime.workload.matching import VERDICTS, FileReport, Judged, Missed
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed
 from flake8_torchperf.runtime.workload.ranks.merge import Run
@@ -72,6 +73,10 @@ def as_data(
     data["looks_asynchronous"] = [
         {**row, "path": shown_path(os.path.realpath(row["path"]))} for row in seeming(observed)
     ]
+    data["allowed"] = [
+        {**row, "path": shown_path(row["path"])}
+        for row in allowed_waits(observed, {file.path: file.source for file in files})
+    ]
     costs = StatementCosts(observed)
     data["files"] = [_file(file, costs) for file in files]
     data["metrics"] = observed.metrics
@@ -87,7 +92,7 @@ def broken_contracts(observed: Observed) -> list[dict[str, Any]]:
     found: dict[tuple[str, int, str, str], int] = {}
     for row in observed.syncs:
         waited = row.category == "device" if told else would_wait(row)
-        if waited and row.contract and row.line not in allowed_lines(row.path):
+        if waited and row.contract and not row.allowed and row.line not in allowed_lines(row.path):
             key = (row.contract, row.line, row.path, row.operation)
             found[key] = found.get(key, 0) + row.times
     return [

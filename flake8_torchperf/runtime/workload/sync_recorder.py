@@ -19,6 +19,7 @@ from torch.compiler import is_compiling
 from torch.overrides import TorchFunctionMode
 
 from flake8_torchperf.project.file_index import is_test_path
+from flake8_torchperf.runtime.allowed_regions import allowed_here
 from flake8_torchperf.runtime.counting import dispatch_modes, threads
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
@@ -44,9 +45,9 @@ from flake8_torchperf.runtime.workload.sync_kinds import (
     waiting_kind,
 )
 
-Key = tuple[int, int, str, str, str, str, bool]
-"""(id of the code object, instruction offset, and of `SyncRow` category, kind, operation, contract
-and firm)"""
+Key = tuple[int, int, str, str, str, str, bool, str]
+"""(id of the code object, instruction offset, and of `SyncRow` category, kind, operation, contract,
+firm and allowed)"""
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 # A call that enters torch through these is the caller's own: they only pass it on.
@@ -354,11 +355,12 @@ class Witness(TorchFunctionMode):
         firm: bool = False,
     ) -> None:
         if self._moments is not None:
-            place = frame.f_code, frame.f_lasti
             began = self._here.began
-            self._moments.add(place, began, category, kind, name, times=times, firm=firm)
+            at = frame.f_code, frame.f_lasti
+            self._moments.add(at, began, category, kind, name, times=times, firm=firm)
         promised = "" if self._contract is None else self._contract(frame)
-        key = (id(frame.f_code), frame.f_lasti, category, kind, name, promised, firm)
+        place = id(frame.f_code), frame.f_lasti
+        key = (*place, category, kind, name, promised, firm, allowed_here())
         with self._lock:
             seen = self._seen.setdefault(key, [0, 0])
             seen[0] += times
@@ -372,21 +374,19 @@ class Witness(TorchFunctionMode):
     def rows(self) -> tuple[SyncRow, ...]:
         """The rows of everything seen, one for each kind at each line."""
         lines: dict[int, dict[int, int]] = {}
-        merged: dict[tuple[str, int, str, str, str, str, bool], list[int]] = {}
+        merged: dict[tuple[str, int, str, str, str, str, bool, str], list[int]] = {}
         for key, seen in list(self._seen.items()):
-            code_id, offset, category, kind, name, promised, firm = key
+            code_id, offset, *_ = key
             code = self._codes[code_id]
             table = lines.setdefault(code_id, lines_of(code))
             line = table.get(offset, code.co_firstlineno)
-            place = (code.co_filename, line, category, kind, name, promised, firm)
+            place = (code.co_filename, line, *key[2:])
             total = merged.setdefault(place, [0, 0])
             total[0] += seen[0]
             total[1] = max(total[1], seen[1])
         return tuple(
-            SyncRow(path, line, category, kind, name, times, numel, promised, firm)
-            for (path, line, category, kind, name, promised, firm), (times, numel) in sorted(
-                merged.items()
-            )
+            SyncRow(*place[:5], times, numel, *place[5:])
+            for place, (times, numel) in sorted(merged.items())
         )
 
 

@@ -130,6 +130,7 @@ def merge(processes: Sequence[Observed]) -> Observed:
         lines=tuple(line for one in processes for line in one.lines),
         executed=executed,
         syncs=tuple(row for one in processes for row in one.syncs),
+        allowed=tuple(row for one in processes for row in one.allowed),
         metrics="\n".join(f"{_name(one)}\n{one.metrics}" for one in processes),
         ended=", ".join(dict.fromkeys(one.ended for one in processes)),
         notes=tuple(dict.fromkeys(note for one in processes for note in one.notes)),
