@@ -64,6 +64,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         action="store_true",
         help="fail with the lines that waited on the way from functions that must not wait",
     )
+    _add_steps(parser)
     for letter in "WX":
         parser.add_argument(
             f"-{letter}",
@@ -83,6 +84,29 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "script", nargs=argparse.REMAINDER, metavar="SCRIPT [ARGS...]", help="a script"
     )
     parser.set_defaults(run=run)
+
+
+def _add_steps(parser: argparse.ArgumentParser) -> None:
+    """Add the options that ask for numbers per step."""
+    parser.add_argument(
+        "--warmup",
+        type=_steps,
+        metavar="N",
+        help="tell what a step cost, without the first N (default with --step: 1)",
+    )
+    parser.add_argument(
+        "--step",
+        metavar="NAME",
+        help="what ends a step: a function that returns (train_step, Trainer.train_step, "
+        "train.py::train_step), optimizer.step or profiler.step (default: optimizer.step, or "
+        "profiler.step where no optimizer steps)",
+    )
+
+
+def _steps(word: str) -> int:
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"{word!r} is no number of steps")
+    return int(word)
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
@@ -135,6 +159,8 @@ def run(arguments: argparse.Namespace) -> int:
             profile=bool(arguments.save_profile),
             contracts=options.sync_free if arguments.contracts else None,
             trace=bool(arguments.trace),
+            step=arguments.step or "",
+            warmup=_warmup(arguments),
             options=_python_options(arguments),
         )
     except TeamError as error:
@@ -146,6 +172,14 @@ def run(arguments: argparse.Namespace) -> int:
         return leave_like(outcome.returncode)
     status = _report(arguments, command, outcome.returncode, outcome.run, options)
     return leave_like(outcome.returncode) or status
+
+
+def _warmup(arguments: argparse.Namespace) -> int | None:
+    """Return the steps to leave out; None if steps are not asked for."""
+    if arguments.warmup is None and arguments.step is not None:
+        return 1  # What comes before the first step ends belongs to it: imports, the model.
+    warmup: int | None = arguments.warmup
+    return warmup
 
 
 def _report(
@@ -266,7 +300,7 @@ def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
 
         if problem := unsuitable(Path(arguments.save_profile.replace(_RANK, "0"))):
             return f"run: --save-profile: {problem}"
-    return _owner_problem(arguments.owners)
+    return _step_problem(arguments.step) or _owner_problem(arguments.owners)
 
 
 def _python_options(arguments: argparse.Namespace) -> list[str]:
@@ -275,6 +309,16 @@ def _python_options(arguments: argparse.Namespace) -> list[str]:
         *(f"-X{one}" for one in arguments.X),
         *["-O"] * arguments.O,
     ]
+
+
+def _step_problem(step: str | None) -> str:
+    from flake8_torchperf.runtime.workload.steps.names import named_function
+
+    try:
+        named_function(step or "")
+    except ValueError as error:
+        return f"run: --step: {error}"
+    return ""
 
 
 def _owner_problem(owners: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, TextIO
 
-from flake8_torchperf.runtime.counting.evidence import counted, human_time
+from flake8_torchperf.runtime.counting.evidence import counted, human_time, in_words
 from flake8_torchperf.runtime.workload.copies.report import remark
 
 Row = Mapping[str, Any]
@@ -55,6 +55,8 @@ def print_report(data: Row, out: TextIO, *, metrics: bool = False) -> None:
                 write(line, style)
     for row in data.get("broken_contracts", ()):
         write(_broken(row), "bold red")
+    for line in _steps(data):
+        write(line, "cyan")
     for line in [*_processes(data), *(f"note: {note}" for note in data["notes"])]:
         write(line, "yellow")
     write(f"\n{_summary(data)}", "bold")
@@ -121,6 +123,58 @@ def _spread(row: Row) -> str:
         most, spread = ranks["seconds"][name], ranks["spread"]["seconds"]
         return f"; slowest rank {name}: {human_time(most)}, spread {human_time(spread)}"
     return f"; most on rank {name}: {ranks['counts'][name]}, spread {ranks['spread']['count']}"
+
+
+# How many of the statements that wait in each step are listed.
+_IN_STEP = 10
+
+
+def _steps(data: Row) -> Iterator[str]:
+    """Yield a line on what a step cost, and one for each statement that waits in it."""
+    steps = data["steps"]
+    if steps is None:
+        return
+    if steps["note"]:
+        yield f"\nsteps: {steps['note']}"
+        return
+    counted_steps = steps["counted"]
+    spent = ", ".join(_each(each, name) for name, each in steps["per_step"].items())
+    if steps["waited"] is not None:
+        waited, took = (steps[name] / counted_steps for name in ("waited", "seconds"))
+        spent += f", waited {human_time(waited)} of {human_time(took)}"
+    yield (
+        f"\nsteps: {counted_steps:,} after {steps['warmup']} of warm-up, "
+        f"ended by {_marker(steps)}; in each {spent}"
+    )
+    rows = [
+        (row["counted"]["waits"], file["path"], row)
+        for file in data["files"]
+        for row in file["statements"]
+        if row["counted"]["waits"]
+    ]
+    rows.sort(key=lambda one: -one[0])
+    for waits, path, row in rows[:_IN_STEP]:
+        each = _each(waits / counted_steps, "waits")
+        yield f"{path}:{row['line']}: {each} per step: {row['text']}"
+    if more := rows[_IN_STEP:]:
+        yield f"... and {len(more)} more statements, in the JSON report"
+
+
+def _marker(steps: Row) -> str:
+    """Name what ended the steps, with the optimizers that step together."""
+    classes = steps["optimizers"]
+    if not classes:
+        return str(steps["marker"])
+    if len(classes) == 1:
+        return f"{steps['marker']} of {classes[0]}"
+    return f"{steps['marker']} of {len(classes)} optimizers ({', '.join(classes)}), once for all"
+
+
+def _each(each: float, counter: str) -> str:
+    """Return a mean in words, without digits that say nothing: "1 wait", "0.25 transfers"."""
+    if each == round(each):
+        return counted(round(each), counter)
+    return f"{each:,.3g} {in_words(counter)}"
 
 
 def _processes(data: Row) -> Iterator[str]:

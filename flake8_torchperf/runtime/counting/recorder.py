@@ -11,6 +11,7 @@ import threading
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any
 
@@ -236,14 +237,65 @@ class Recorder:
         return self._host_copy is not None and self._host_copy() is tensor
 
 
+@dataclass(frozen=True)
+class Tables:
+    """The counts of one thread at some moment, by place: cheap to copy, not yet lines.
+
+    ``cells`` holds dispatches and nanoseconds by code object, offset and operation; ``events`` and
+    ``waited`` are the recorder's.
+    """
+
+    cells: Mapping[tuple[int, int, int], tuple[int, int]]
+    events: Mapping[tuple[int, int, str, str], tuple[int, int]]
+    waited: Mapping[tuple[int, int], int]
+
+    def since(self, before: Tables) -> Tables:
+        """Return what was counted after an earlier moment."""
+        return Tables(
+            {
+                key: both
+                for key, now in self.cells.items()
+                if any(both := _less(now, before.cells, key))
+            },
+            {
+                key: both
+                for key, now in self.events.items()
+                if any(both := _less(now, before.events, key))
+            },
+            {key: now - before.waited.get(key, 0) for key, now in self.waited.items()},
+        )
+
+
+NO_TABLES = Tables({}, {}, {})
+
+
+def _less(now: tuple[int, int], before: Mapping[Any, tuple[int, int]], key: Any) -> tuple[int, int]:
+    first, second = before.get(key, (0, 0))
+    return now[0] - first, now[1] - second
+
+
+def tables(recorder: Recorder) -> Tables:
+    """Return a copy of the counts of a thread, which may go on counting."""
+    return Tables(
+        {(code, at, id(cell[5])): (cell[0], cell[1]) for code, at, cell in _cells(recorder)},
+        {key: (seen[0], seen[1]) for key, seen in list(recorder.events.items())},
+        dict(list(recorder.nanoseconds_waited.items())),
+    )
+
+
+def line_evidence(counted: Mapping[Recorder, Tables]) -> tuple[LineEvidence, ...]:
+    """Return the counts of some threads, added up and resolved to source lines."""
+    resolved = _Lines()
+    for recorder, seen in counted.items():
+        resolved.add(recorder, seen)
+    return tuple(sorted(resolved.lines(), key=lambda one: (one.path, one.line)))
+
+
 def evidence(
     recorders: Sequence[Recorder], level: str, seconds: float, graph_breaks: int
 ) -> Evidence:
     """Return the counts of some threads so far, added up and resolved to source lines."""
-    resolved = _Lines()
-    for recorder in recorders:
-        resolved.add(recorder)
-    lines = tuple(sorted(resolved.lines(), key=lambda one: (one.path, one.line)))
+    lines = line_evidence({recorder: tables(recorder) for recorder in recorders})
     totals = total(one.counts for one in lines) + Counts(graph_breaks=graph_breaks)
     return Evidence(level, seconds, lines, _by_operation(recorders), totals)
 
@@ -289,14 +341,13 @@ class _Lines:
         self.counts: dict[tuple[str, int, str], Counts] = defaultdict(Counts)
         self.line_tables: dict[int, dict[int, int]] = {}
 
-    def add(self, recorder: Recorder) -> None:
+    def add(self, recorder: Recorder, seen: Tables) -> None:
         codes = recorder.codes
-        for code, offset, cell in _cells(recorder):
-            op = recorder.operations[id(cell[5])]
-            self._add_cell(self._line(codes, code, offset), op, cell)
-        for (code, offset, counter, cause), (times, size) in list(recorder.events.items()):
+        for (code, offset, func), cell in seen.cells.items():
+            self._add_cell(self._line(codes, code, offset), recorder.operations[func], cell)
+        for (code, offset, counter, cause), (times, size) in seen.events.items():
             self._add_event(self._line(codes, code, offset), counter, cause, times, size)
-        for (code, offset), waited in list(recorder.nanoseconds_waited.items()):
+        for (code, offset), waited in seen.waited.items():
             self.counts[self._line(codes, code, offset)] += Counts(waited=waited / 1e9)
 
     def lines(self) -> list[LineEvidence]:
@@ -316,8 +367,8 @@ class _Lines:
         line = self.line_tables[code_id].get(offset, code.co_firstlineno)
         return code.co_filename, line, qualified_name(code)
 
-    def _add_cell(self, key: tuple[str, int, str], op: Operation, cell: Cell) -> None:
-        times, nanoseconds = cell[0], cell[1]
+    def _add_cell(self, key: tuple[str, int, str], op: Operation, cell: tuple[int, int]) -> None:
+        times, nanoseconds = cell
         ops = self.ops.setdefault(key, {})
         ops[op.name] = ops.get(op.name, 0) + times
         self.counts[key] += Counts(

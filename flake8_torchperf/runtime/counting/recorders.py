@@ -12,7 +12,7 @@ import torch
 
 from flake8_torchperf.runtime.counting.evidence import Evidence
 from flake8_torchperf.runtime.counting.moments import Moments
-from flake8_torchperf.runtime.counting.recorder import Recorder, evidence
+from flake8_torchperf.runtime.counting.recorder import Recorder, Tables, evidence, tables
 
 
 class Recorders:
@@ -112,3 +112,7 @@ class Recorders:
     def evidence(self, level: str, seconds: float, graph_breaks: int) -> Evidence:
         """Return the counts of all threads so far, resolved to source lines."""
         return evidence(list(self._all), level, seconds, graph_breaks)
+
+    def tables(self) -> dict[Recorder, Tables]:
+        """Return a copy of the counts of all threads so far, which is cheap."""
+        return {recorder: tables(recorder) for recorder in list(self._all)}

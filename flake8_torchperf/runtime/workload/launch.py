@@ -57,6 +57,8 @@ def run_workload(
     profile: bool = False,
     contracts: tuple[str, ...] | None = None,
     trace: bool = False,
+    step: str = "",
+    warmup: int | None = None,
     options: Sequence[str] = (),
 ) -> Outcome:
     """Run a script or module in a child process and wait for it to end.
@@ -79,6 +81,8 @@ def run_workload(
         rank=given_rank(),
         interpreter=this_interpreter(),
         trace=trace,
+        step=_whole(step),
+        warmup=warmup,
     )
     team = Team.of_this_process()
     if team is None:
@@ -91,6 +95,12 @@ def run_workload(
             return Outcome(returncode, None)
         run = bring_together(read_recordings(team.folder), team.expected)
         return Outcome(returncode, run)
+
+
+def _whole(step: str) -> str:
+    """Return the name of a function with the whole path of its file, if it has one."""
+    file, separator, name = step.rpartition("::")
+    return f"{os.path.abspath(file)}{separator}{name}" if separator else step
 
 
 def _command(plan: Plan, folder: Path, options: Sequence[str]) -> list[str]:

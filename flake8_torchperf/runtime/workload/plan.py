@@ -34,7 +34,8 @@ class Plan:
     the globs of functions that must not wait; None where they are not checked. With ``is_code``,
     ``script`` is the code itself, as after `python -c`. ``rank`` is the launcher's name for a
     worker, and ``interpreter`` the one that workers must be run by to be counted. ``trace`` asks
-    for a timeline.
+    for a timeline. ``warmup`` asks for steps, without the first so many; ``step`` is the value of
+    `--step`, "" for what usually ends one.
     """
 
     script: str
@@ -50,6 +51,8 @@ class Plan:
     rank: int | None = None
     interpreter: str = ""
     trace: bool = False
+    step: str = ""
+    warmup: int | None = None
 
     @property
     def is_fork_server(self) -> bool:
@@ -111,12 +114,43 @@ class SyncRow:
 
 
 @dataclass(frozen=True)
+class Stepped:
+    """The steps of a process: ``seen`` of them, of which the first ``warmup`` are left out.
+
+    ``marker`` is what ended them, `optimizer.step` for instance, of ``optimizers`` that step once
+    each. ``seconds``, ``totals``, ``lines`` and ``syncs`` are those of the steps after the warm-up,
+    as in `Observed`.
+    """
+
+    marker: str
+    optimizers: tuple[str, ...]
+    warmup: int
+    seen: int
+    seconds: float = 0.0
+    totals: Mapping[str, Any] = field(default_factory=dict)
+    lines: tuple[Mapping[str, Any], ...] = ()
+    syncs: tuple[SyncRow, ...] = ()
+
+    @property
+    def counted(self) -> int:
+        """The number of steps after the warm-up."""
+        return max(0, self.seen - self.warmup)
+
+
+def _stepped(data: Mapping[str, Any] | None) -> Stepped | None:
+    if data is None:
+        return None
+    tuples: dict[str, Any] = {name: tuple(data[name]) for name in ("optimizers", "lines")}
+    return Stepped(**{**data, **tuples, "syncs": tuple(SyncRow(**row) for row in data["syncs"])})
+
+
+@dataclass(frozen=True)
 class Observed:
     """The results of a child. ``lines`` are `LineEvidence.to_dict()`, ``executed`` lines by file.
 
     ``times`` are `ExecutedLines.times`, if a profile was requested. ``rank`` is the process's
     place in a distributed run, ``data_worker`` its place among the workers of a DataLoader.
-    ``timeline`` says when things happened, if that was requested.
+    ``timeline`` says when things happened, if that was requested; ``steps`` likewise.
     """
 
     torch: str
@@ -134,6 +168,7 @@ class Observed:
     rank: int | None = None
     data_worker: int | None = None
     timeline: Timeline | None = None
+    steps: Stepped | None = None
 
     @property
     def calls(self) -> tuple[SyncRow, ...]:
@@ -168,6 +203,7 @@ def load_observed(path: Path) -> Observed:
         data["syncs"] = tuple(SyncRow(**row) for row in data["syncs"])
         data["notes"] = tuple(data["notes"])
         data["timeline"] = data["timeline"] and timeline_of(data["timeline"])
+        data["steps"] = _stepped(data["steps"])
         data["times"] = {
             name: tuple(tuple((line, count) for line, count in piece) for piece in pieces)
             for name, pieces in data["times"].items()

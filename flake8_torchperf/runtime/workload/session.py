@@ -40,6 +40,7 @@ from flake8_torchperf.runtime.workload.ranks.environment import (
 from flake8_torchperf.runtime.workload.ranks.merge import NOT_STARTED
 from flake8_torchperf.runtime.workload.ranks.recordings import results_beside
 from flake8_torchperf.runtime.workload.ranks.takeover import is_users_own
+from flake8_torchperf.runtime.workload.steps.window import Steps
 from flake8_torchperf.runtime.workload.sync_recorder import Witness
 from flake8_torchperf.runtime.workload.timeline.breaks import noted
 
@@ -70,7 +71,11 @@ class Session:
         self._due = monotonic() + FIRST_SAVED
         self._began = monotonic()
         self._counter.leave_out(self._witness.is_on_host, self._witness.was_made_on_host)
-        self._lines = ExecutedLines(owns, counts=plan.profile)
+        self._steps: Steps | None = None
+        if plan.warmup is not None:
+            self._steps = Steps(plan.step, plan.warmup, self._counter, self._witness)
+        markers = None if self._steps is None else self._steps.markers
+        self._lines = ExecutedLines(owns, counts=plan.profile, markers=markers)
         self._owns = owns
         self._counter.time_waits()
         if self._moments is not None:
@@ -119,6 +124,8 @@ class Session:
             self._counter.reset()  # Drop the counts of the witness's own preparation.
             if self._moments is not None:
                 self._moments.clear()
+            if self._steps is not None:
+                self._steps.begin()
             self._lines.start()
             try:
                 yield
@@ -155,6 +162,8 @@ class Session:
         self._lines.forget_times()
         if self._moments is not None:
             self._moments.clear()
+        if self._steps is not None:
+            self._steps.begin()
         multiprocessing.util.Finalize(None, self.finish, args=("returned",), exitpriority=0)
 
     def _forked(self) -> None:
@@ -243,6 +252,7 @@ class Session:
             data_worker=None if worker is None else worker.id,
             times=self._lines.times,
             timeline=timeline,
+            steps=None if self._steps is None else self._steps.stepped(),
         )
 
 

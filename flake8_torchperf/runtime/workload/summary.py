@@ -20,6 +20,7 @@ from flake8_torchperf.runtime.workload.matching import VERDICTS, FileReport, Jud
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed
 from flake8_torchperf.runtime.workload.ranks.merge import Run
 from flake8_torchperf.runtime.workload.statement_costs import StatementCosts
+from flake8_torchperf.runtime.workload.steps.report import as_data as steps_as_data
 from flake8_torchperf.runtime.workload.waits import would_wait
 
 NOTHING_RAN = "no line of yours ran where it is counted; --owner names whose lines count"
@@ -74,6 +75,8 @@ def as_data(
     ]
     costs = StatementCosts(observed)
     data["files"] = [_file(file, costs) for file in files]
+    statements = (one for file in data["files"] for one in file["statements"])
+    data["steps"] = steps_as_data(observed, statements)
     data["metrics"] = observed.metrics
     return data
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter_ns
 from types import CodeType, FrameType
 from typing import Any
@@ -368,12 +368,20 @@ class Witness(TorchFunctionMode):
         """Discard everything seen so far."""
         self._seen.clear()
 
+    def seen(self) -> dict[Key, tuple[int, int]]:
+        """Return a copy of how often each was seen so far, with its most elements: cheap."""
+        return {key: (times, numel) for key, (times, numel) in list(self._seen.items())}
+
     @property
     def rows(self) -> tuple[SyncRow, ...]:
         """The rows of everything seen, one for each kind at each line."""
+        return self.rows_of(self.seen())
+
+    def rows_of(self, counted: Mapping[Key, tuple[int, int]]) -> tuple[SyncRow, ...]:
+        """Return the rows of some part of what was seen."""
         lines: dict[int, dict[int, int]] = {}
         merged: dict[tuple[str, int, str, str, str, str, bool], list[int]] = {}
-        for key, seen in list(self._seen.items()):
+        for key, seen in counted.items():
             code_id, offset, category, kind, name, promised, firm = key
             code = self._codes[code_id]
             table = lines.setdefault(code_id, lines_of(code))
