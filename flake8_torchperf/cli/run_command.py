@@ -60,6 +60,12 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--metrics", action="store_true", help="print the times of each operation as well"
     )
     parser.add_argument(
+        "--no-callers",
+        dest="callers",
+        action="store_false",
+        help="do not print the calls that led to each line that waited",
+    )
+    parser.add_argument(
         "--contracts",
         action="store_true",
         help="fail with the lines that waited on the way from functions that must not wait",
@@ -209,7 +215,7 @@ def _report(
             save(
                 f"run: --{option}",
                 path,
-                _text(option, merged if one is run else report(one), arguments.metrics),
+                _text(option, merged if one is run else report(one), arguments),
             )
             for path, one in _files(name, run)
         )
@@ -228,7 +234,7 @@ def _report(
             for path, one in _files(arguments.trace, run)
         )
     if saved.get("output", 1):
-        print_report(merged[0], sys.stderr, metrics=arguments.metrics)
+        print_report(merged[0], sys.stderr, **_details(arguments))
     broken = bool(merged[0].get("broken_contracts"))
     return max(saved.values(), default=0) or int(broken)
 
@@ -247,14 +253,19 @@ def _files(name: str, run: Run) -> Iterator[tuple[Path, Run]]:
         yield Path(name.replace(_RANK, str(rank))), alone
 
 
-def _text(option: str, report: _Report, metrics: bool) -> str:
+def _text(option: str, report: _Report, arguments: argparse.Namespace) -> str:
     from flake8_torchperf.cli.run_page import page
     from flake8_torchperf.cli.run_report import as_text
 
     data, files = report
     if option == "json":
         return json.dumps(data, indent=1) + "\n"
-    return page(data, files) if option == "html" else as_text(data, metrics=metrics)
+    return page(data, files) if option == "html" else as_text(data, **_details(arguments))
+
+
+def _details(arguments: argparse.Namespace) -> dict[str, bool]:
+    """Return how much the text tells."""
+    return {"metrics": arguments.metrics, "callers": arguments.callers}
 
 
 def _found(words: list[str]) -> list[str]:

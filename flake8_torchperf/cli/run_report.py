@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from typing import Any, TextIO
 
 from flake8_torchperf.runtime.counting.evidence import counted, human_time, in_words
+from flake8_torchperf.runtime.workload.callers.report import in_words as ways_in_words
 from flake8_torchperf.runtime.workload.copies.report import remark
 
 Row = Mapping[str, Any]
@@ -41,7 +42,7 @@ _TITLES = (
 )
 
 
-def print_report(data: Row, out: TextIO, *, metrics: bool = False) -> None:
+def print_report(data: Row, out: TextIO, *, metrics: bool = False, callers: bool = True) -> None:
     """Print operations first and the most important part last, where a terminal still shows it."""
     write = _writer(out)
     if metrics:
@@ -51,7 +52,7 @@ def print_report(data: Row, out: TextIO, *, metrics: bool = False) -> None:
         rows = data[key]
         if rows:
             write(f"\n{title} ({len(rows)})", f"bold {style}")
-            for line in _lines(key, rows):
+            for line in _lines(key, rows, callers):
                 write(line, style)
     for row in data.get("broken_contracts", ()):
         write(_broken(row), "bold red")
@@ -62,10 +63,10 @@ def print_report(data: Row, out: TextIO, *, metrics: bool = False) -> None:
     write(f"\n{_summary(data)}", "bold")
 
 
-def as_text(data: Row, *, metrics: bool = False) -> str:
+def as_text(data: Row, *, metrics: bool = False, callers: bool = True) -> str:
     """Return the text that `print_report` prints, without styles."""
     out = io.StringIO()
-    print_report(data, out, metrics=metrics)
+    print_report(data, out, metrics=metrics, callers=callers)
     return out.getvalue()
 
 
@@ -79,7 +80,7 @@ def _writer(out: TextIO) -> Any:
     return lambda line, style: print(line, file=out)
 
 
-def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
+def _lines(key: str, rows: Sequence[Row], callers: bool) -> Iterator[str]:
     if key in ("missed", "missed_on_host", "inside_calls"):
         for row in sorted(rows, key=lambda row: -sum(row["kinds"].values())):
             words = _words if row["inferred"] else str  # a device reports operations: __setitem__
@@ -87,6 +88,7 @@ def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
             how = "inferred" if row["inferred"] else "reported by the device"
             place = f"{row['path']}:{row['line']}"
             yield f"  {place}: {kinds} ({how}{_spread(row)}): {_short(row['source'])}"
+            yield from _callers(row, callers)
         return
     if key == "looks_asynchronous":
         for row in rows:
@@ -103,6 +105,13 @@ def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
         elif row["reason"]:
             place += f" [{row['reason']}]"
         yield place
+        yield from _callers(row, callers)
+
+
+def _callers(row: Row, shown: bool) -> Iterator[str]:
+    """Yield the lines on who led to a statement, which `--no-callers` leaves out."""
+    if shown:
+        yield from (f"      {line}" for line in ways_in_words(row["callers"]))
 
 
 def _broken(row: Row) -> str:

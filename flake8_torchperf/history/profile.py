@@ -83,7 +83,7 @@ class Entry:
 
 
 STEP_COUNTS = ("waits", "host_reads", "transfers", "graph_breaks")
-"""What a profile counts in steps."""
+"""The events that a profile counts in steps."""
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from time import perf_counter
+from types import FrameType
 from typing import Any, Literal
 
 import torch
@@ -155,6 +156,10 @@ class DispatchCounter:
     def keep_moments(self, moments: Moments) -> None:
         """Keep when each wait and transfer happens, for a timeline."""
         self._recorders.keep_moments(moments)
+
+    def tell(self, led: Callable[[FrameType | None, str], None]) -> None:
+        """Call ``led`` with the innermost frame and the counter of each wait."""
+        self._recorders.tell(led)
 
     def leave_out(
         self, on_host: Callable[[torch.Tensor], bool], made: Callable[[torch.Tensor], bool]

@@ -46,6 +46,8 @@ Cell = list[Any]
 
 _SHOWN = frozenset({"host_reads", "transfers", "synchronisations", "device_syncs"})
 """The counters whose events a timeline shows."""
+_LED = frozenset({"host_reads", "dynamic_shapes", "synchronisations", "device_syncs"})
+"""The counters of waits."""
 _HERE = "here"  # Every known code object's table has this key, so that none of them is falsy.
 ITERATION = torch.Tensor.__iter__.__code__
 """What runs where Python iterates a tensor: torch unbinds it there."""
@@ -84,6 +86,8 @@ class Recorder:
         # Where a timeline is kept, and when the event began that is counted next; 0 if unknown.
         self.moments: Moments | None = None
         self.began = 0
+        # Told of each event of `_LED`, with its innermost frame.
+        self.led: Callable[[FrameType | None, str], None] | None = None
         # The operand of the wrapped call just over, and whether it lay on the device before that,
         # and was made on the host.
         self.operand: tuple[Any, bool, bool] | None = None
@@ -124,7 +128,8 @@ class Recorder:
         if known is None:
             known = self.operations[id(func)] = operation(func)
             self.durations[id(func)] = deque(maxlen=SAMPLES)
-        look = _LOOKS.get(known.name, _look_read if known.reads else None)
+        usual = _look_read if known.reads else _look_dynamic if known.dynamic else None
+        look = _LOOKS.get(known.name, usual)
         keep = self.durations[id(func)].append
         made = cells[id(func)] = [0, 0, known.call, keep, look, func, known.name]
         return made
@@ -147,6 +152,8 @@ class Recorder:
         if self.moments is not None and key[0] and counter in _SHOWN:
             place = self.codes[key[0]], key[1]
             self.moments.add(place, self.began, counter, "", cause, size=size)
+        if self.led is not None and counter in _LED:
+            self.led(frame, counter)
         seen = self.events.get(key)
         if seen is None:
             self.events[key] = [1, size]
@@ -405,6 +412,13 @@ def _look_read(
     recorder: Recorder, name: str, frame: FrameType | None, args: tuple[Any, ...], out: Any
 ) -> None:
     recorder.read(frame, name, args[0])
+
+
+def _look_dynamic(
+    recorder: Recorder, name: str, frame: FrameType | None, args: tuple[Any, ...], out: Any
+) -> None:
+    if recorder.led is not None:  # The dispatch itself is what counts.
+        recorder.led(frame, "dynamic_shapes")
 
 
 def _look_mask(

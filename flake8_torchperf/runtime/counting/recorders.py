@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from types import FrameType
 
 import torch
 
@@ -84,7 +85,7 @@ class Recorders:
         recorder = self._make()
         recorder.timed, recorder.on_host = self._own.timed, self._own.on_host
         recorder.made_on_host = self._own.made_on_host
-        recorder.moments = self._own.moments
+        recorder.moments, recorder.led = self._own.moments, self._own.led
         return recorder
 
     def time_waits(self) -> None:
@@ -96,6 +97,11 @@ class Recorders:
         """Keep when events happen, in all threads."""
         for recorder in list(self._all):
             recorder.moments = moments
+
+    def tell(self, led: Callable[[FrameType | None, str], None]) -> None:
+        """Tell of each wait, with its frame, in all threads."""
+        for recorder in list(self._all):
+            recorder.led = led
 
     def leave_out(
         self, on_host: Callable[[torch.Tensor], bool], made: Callable[[torch.Tensor], bool]

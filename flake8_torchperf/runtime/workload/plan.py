@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from flake8_torchperf.runtime.counting.moments import Timeline, timeline_of
 from flake8_torchperf.runtime.workload.executed_lines import Times
@@ -113,6 +113,32 @@ class SyncRow:
     firm: bool = False
 
 
+Place: TypeAlias = "tuple[str, int, str]"
+"""A file, a line and the qualified name of the function."""
+
+
+@dataclass(frozen=True)
+class Led:
+    """One way to waits: ``frames`` of the user's, the innermost first, and how often.
+
+    ``source`` is the category of a `SyncRow`, or the counter that saw a wait; ``kind`` and ``firm``
+    are as there. ``library`` is the line below the user's that waited, None if there is none.
+    """
+
+    source: str
+    kind: str
+    firm: bool
+    library: Place | None
+    frames: tuple[Place, ...]
+    times: int
+
+
+def _led(data: Mapping[str, Any]) -> Led:
+    library: Any = data["library"] and tuple(data["library"])
+    frames: Any = tuple(map(tuple, data["frames"]))
+    return Led(**{**data, "library": library, "frames": frames})
+
+
 @dataclass(frozen=True)
 class Stepped:
     """The steps of a process: ``seen`` of them, of which the first ``warmup`` are left out.
@@ -151,6 +177,7 @@ class Observed:
     ``times`` are `ExecutedLines.times`, if a profile was requested. ``rank`` is the process's
     place in a distributed run, ``data_worker`` its place among the workers of a DataLoader.
     ``timeline`` says when things happened, if that was requested; ``steps`` likewise.
+    ``led`` says which calls led to the waits.
     """
 
     torch: str
@@ -169,6 +196,7 @@ class Observed:
     data_worker: int | None = None
     timeline: Timeline | None = None
     steps: Stepped | None = None
+    led: tuple[Led, ...] = ()
 
     @property
     def calls(self) -> tuple[SyncRow, ...]:
@@ -204,6 +232,7 @@ def load_observed(path: Path) -> Observed:
         data["notes"] = tuple(data["notes"])
         data["timeline"] = data["timeline"] and timeline_of(data["timeline"])
         data["steps"] = _stepped(data["steps"])
+        data["led"] = tuple(map(_led, data["led"]))
         data["times"] = {
             name: tuple(tuple((line, count) for line, count in piece) for piece in pieces)
             for name, pieces in data["times"].items()

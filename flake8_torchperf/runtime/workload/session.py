@@ -78,6 +78,7 @@ class Session:
         self._lines = ExecutedLines(owns, counts=plan.profile, markers=markers)
         self._owns = owns
         self._counter.time_waits()
+        self._counter.tell(self._witness.chains.add)
         if self._moments is not None:
             self._counter.keep_moments(self._moments)
         self._counter.count_every_thread()
@@ -122,6 +123,7 @@ class Session:
         """Watch the lines and calls of this thread."""
         with self._counter, self._witness, self._ranks_noted(), self._breaks_noted():
             self._counter.reset()  # Drop the counts of the witness's own preparation.
+            self._witness.forget()
             if self._moments is not None:
                 self._moments.clear()
             if self._steps is not None:
@@ -252,6 +254,7 @@ class Session:
             data_worker=None if worker is None else worker.id,
             times=self._lines.times,
             timeline=timeline,
+            led=self._witness.chains.rows,
             steps=None if self._steps is None else self._steps.stepped(),
         )
 

@@ -1,4 +1,4 @@
-"""What each statement of a run cost, under the keys by which profiles recognise statements.
+"""The costs of each statement of a run, under the keys by which profiles recognise statements.
 
 `torchperf compare` reads it from two reports. Knows nothing about torch.
 """
@@ -51,7 +51,7 @@ class StatementCosts:
 
 
 class _Part:
-    """What was seen in a whole run, or in a part of it."""
+    """The events of a whole run, or of a part of it."""
 
     def __init__(
         self,

@@ -26,6 +26,7 @@ from flake8_torchperf.runtime.counting.hidden_modes import hide_modes, stop_hidi
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.recorder import ITERATION, Recorder
 from flake8_torchperf.runtime.counting.stand_ins import hide_from_dynamo
+from flake8_torchperf.runtime.workload.callers.chains import Chains
 from flake8_torchperf.runtime.workload.copies.queued import QUEUED_CALLS, IsPinned, queued
 from flake8_torchperf.runtime.workload.copies.to_device import COPY_CALLS, copied
 from flake8_torchperf.runtime.workload.host_provenance import (
@@ -61,6 +62,9 @@ _PASSING = tuple(
         "nn/functional.py",
         "utils/_contextlib.py",
     )
+)
+_DISPATCHING = tuple(
+    _TORCH + name.replace("/", os.sep) for name in ("_ops.py", "utils/_python_dispatch.py")
 )
 _autograd: Any = torch.autograd
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -129,6 +133,7 @@ class Witness(TorchFunctionMode):
         self._buffers: Any = None
         self._backward: Any = None
         self._from_numpy: Any = None
+        self.chains = Chains(self._is_owned, self._dispatches)
 
     def __enter__(self) -> Witness:
         self._origins.calibrate()
@@ -293,11 +298,19 @@ class Witness(TorchFunctionMode):
     def _caller(self, frame: FrameType | None) -> FrameType | None:
         """Return the frame that made the call, owned or not."""
         while frame is not None:
-            file = frame.f_code.co_filename
-            if not (file in _PASSING or file.startswith(_OURS)) or self._is_owned(frame.f_code):
+            if not self._passes(frame.f_code):
                 break
             frame = frame.f_back
         return frame
+
+    def _passes(self, code: CodeType) -> bool:
+        """True if a frame with this code only passes a call on to torch."""
+        file = code.co_filename
+        return (file in _PASSING or file.startswith(_OURS)) and not self._is_owned(code)
+
+    def _dispatches(self, code: CodeType) -> bool:
+        """True if a frame with this code is between a line of a library and its operation."""
+        return self._passes(code) or code.co_filename in _DISPATCHING
 
     def _is_owned(self, code: CodeType) -> bool:
         owned = self._owned.get(id(code))
@@ -357,6 +370,8 @@ class Witness(TorchFunctionMode):
             place = frame.f_code, frame.f_lasti
             began = self._here.began
             self._moments.add(place, began, category, kind, name, times=times, firm=firm)
+        if category != QUEUED:
+            self.chains.add(frame, category, kind, times=times, firm=firm)
         promised = "" if self._contract is None else self._contract(frame)
         key = (id(frame.f_code), frame.f_lasti, category, kind, name, promised, firm)
         with self._lock:
@@ -367,6 +382,7 @@ class Witness(TorchFunctionMode):
     def forget(self) -> None:
         """Discard everything seen so far."""
         self._seen.clear()
+        self.chains.forget()
 
     def seen(self) -> dict[Key, tuple[int, int]]:
         """Return a copy of how often each was seen so far, with its most elements: cheap."""

@@ -135,6 +135,7 @@ def merge(processes: Sequence[Observed]) -> Observed:
         notes=tuple(dict.fromkeys(note for one in processes for note in one.notes)),
         times={},
         timeline=None,
+        led=tuple(row for one in processes for row in one.led),
         steps=_steps([one.steps for one in processes if one.steps is not None]),
         rank=first.rank if all(one.rank == first.rank for one in processes) else None,
     )

@@ -1,4 +1,4 @@
-"""What `--step` may say: the step of optimizers or of a profiler, or a function of the program.
+"""Reads `--step`: the step of optimizers or of a profiler, or a function of the program.
 
 Nothing is imported: a function is looked for in the text of its file.
 """

@@ -1,4 +1,4 @@
-"""What a run says of its steps, as data for its report. Knows nothing about torch."""
+"""Tells of the steps of a run, as data for its report. Knows nothing about torch."""
 
 from __future__ import annotations
 
