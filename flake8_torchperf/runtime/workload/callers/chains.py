@@ -15,6 +15,8 @@ from flake8_torchperf.runtime.workload.plan import Led, Place
 INNERMOST = 3
 """How many frames of the user's are kept, the one that waited included."""
 
+_OWNED, _BETWEEN, _OTHER = 1, 2, 3  # None is 0, which stands for unknown code.
+
 
 class Chains:
     """Collects the calls that led to waits, in whatever thread they happen.
@@ -29,7 +31,9 @@ class Chains:
         self._passes = passes
         self._lock = threading.Lock()
         self._codes: dict[int, CodeType] = {}
-        # By the ids of code objects, since hashing one hashes its constants; `_codes` keeps the ids
+        self._roles: dict[int, int] = {}
+        # The code object and offset of the library's frame, zeros without one, then the user's. By
+        # the ids of code objects, since hashing one hashes its constants; `_codes` keeps the ids
         # from being reused.
         self._times: dict[tuple[str, str, bool, tuple[int, ...]], int] = {}
 
@@ -48,24 +52,27 @@ class Chains:
         firm: bool = False,
     ) -> None:
         """Count a wait in or below this frame; ``source``, ``kind`` and ``firm`` as in `Led`."""
-        while frame is not None and self._passes(frame.f_code):
-            frame = frame.f_back
-        # The code object and the offset of the library's frame, zeros without one, then the user's.
-        key = [0, 0]
-        if frame is not None and not self._owns(frame.f_code):
-            key = self._place(frame)
+        # No call for a frame that is known: a trace function may watch every call in this process.
+        role_of = self._roles.get
+        key: list[int] = []
         while frame is not None and len(key) < 2 + 2 * INNERMOST:
-            if self._owns(frame.f_code):
-                key += self._place(frame)
+            code = frame.f_code
+            role = role_of(id(code)) or self._learn(code)
+            if role == _OWNED:
+                key += (id(code), frame.f_lasti) if key else (0, 0, id(code), frame.f_lasti)
+            elif role == _OTHER and not key:
+                key += (id(code), frame.f_lasti)
             frame = frame.f_back
         if len(key) > 2:
             with self._lock:
                 whole = (source, kind, firm, tuple(key))
                 self._times[whole] = self._times.get(whole, 0) + times
 
-    def _place(self, frame: FrameType) -> list[int]:
-        self._codes[id(frame.f_code)] = frame.f_code
-        return [id(frame.f_code), frame.f_lasti]
+    def _learn(self, code: CodeType) -> int:
+        role = _OWNED if self._owns(code) else _BETWEEN if self._passes(code) else _OTHER
+        self._codes[id(code)] = code
+        self._roles[id(code)] = role
+        return role
 
     @property
     def rows(self) -> tuple[Led, ...]:
