@@ -68,7 +68,14 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--metrics", action="store_true", help="print the times of each operation as well"
     )
+    parser.add_argument(
+        "--no-callers",
+        dest="callers",
+        action="store_false",
+        help="do not print the calls that led to each line that waited",
+    )
     _add_gate(parser)
+    _add_steps(parser)
     for letter in "WX":
         parser.add_argument(
             f"-{letter}",
@@ -111,6 +118,29 @@ def _add_gate(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="stop the program with its stack at the first wait that no allow_sync allows",
     )
+
+
+def _add_steps(parser: argparse.ArgumentParser) -> None:
+    """Add the options that ask for numbers per step."""
+    parser.add_argument(
+        "--warmup",
+        type=_steps,
+        metavar="N",
+        help="tell what a step cost, without the first N (default with --step: 1)",
+    )
+    parser.add_argument(
+        "--step",
+        metavar="NAME",
+        help="what ends a step: a function that returns (train_step, Trainer.train_step, "
+        "train.py::train_step), optimizer.step or profiler.step (default: optimizer.step, or "
+        "profiler.step where no optimizer steps)",
+    )
+
+
+def _steps(word: str) -> int:
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"{word!r} is no number of steps")
+    return int(word)
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
@@ -174,6 +204,8 @@ def run(arguments: argparse.Namespace) -> int:
             trace=bool(arguments.trace),
             inputs="" if inputs is None else str(inputs.resolve()),
             stops=arguments.stops,
+            step=arguments.step or "",
+            warmup=_warmup(arguments),
             options=_python_options(arguments),
         )
     except TeamError as error:
@@ -185,6 +217,14 @@ def run(arguments: argparse.Namespace) -> int:
         return leave_like(outcome.returncode)
     status = _report(arguments, command, outcome.returncode, outcome.run, options)
     return leave_like(outcome.returncode) or status
+
+
+def _warmup(arguments: argparse.Namespace) -> int | None:
+    """Return the steps to leave out; None if steps are not asked for."""
+    if arguments.warmup is None and arguments.step is not None:
+        return 1  # What comes before the first step ends belongs to it: imports, the model.
+    warmup: int | None = arguments.warmup
+    return warmup
 
 
 def _report(
@@ -222,7 +262,7 @@ def _report(
             save(
                 f"run: --{option}",
                 path,
-                _text(option, merged if one is run else report(one), arguments.metrics),
+                _text(option, merged if one is run else report(one), arguments),
             )
             for path, one in _files(name, run)
         )
@@ -243,7 +283,7 @@ def _report(
             for path, one in _files(arguments.trace, run)
         )
     if saved.get("output", 1):
-        print_report(merged[0], sys.stderr, metrics=arguments.metrics)
+        print_report(merged[0], sys.stderr, **_details(arguments))
     if unanswered:
         return fail(unanswered)
     failed = any(row["failed"] for row in merged[0].get("gate", ()))
@@ -265,14 +305,19 @@ def _files(name: str, run: Run) -> Iterator[tuple[Path, Run]]:
         yield Path(name.replace(_RANK, str(rank))), alone
 
 
-def _text(option: str, report: _Report, metrics: bool) -> str:
+def _text(option: str, report: _Report, arguments: argparse.Namespace) -> str:
     from flake8_torchperf.cli.run_page import page
     from flake8_torchperf.cli.run_report import as_text
 
     data, files = report
     if option == "json":
         return json.dumps(data, indent=1) + "\n"
-    return page(data, files) if option == "html" else as_text(data, metrics=metrics)
+    return page(data, files) if option == "html" else as_text(data, **_details(arguments))
+
+
+def _details(arguments: argparse.Namespace) -> dict[str, bool]:
+    """Return how much the text tells."""
+    return {"metrics": arguments.metrics, "callers": arguments.callers}
 
 
 def _found(words: list[str]) -> list[str]:
@@ -337,7 +382,8 @@ def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
         return "run: --keep-inputs needs --save-profile FILE: inputs are kept beside the profile"
     if (inputs := _inputs(arguments)) and (problem := unsuitable(inputs)):
         return f"run: --keep-inputs: {problem}"
-    return _condition_problem(arguments) or _owner_problem(arguments.owners)
+    problem = _condition_problem(arguments) or _step_problem(arguments.step)
+    return problem or _owner_problem(arguments.owners)
 
 
 def _inputs(arguments: argparse.Namespace) -> Path | None:
@@ -366,6 +412,16 @@ def _condition_problem(arguments: argparse.Namespace) -> str:
         read_conditions(arguments.fail_on)
     except ConditionError as error:
         return f"run: --fail-on: {error}"
+    return ""
+
+
+def _step_problem(step: str | None) -> str:
+    from flake8_torchperf.runtime.workload.steps.names import named_function
+
+    try:
+        named_function(step or "")
+    except ValueError as error:
+        return f"run: --step: {error}"
     return ""
 
 

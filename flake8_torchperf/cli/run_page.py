@@ -14,11 +14,12 @@ from urllib.parse import quote
 
 from flake8_torchperf.runtime.counting.evidence import Counts, counted, human_time, total
 from flake8_torchperf.runtime.html_page import render
-from flake8_torchperf.runtime.workload.copies.report import remark
+from flake8_torchperf.runtime.workload.callers.report import in_words as ways_in_words
+from flake8_torchperf.runtime.workload.copies.report import remark as copy_remark
 from flake8_torchperf.runtime.workload.device_reports import waits
 from flake8_torchperf.runtime.workload.gate.allowed import allowed_remark
 from flake8_torchperf.runtime.workload.matching import FileReport, Missed
-from flake8_torchperf.runtime.workload.summary import missed_group, shown_path
+from flake8_torchperf.runtime.workload.summary import MISSED, missed_group, shown_path
 from flake8_torchperf.syntax.statements import Span, Statements
 
 SHOWN = 25
@@ -99,12 +100,12 @@ def _link(anchor: str) -> str:
 def _file(
     file: FileReport, statements: Statements, dearest: Iterable[_Cost], data: Mapping[str, Any]
 ) -> Row:
-    remarks = _remarks(file)
+    remarks = _remarks(file, data)
     for row in data["looks_asynchronous"]:
         if row["path"] == shown_path(file.path):
             kind = "looks asynchronous"
             anchor = f"{row['path']}:{row['line']}:{row['kind']}"
-            remarks.setdefault(row["line"], []).append(_remark(kind, remark(row), anchor))
+            remarks.setdefault(row["line"], []).append(_remark(kind, copy_remark(row), anchor))
     for row in data["allowed"]:
         if row["path"] == shown_path(file.path):
             anchor = f"{row['path']}:{row['line']}:allowed"
@@ -182,9 +183,11 @@ def _line(file: FileReport, path: str, number: int, remarks: list[Row]) -> Row:
     }
 
 
-def _remarks(file: FileReport) -> dict[int, list[Row]]:
+def _remarks(file: FileReport, data: Mapping[str, Any]) -> dict[int, list[Row]]:
     remarks: dict[int, list[Row]] = {}
     path = shown_path(file.path)
+    rows = [row for key in ("confirmed", *MISSED) for row in data[key] if row["path"] == path]
+    callers = {tuple(row["statement"]): ways_in_words(row["callers"]) for row in rows}
     for judged in file.judged:
         finding = judged.finding
         text = f"{finding.code} {finding.message}"
@@ -194,21 +197,23 @@ def _remarks(file: FileReport) -> dict[int, list[Row]]:
         elif judged.reason:
             text += f" [{judged.reason}]"
         anchor = f"{path}:{finding.line}:{finding.column + 1}:{finding.code}"
-        remarks.setdefault(finding.line, []).append(_remark(judged.verdict, text, anchor))
+        led = callers.get(judged.span, ()) if judged.verdict == "confirmed" else ()
+        remarks.setdefault(finding.line, []).append(_remark(judged.verdict, text, anchor, led))
     for missed in file.missed:
         space = " " if missed.inferred else "_"  # a device reports operations: __setitem__
         kinds = ", ".join(f"{kind.replace('_', space)} {n}x" for kind, n in missed.kinds.items())
         how = "(inferred)" if missed.inferred else "(reported by the device)"
         kind, line = _kind(missed), missed.span[0]
         anchor = f"{path}:{line}:{kind.replace(' ', '-')}"
-        remarks.setdefault(line, []).append(_remark(kind, f"{kinds} {how}", anchor))
+        remark = _remark(kind, f"{kinds} {how}", anchor, callers.get(missed.span, ()))
+        remarks.setdefault(line, []).append(remark)
     return remarks
 
 
-def _remark(kind: str, text: str, anchor: str) -> Row:
+def _remark(kind: str, text: str, anchor: str, callers: Sequence[str] = ()) -> Row:
     return {
         "kind": kind, "style": kind.split()[0], "text": text, "anchor": anchor,
-        "link": _link(anchor),
+        "link": _link(anchor), "callers": callers,
     }  # fmt: skip
 
 

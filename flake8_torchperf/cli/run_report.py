@@ -11,7 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, TextIO
 
-from flake8_torchperf.runtime.counting.evidence import counted, human_time
+from flake8_torchperf.runtime.counting.evidence import counted, human_time, in_words
+from flake8_torchperf.runtime.workload.callers.report import in_words as ways_in_words
 from flake8_torchperf.runtime.workload.copies.report import remark
 from flake8_torchperf.runtime.workload.gate.allowed import allowed_remark
 from flake8_torchperf.runtime.workload.gate.conditions import gate_lines
@@ -45,7 +46,7 @@ _TITLES = (
 )
 
 
-def print_report(data: Row, out: TextIO, *, metrics: bool = False) -> None:
+def print_report(data: Row, out: TextIO, *, metrics: bool = False, callers: bool = True) -> None:
     """Print operations first and the most important part last, where a terminal still shows it."""
     write = _writer(out)
     if metrics:
@@ -55,21 +56,23 @@ def print_report(data: Row, out: TextIO, *, metrics: bool = False) -> None:
         rows = data[key]
         if rows:
             write(f"\n{title} ({len(rows)})", f"bold {style}")
-            for line in _lines(key, rows):
+            for line in _lines(key, rows, callers):
                 write(line, style)
     for row in data.get("broken_contracts", ()):
         write(_broken(row), "bold red")
     for line in gate_lines(data.get("gate", ())):
         write(line, "bold red")
+    for line in _steps(data):
+        write(line, "cyan")
     for line in [*_processes(data), *(f"note: {note}" for note in data["notes"])]:
         write(line, "yellow")
     write(f"\n{_summary(data)}", "bold")
 
 
-def as_text(data: Row, *, metrics: bool = False) -> str:
+def as_text(data: Row, *, metrics: bool = False, callers: bool = True) -> str:
     """Return the text that `print_report` prints, without styles."""
     out = io.StringIO()
-    print_report(data, out, metrics=metrics)
+    print_report(data, out, metrics=metrics, callers=callers)
     return out.getvalue()
 
 
@@ -83,7 +86,7 @@ def _writer(out: TextIO) -> Any:
     return lambda line, style: print(line, file=out)
 
 
-def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
+def _lines(key: str, rows: Sequence[Row], callers: bool) -> Iterator[str]:
     if key in ("missed", "missed_on_host", "inside_calls"):
         for row in sorted(rows, key=lambda row: -sum(row["kinds"].values())):
             words = _words if row["inferred"] else str  # a device reports operations: __setitem__
@@ -91,6 +94,7 @@ def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
             how = "inferred" if row["inferred"] else "reported by the device"
             place = f"{row['path']}:{row['line']}"
             yield f"  {place}: {kinds} ({how}{_spread(row)}): {_short(row['source'])}"
+            yield from _callers(row, callers)
         return
     if key in _REMARKS:
         for row in rows:
@@ -107,6 +111,13 @@ def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
         elif row["reason"]:
             place += f" [{row['reason']}]"
         yield place
+        yield from _callers(row, callers)
+
+
+def _callers(row: Row, shown: bool) -> Iterator[str]:
+    """Yield the lines on who led to a statement, which `--no-callers` leaves out."""
+    if shown:
+        yield from (f"      {line}" for line in ways_in_words(row["callers"]))
 
 
 def _broken(row: Row) -> str:
@@ -127,6 +138,58 @@ def _spread(row: Row) -> str:
         most, spread = ranks["seconds"][name], ranks["spread"]["seconds"]
         return f"; slowest rank {name}: {human_time(most)}, spread {human_time(spread)}"
     return f"; most on rank {name}: {ranks['counts'][name]}, spread {ranks['spread']['count']}"
+
+
+# How many of the statements that wait in each step are listed.
+_IN_STEP = 10
+
+
+def _steps(data: Row) -> Iterator[str]:
+    """Yield a line on what a step cost, and one for each statement that waits in it."""
+    steps = data["steps"]
+    if steps is None:
+        return
+    if steps["note"]:
+        yield f"\nsteps: {steps['note']}"
+        return
+    counted_steps = steps["counted"]
+    spent = ", ".join(_each(each, name) for name, each in steps["per_step"].items())
+    if steps["waited"] is not None:
+        waited, took = (steps[name] / counted_steps for name in ("waited", "seconds"))
+        spent += f", waited {human_time(waited)} of {human_time(took)}"
+    yield (
+        f"\nsteps: {counted_steps:,} after {steps['warmup']} of warm-up, "
+        f"ended by {_marker(steps)}; in each {spent}"
+    )
+    rows = [
+        (row["counted"]["waits"], file["path"], row)
+        for file in data["files"]
+        for row in file["statements"]
+        if row["counted"]["waits"]
+    ]
+    rows.sort(key=lambda one: -one[0])
+    for waits, path, row in rows[:_IN_STEP]:
+        each = _each(waits / counted_steps, "waits")
+        yield f"{path}:{row['line']}: {each} per step: {row['text']}"
+    if more := rows[_IN_STEP:]:
+        yield f"... and {len(more)} more statements, in the JSON report"
+
+
+def _marker(steps: Row) -> str:
+    """Name what ended the steps, with the optimizers that step together."""
+    classes = steps["optimizers"]
+    if not classes:
+        return str(steps["marker"])
+    if len(classes) == 1:
+        return f"{steps['marker']} of {classes[0]}"
+    return f"{steps['marker']} of {len(classes)} optimizers ({', '.join(classes)}), once for all"
+
+
+def _each(each: float, counter: str) -> str:
+    """Return a mean in words, without digits that say nothing: "1 wait", "0.25 transfers"."""
+    if each == round(each):
+        return counted(round(each), counter)
+    return f"{each:,.3g} {in_words(counter)}"
 
 
 def _processes(data: Row) -> Iterator[str]:

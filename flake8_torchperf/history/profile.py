@@ -27,7 +27,7 @@ from flake8_torchperf.judgement.heat import Measured
 from flake8_torchperf.syntax.statements import Statements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from flake8_torchperf.syntax.statements import Span, Statement
@@ -82,18 +82,36 @@ class Entry:
         return Measured(self.times, self.waits, self.runs, self.seconds)
 
 
+STEP_COUNTS = ("waits", "host_reads", "transfers", "graph_breaks")
+"""The events that a profile counts in steps."""
+
+
+@dataclass(frozen=True)
+class StepCounts:
+    """The ``steps`` after the warm-up in all runs that counted any, and what they did in all."""
+
+    steps: int
+    counts: Mapping[str, int]
+
+    def each(self, name: str) -> float:
+        """Return how often something of `STEP_COUNTS` happened in a step."""
+        return self.counts[name] / self.steps
+
+
 @dataclass(frozen=True)
 class Profile:
     """The statements that ran, and how often they waited, in ``runs`` processes.
 
     ``files`` maps paths, as seen from the folder in which the program was started, with slashes, to
     entries. ``devices`` names where the programs ran. ``folder`` is where the profile itself lies.
+    ``steps`` holds what the steps cost, None if none were counted.
     """
 
     files: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
     runs: int = 1
     devices: tuple[str, ...] = ()
     folder: str = ""
+    steps: StepCounts | None = None
 
     def entries_of(self, filename: str) -> tuple[Entry, ...]:
         """Return the entries of a file, looked for from the profile's folder, then the current one.
@@ -151,8 +169,10 @@ def merge(profiles: Iterable[Profile]) -> Profile:
     files: dict[str, dict[Key, Entry]] = {}
     devices: set[str] = set()
     runs = 0
+    steps: list[StepCounts] = []
     for profile in profiles:
         runs += profile.runs
+        steps += [] if profile.steps is None else [profile.steps]
         devices.update(profile.devices)
         for name, entries in profile.files.items():
             known = files.setdefault(name, {})
@@ -160,7 +180,14 @@ def merge(profiles: Iterable[Profile]) -> Profile:
                 held = known.get(entry.key)
                 known[entry.key] = entry if held is None else _sum(held, entry)
     merged = {name: tuple(sorted(known.values(), key=_order)) for name, known in files.items()}
-    return Profile(merged, runs, tuple(sorted(devices)))
+    return Profile(merged, runs, tuple(sorted(devices)), steps=_all_steps(steps))
+
+
+def _all_steps(counted: Sequence[StepCounts]) -> StepCounts | None:
+    if not counted:
+        return None
+    counts = {name: sum(one.counts[name] for one in counted) for name in STEP_COUNTS}
+    return StepCounts(sum(one.steps for one in counted), counts)
 
 
 def _sum(one: Entry, other: Entry) -> Entry:
@@ -204,7 +231,18 @@ def parse(text: str, path: Path) -> Profile:
     if not isinstance(devices, list) or not all(isinstance(one, str) for one in devices):
         raise KIND.wrong(path, '"devices" is no list of names')
     known = {name: _entries(name, listed, path) for name, listed in files.items()}
-    return Profile(known, runs, tuple(devices), os.path.realpath(path.parent))
+    steps = _steps(data.get("steps"), path)
+    return Profile(known, runs, tuple(devices), os.path.realpath(path.parent), steps)
+
+
+def _steps(data: Any, path: Path) -> StepCounts | None:
+    if data is None:
+        return None
+    names = ("steps", *STEP_COUNTS)
+    counts = [data.get(name) for name in names] if isinstance(data, dict) else []
+    if not counts or not counts[0] or not all(type(one) is int and one >= 0 for one in counts):
+        raise KIND.wrong(path, '"steps" holds no counts')
+    return StepCounts(data["steps"], {name: data[name] for name in STEP_COUNTS})
 
 
 def _entries(name: str, listed: Any, path: Path) -> tuple[Entry, ...]:
@@ -253,6 +291,9 @@ def as_text(profile: Profile) -> str:
     inside = "\n" + ",\n".join(files) + "\n " if files else ""
     head = f' "{MARK}": {VERSION},\n "runs": {profile.runs},\n'
     head += f' "devices": {json.dumps(sorted(profile.devices))},\n'
+    if profile.steps is not None:
+        counted = {"steps": profile.steps.steps, **profile.steps.counts}
+        head += f' "steps": {json.dumps(counted)},\n'
     return f'{{\n{head} "files": {{{inside}}}\n}}\n'
 
 

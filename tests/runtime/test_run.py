@@ -186,7 +186,7 @@ class TestReport:
             "torchperf-run", "version", "torch", "device", "level", "command", "exit_status", "ended", "seconds",
             "totals", "ranks", "data_workers", "notes", "confirmed", "refuted", "not_reached", "not_in_this_run",
             "undecided", "missed", "missed_on_host", "inside_calls", "looks_asynchronous", "allowed",
-            "files", "metrics",
+            "steps", "files", "metrics",
         }  # fmt: skip
         assert data["command"] == ["train.py", "--epochs", "1"]
         assert data["totals"]["host_reads"] == 9
@@ -194,7 +194,13 @@ class TestReport:
         assert file["path"] == "train.py"
         assert file["lines"][str(line_of("loss.backward()"))]["dispatches"] > 8
         fields = {"path", "line", "column", "code", "message", "statement", "counter", "count"}
-        assert set(data["confirmed"][0]) == fields | {"seconds", "waited", "reason", "ranks"}
+        assert set(data["confirmed"][0]) == fields | {
+            "seconds",
+            "waited",
+            "reason",
+            "ranks",
+            "callers",
+        }
 
 
 class TestPassingThrough:

@@ -65,7 +65,7 @@ def run_merge(arguments: argparse.Namespace) -> int:
 def run_show(arguments: argparse.Namespace) -> int:
     """Print the statements of a profile that cost most; returns the exit status."""
     from flake8_torchperf.cli.profile.files import number
-    from flake8_torchperf.history.profile import ProfileError, read
+    from flake8_torchperf.history.profile import STEP_COUNTS, ProfileError, read
 
     try:
         profile = read(arguments.file)
@@ -80,6 +80,11 @@ def run_show(arguments: argparse.Namespace) -> int:
     left = len(entries) - len(shown)
     rest = f"; {number(left, 'statement')} not shown" if left else ""
     print(f"{number(profile.runs, 'run')}{devices}, {how}{rest}")
+    if (steps := profile.steps) is not None:
+        each = ", ".join(
+            f"{steps.each(name):,.4g} {name.replace('_', ' ')}" for name in STEP_COUNTS
+        )
+        print(f"{number(steps.steps, 'step')} after the warm-up; in each {each}")
     return 0
 
 

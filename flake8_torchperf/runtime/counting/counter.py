@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from contextlib import ExitStack
 from time import perf_counter
+from types import FrameType
 from typing import Any, Literal
 
 import torch
@@ -17,8 +18,9 @@ from flake8_torchperf.runtime.counting.cuda_syncs import SyncWatch
 from flake8_torchperf.runtime.counting.evidence import Evidence
 from flake8_torchperf.runtime.counting.frames import Owner, owner_predicate
 from flake8_torchperf.runtime.counting.moments import Moments
-from flake8_torchperf.runtime.counting.recorder import Recorder
-from flake8_torchperf.runtime.counting.recorders import Recorders
+from flake8_torchperf.runtime.counting.recording.recorder import Recorder
+from flake8_torchperf.runtime.counting.recording.recorders import Recorders
+from flake8_torchperf.runtime.counting.recording.tables import Tables
 
 Level = Literal["full", "reads"]
 
@@ -160,6 +162,10 @@ class DispatchCounter:
         """Call ``stop`` with the counter and cause of each event that no region allows."""
         self._recorders.stop_at_waits(stop)
 
+    def tell(self, led: Callable[[FrameType | None, str], None]) -> None:
+        """Call ``led`` with the innermost frame and the counter of each wait that counts."""
+        self._recorders.tell(led)
+
     def leave_out(
         self, on_host: Callable[[torch.Tensor], bool], made: Callable[[torch.Tensor], bool]
     ) -> None:
@@ -179,11 +185,19 @@ class DispatchCounter:
     @property
     def evidence(self) -> Evidence:
         """The counts so far; also available while the counter is open."""
-        seconds, breaks = self._seconds, self._breaks
+        seconds = self._seconds
         if self._depth:
             seconds += perf_counter() - self._began
-            breaks += _graph_breaks() - self._breaks_before
-        return self._recorders.evidence(self.level, seconds, breaks)
+        return self._recorders.evidence(self.level, seconds, self.graph_breaks)
+
+    def tables(self) -> dict[Recorder, Tables]:
+        """Return a copy of the counts so far by thread, without the cost of `evidence`."""
+        return self._recorders.tables()
+
+    @property
+    def graph_breaks(self) -> int:
+        """The graph breaks so far."""
+        return self._breaks + (_graph_breaks() - self._breaks_before if self._depth else 0)
 
     def reset(self) -> None:
         """Discard all counts; an open counter continues from zero."""

@@ -18,7 +18,7 @@ from typing import Any, SupportsIndex
 import torch
 
 from flake8_torchperf.runtime.counting.dispatch_modes import CountingMode
-from flake8_torchperf.runtime.counting.recorders import Recorders
+from flake8_torchperf.runtime.counting.recording.recorders import Recorders
 
 _MESSAGE = "called a synchronizing CUDA operation"
 # torch's own notice, once a process, that the mode does not see every wait.

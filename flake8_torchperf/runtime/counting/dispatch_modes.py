@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from flake8_torchperf.runtime.counting.frames import waiting_frame
 from flake8_torchperf.runtime.counting.op_schemas import aten, is_composite, looks_at_elements
-from flake8_torchperf.runtime.counting.recorder import Recorder
+from flake8_torchperf.runtime.counting.recording.recorder import Recorder
 from flake8_torchperf.runtime.counting.threads import by_thread
 
 # Not OpOverload.decompose, which prefers decompositions in Python, made for compilers.

@@ -24,7 +24,7 @@ from torch.overrides import handle_torch_function, has_torch_function_unary
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.dispatch_modes import no_reading
 from flake8_torchperf.runtime.counting.hidden_modes import dispatch_modes_aside
-from flake8_torchperf.runtime.counting.recorder import Recorder
+from flake8_torchperf.runtime.counting.recording.recorder import Recorder
 from flake8_torchperf.runtime.counting.stand_ins import StandIn, hide_from_dynamo
 from flake8_torchperf.runtime.counting.threads import by_thread
 

@@ -11,8 +11,9 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from opcode import opmap
 from types import CodeType, FrameType
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from flake8_torchperf.runtime.counting.frames import lines_of
 from flake8_torchperf.runtime.counting.threads import is_counted
@@ -20,15 +21,38 @@ from flake8_torchperf.runtime.counting.threads import is_counted
 _TOOL = "torchperf"
 _HAS_MONITORING = sys.version_info >= (3, 12)
 
+# The end of a function, in contrast to what it yields; Python 3.12 reports returns alone.
+_RETURN = opmap["RETURN_VALUE"]
+
 Times: TypeAlias = "tuple[tuple[int, int], ...]"
 """Lines, each with how often it began."""
 
 
-class ExecutedLines:
-    """Records executed lines between `start` and `stop`, with how often each ran if it `counts`."""
+class ReturnsWatched(Protocol):
+    """Asks for the returns of some functions, owned or not."""
 
-    def __init__(self, owns: Callable[[str], bool], *, counts: bool = False) -> None:
+    def concerns(self, code: CodeType) -> bool:
+        """True if returns of this code matter."""
+
+    def returned(self, frame: FrameType) -> None:
+        """Take note of a return."""
+
+
+class ExecutedLines:
+    """Records executed lines between `start` and `stop`, with how often each ran if it `counts`.
+
+    ``markers`` are told of the functions that return, as far as they ask for them.
+    """
+
+    def __init__(
+        self,
+        owns: Callable[[str], bool],
+        *,
+        counts: bool = False,
+        markers: ReturnsWatched | None = None,
+    ) -> None:
         self._owns = owns
+        self._markers = markers
         self._counts = counts
         # By id of the code object: how often a line began at an instruction's offset.
         self._times: dict[int, defaultdict[int, int]] = {}
@@ -115,8 +139,26 @@ class ExecutedLines:
         tracer: Any = False
         if self._owns(code.co_filename):
             tracer = self._counter(code) if self._counts else self._until_all_ran(code)
+        if self._markers is not None and self._markers.concerns(code):
+            tracer = self._until_return(self._markers, id(code), tracer)
         self._tracers[id(code)] = tracer
         return tracer
+
+    def _until_return(self, markers: ReturnsWatched, key: int, lines: Any) -> Any:
+        """Return a trace function that tells of returns, and passes lines on if any are wanted."""
+
+        def traced(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "return":
+                if frame.f_code.co_code[frame.f_lasti] == _RETURN:
+                    markers.returned(frame)
+            elif lines:
+                lines(frame, event, argument)
+                self._tracers[key] = traced  # Which it gives up when all lines ran.
+            else:
+                frame.f_trace_lines = False
+            return traced
+
+        return traced
 
     def _counter(self, code: CodeType) -> Any:
         times = self._times.setdefault(id(code), defaultdict(int))  # Another thread may be first.
@@ -157,17 +199,28 @@ class ExecutedLines:
         monitoring.register_callback(self._tool, monitoring.events.PY_START, self._started)
         line_ran = self._count if self._counts else self._line
         monitoring.register_callback(self._tool, monitoring.events.LINE, line_ran)
+        if self._markers is not None:
+            monitoring.register_callback(self._tool, monitoring.events.PY_RETURN, self._returned)
         monitoring.set_events(self._tool, monitoring.events.PY_START)
 
     def _started(self, code: CodeType, offset: int) -> Any:
         monitoring = _monitoring()
+        events = 0
         if self._owns(code.co_filename):
+            events = monitoring.events.LINE
             self._seen.setdefault(code.co_filename, set())
             if self._counts:
                 self._codes[id(code)] = code
                 self._times.setdefault(id(code), defaultdict(int))
-            monitoring.set_local_events(self._tool, code, monitoring.events.LINE)
+        if self._markers is not None and self._markers.concerns(code):
+            events |= monitoring.events.PY_RETURN
+        if events:
+            monitoring.set_local_events(self._tool, code, events)
         return monitoring.DISABLE
+
+    def _returned(self, code: CodeType, offset: int, value: Any) -> None:
+        if self._markers is not None:
+            self._markers.returned(sys._getframe(1))
 
     def _line(self, code: CodeType, line: int) -> Any:
         if not is_counted():

@@ -59,6 +59,8 @@ def run_workload(
     trace: bool = False,
     inputs: str = "",
     stops: bool = False,
+    step: str = "",
+    warmup: int | None = None,
     options: Sequence[str] = (),
 ) -> Outcome:
     """Run a script or module in a child process and wait for it to end.
@@ -83,6 +85,8 @@ def run_workload(
         trace=trace,
         inputs=inputs,
         stops=stops,
+        step=_whole(step),
+        warmup=warmup,
     )
     team = Team.of_this_process()
     if team is None:
@@ -95,6 +99,12 @@ def run_workload(
             return Outcome(returncode, None)
         run = bring_together(read_recordings(team.folder), team.expected)
         return Outcome(returncode, run)
+
+
+def _whole(step: str) -> str:
+    """Return the name of a function with the whole path of its file, if it has one."""
+    file, separator, name = step.rpartition("::")
+    return f"{os.path.abspath(file)}{separator}{name}" if separator else step
 
 
 def _command(plan: Plan, folder: Path, options: Sequence[str]) -> list[str]:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from flake8_torchperf.runtime.counting.moments import Timeline, timeline_of
 from flake8_torchperf.runtime.workload.executed_lines import Times
@@ -35,7 +35,8 @@ class Plan:
     ``script`` is the code itself, as after `python -c`. ``rank`` is the launcher's name for a
     worker, and ``interpreter`` the one that workers must be run by to be counted. ``trace`` asks
     for a timeline, ``stops`` for an exception at the first wait that no region allows. ``inputs``
-    is the folder where inputs of functions are kept, "" if none are.
+    is the folder where inputs of functions are kept, "" if none are. ``warmup`` asks for steps,
+    without the first so many; ``step`` is the value of `--step`, "" for what usually ends one.
     """
 
     script: str
@@ -53,6 +54,8 @@ class Plan:
     trace: bool = False
     inputs: str = ""
     stops: bool = False
+    step: str = ""
+    warmup: int | None = None
 
     @property
     def is_fork_server(self) -> bool:
@@ -115,14 +118,72 @@ class SyncRow:
     allowed: str = ""
 
 
+Place: TypeAlias = "tuple[str, int, str]"
+"""A file, a line and the qualified name of the function."""
+
+
+@dataclass(frozen=True)
+class Led:
+    """One way to waits: ``frames`` of the user's, the innermost first, and how often.
+
+    ``source`` is the category of a `SyncRow`, or the counter that saw a wait; ``kind`` and ``firm``
+    are as there. ``library`` is the line below the user's that waited, None if there is none.
+    """
+
+    source: str
+    kind: str
+    firm: bool
+    library: Place | None
+    frames: tuple[Place, ...]
+    times: int
+
+
+def _led(data: Mapping[str, Any]) -> Led:
+    library: Any = data["library"] and tuple(data["library"])
+    frames: Any = tuple(map(tuple, data["frames"]))
+    return Led(**{**data, "library": library, "frames": frames})
+
+
+@dataclass(frozen=True)
+class Stepped:
+    """The steps of a process: ``seen`` of them, of which the first ``warmup`` are left out.
+
+    ``marker`` is what ended them, `optimizer.step` for instance, of ``optimizers`` that step once
+    each. ``seconds``, ``totals``, ``lines`` and ``syncs`` are those of the steps after the warm-up,
+    as in `Observed`.
+    """
+
+    marker: str
+    optimizers: tuple[str, ...]
+    warmup: int
+    seen: int
+    seconds: float = 0.0
+    totals: Mapping[str, Any] = field(default_factory=dict)
+    lines: tuple[Mapping[str, Any], ...] = ()
+    syncs: tuple[SyncRow, ...] = ()
+
+    @property
+    def counted(self) -> int:
+        """The number of steps after the warm-up."""
+        return max(0, self.seen - self.warmup)
+
+
+def _stepped(data: Mapping[str, Any] | None) -> Stepped | None:
+    if data is None:
+        return None
+    tuples: dict[str, Any] = {name: tuple(data[name]) for name in ("optimizers", "lines")}
+    return Stepped(**{**data, **tuples, "syncs": tuple(SyncRow(**row) for row in data["syncs"])})
+
+
 @dataclass(frozen=True)
 class Observed:
     """The results of a child. ``lines`` are `LineEvidence.to_dict()`, ``executed`` lines by file.
 
     ``times`` are `ExecutedLines.times`, if a profile was requested. ``rank`` is the process's
     place in a distributed run, ``data_worker`` its place among the workers of a DataLoader.
-    ``timeline`` says when things happened, if that was requested. ``allowed`` are
-    `AllowedEvidence.to_dict()`: what regions allowed, which is in no line and no total.
+    ``timeline`` says when things happened, if that was requested; ``steps`` likewise. ``led`` says
+    which calls led to the waits. ``allowed`` are `AllowedEvidence.to_dict()`: what regions allowed,
+    which is in no line and no total.
     """
 
     torch: str
@@ -141,6 +202,8 @@ class Observed:
     data_worker: int | None = None
     timeline: Timeline | None = None
     allowed: tuple[Mapping[str, Any], ...] = ()
+    steps: Stepped | None = None
+    led: tuple[Led, ...] = ()
 
     @property
     def calls(self) -> tuple[SyncRow, ...]:
@@ -179,6 +242,8 @@ def load_observed(path: Path) -> Observed:
         data["notes"] = tuple(data["notes"])
         data["allowed"] = tuple(data["allowed"])
         data["timeline"] = data["timeline"] and timeline_of(data["timeline"])
+        data["steps"] = _stepped(data["steps"])
+        data["led"] = tuple(map(_led, data["led"]))
         data["times"] = {
             name: tuple(tuple((line, count) for line, count in piece) for piece in pieces)
             for name, pieces in data["times"].items()

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flake8_torchperf.history.data_files import relative
-from flake8_torchperf.history.profile import SHOWN, Entry, Profile, keyed
+from flake8_torchperf.history.profile import SHOWN, STEP_COUNTS, Entry, Profile, StepCounts, keyed
 from flake8_torchperf.runtime.counting.evidence import Counts, total
 from flake8_torchperf.runtime.workload import device_reports
 from flake8_torchperf.runtime.workload.executed_lines import Times
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
+from flake8_torchperf.runtime.workload.statement_costs import StatementCosts
 from flake8_torchperf.runtime.workload.waits import statement_waits
 from flake8_torchperf.syntax.statements import Span, Statements
 
@@ -42,7 +43,21 @@ def profile_of(observed: Observed, folder: str) -> Profile:
             one = _File(observed, source, lines[path], syncs[path], times[path])
             if entries := tuple(one.entries()):
                 files[relative(path, root)] = entries
-    return Profile(files, 1, (observed.device,))
+    return Profile(files, 1, (observed.device,), steps=_steps(observed))
+
+
+def _steps(observed: Observed) -> StepCounts | None:
+    """Return what the steps after the warm-up did; None if none were counted."""
+    steps = observed.steps
+    if steps is None or not steps.counted:
+        return None
+    costs = StatementCosts(observed)
+    waits = 0
+    for path in {os.path.realpath(line["path"]) for line in steps.lines}:
+        if (source := _source(path)) is not None:
+            waits += sum(row["counted"]["waits"] for row in costs.of(path, source.splitlines()))
+    counts = {name: steps.totals[name] for name in STEP_COUNTS if name != "waits"}
+    return StepCounts(steps.counted, {"waits": waits, **counts})
 
 
 def _source(path: str) -> str | None:

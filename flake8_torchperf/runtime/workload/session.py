@@ -42,6 +42,7 @@ from flake8_torchperf.runtime.workload.ranks.environment import (
 from flake8_torchperf.runtime.workload.ranks.merge import NOT_STARTED
 from flake8_torchperf.runtime.workload.ranks.recordings import results_beside
 from flake8_torchperf.runtime.workload.ranks.takeover import is_users_own
+from flake8_torchperf.runtime.workload.steps.window import Steps
 from flake8_torchperf.runtime.workload.sync_recorder import Witness
 from flake8_torchperf.runtime.workload.timeline.breaks import noted
 
@@ -72,10 +73,15 @@ class Session:
         self._due = monotonic() + FIRST_SAVED
         self._began = monotonic()
         self._counter.leave_out(self._witness.is_on_host, self._witness.was_made_on_host)
-        self._lines = ExecutedLines(owns, counts=plan.profile)
         self._inputs = KeptInputs(owns, Path(plan.inputs)) if plan.inputs else None
+        self._steps: Steps | None = None
+        if plan.warmup is not None:
+            self._steps = Steps(plan.step, plan.warmup, self._counter, self._witness)
+        markers = None if self._steps is None else self._steps.markers
+        self._lines = ExecutedLines(owns, counts=plan.profile, markers=markers)
         self._owns = owns
         self._counter.time_waits()
+        self._counter.tell(self._witness.chains.add)
         if self._moments is not None:
             self._counter.keep_moments(self._moments)
         self._counter.count_every_thread()
@@ -122,8 +128,11 @@ class Session:
         """Watch the lines and calls of this thread."""
         with self._counter, self._witness, self._ranks_noted(), self._breaks_noted():
             self._counter.reset()  # Drop the counts of the witness's own preparation.
+            self._witness.forget()
             if self._moments is not None:
                 self._moments.clear()
+            if self._steps is not None:
+                self._steps.begin()
             self._lines.start()
             if self._inputs is not None:
                 self._inputs.start()
@@ -164,6 +173,8 @@ class Session:
         self._lines.forget_times()
         if self._moments is not None:
             self._moments.clear()
+        if self._steps is not None:
+            self._steps.begin()
         multiprocessing.util.Finalize(None, self.finish, args=("returned",), exitpriority=0)
 
     def _forked(self) -> None:
@@ -253,6 +264,8 @@ class Session:
             times=self._lines.times,
             timeline=timeline,
             allowed=tuple(one.to_dict() for one in evidence.allowed),
+            led=self._witness.chains.rows,
+            steps=None if self._steps is None else self._steps.stepped(),
         )
 
 

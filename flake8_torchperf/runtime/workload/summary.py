@@ -12,8 +12,10 @@ from dataclasses import asdict
 from typing import Any
 
 from flake8_torchperf import __version__
+from flake8_torchperf.findings.measured import WAITING_COUNTS
 from flake8_torchperf.history.run_record import MARK, VERSION
 from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.workload.callers.report import Callers
 from flake8_torchperf.runtime.workload.copies.report import seeming
 from flake8_torchperf.runtime.workload.device_reports import UNHEARD, was_silenced
 from flake8_torchperf.runtime.workload.gate.allowed import allowed_waits
@@ -21,6 +23,7 @@ from flake8_torchperf.runtime.workload.matching import VERDICTS, FileReport, Jud
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed
 from flake8_torchperf.runtime.workload.ranks.merge import Run
 from flake8_torchperf.runtime.workload.statement_costs import StatementCosts
+from flake8_torchperf.runtime.workload.steps.report import as_data as steps_as_data
 from flake8_torchperf.runtime.workload.waits import would_wait
 
 NOTHING_RAN = "no line of yours ran where it is counted; --owner names whose lines count"
@@ -60,15 +63,19 @@ def as_data(
         ],
         "notes": _notes(observed, files),
     }
+    callers = Callers(observed)
     for verdict in VERDICTS:
         rows = [
-            _finding(file, one) for file in files for one in file.judged if one.verdict == verdict
+            _finding(file, one, callers)
+            for file in files
+            for one in file.judged
+            if one.verdict == verdict
         ]
         data[verdict.replace(" ", "_")] = sorted(rows, key=_dearest_first)
     groups: dict[str, list[dict[str, Any]]] = {name: [] for name in MISSED}
     for file in files:
         for one in file.missed:
-            groups[missed_group(one)].append(_missed(file, one))
+            groups[missed_group(one)].append(_missed(file, one, callers))
     data.update(groups)
     data["looks_asynchronous"] = [
         {**row, "path": shown_path(os.path.realpath(row["path"]))} for row in seeming(observed)
@@ -79,6 +86,8 @@ def as_data(
     ]
     costs = StatementCosts(observed)
     data["files"] = [_file(file, costs) for file in files]
+    statements = (one for file in data["files"] for one in file["statements"])
+    data["steps"] = steps_as_data(observed, statements)
     data["metrics"] = observed.metrics
     return data
 
@@ -149,8 +158,9 @@ def _dearest_first(row: Mapping[str, Any]) -> tuple[float, float, int]:
     return -(row["waited"] or 0.0), -row["seconds"], -row["count"]
 
 
-def _finding(file: FileReport, judged: Judged) -> dict[str, Any]:
+def _finding(file: FileReport, judged: Judged, callers: Callers) -> dict[str, Any]:
     finding = judged.finding
+    waits = judged.verdict == "confirmed" and judged.counter in WAITING_COUNTS
     return {
         "path": shown_path(file.path),
         "line": finding.line,
@@ -164,10 +174,11 @@ def _finding(file: FileReport, judged: Judged) -> dict[str, Any]:
         "waited": judged.waited,
         "reason": judged.reason,
         "ranks": judged.ranks and judged.ranks.to_dict(),
+        "callers": callers.at(file.path, judged.span) if waits else [],
     }
 
 
-def _missed(file: FileReport, missed: Missed) -> dict[str, Any]:
+def _missed(file: FileReport, missed: Missed, callers: Callers) -> dict[str, Any]:
     return {
         "path": shown_path(file.path),
         "line": missed.span[0],
@@ -178,6 +189,7 @@ def _missed(file: FileReport, missed: Missed) -> dict[str, Any]:
         "seconds": missed.seconds,
         "source": missed.text,
         "ranks": missed.ranks and missed.ranks.to_dict(),
+        "callers": callers.at(file.path, missed.span),
     }
 
 

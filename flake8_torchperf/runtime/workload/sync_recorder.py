@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import perf_counter_ns
 from types import CodeType, FrameType
 from typing import Any
@@ -25,8 +25,9 @@ from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
 from flake8_torchperf.runtime.counting.hidden_modes import hide_modes, stop_hiding
 from flake8_torchperf.runtime.counting.moments import Moments
-from flake8_torchperf.runtime.counting.recorder import ITERATION, Recorder
+from flake8_torchperf.runtime.counting.recording.recorder import ITERATION, Recorder
 from flake8_torchperf.runtime.counting.stand_ins import hide_from_dynamo
+from flake8_torchperf.runtime.workload.callers.chains import Chains
 from flake8_torchperf.runtime.workload.copies.queued import QUEUED_CALLS, IsPinned, queued
 from flake8_torchperf.runtime.workload.copies.to_device import COPY_CALLS, copied
 from flake8_torchperf.runtime.workload.host_provenance import (
@@ -62,6 +63,9 @@ _PASSING = tuple(
         "nn/functional.py",
         "utils/_contextlib.py",
     )
+)
+_DISPATCHING = tuple(
+    _TORCH + name.replace("/", os.sep) for name in ("_ops.py", "utils/_python_dispatch.py")
 )
 _autograd: Any = torch.autograd
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
@@ -130,6 +134,7 @@ class Witness(TorchFunctionMode):
         self._buffers: Any = None
         self._backward: Any = None
         self._from_numpy: Any = None
+        self.chains = Chains(self._is_owned, self._dispatches)
 
     def __enter__(self) -> Witness:
         self._origins.calibrate()
@@ -294,11 +299,19 @@ class Witness(TorchFunctionMode):
     def _caller(self, frame: FrameType | None) -> FrameType | None:
         """Return the frame that made the call, owned or not."""
         while frame is not None:
-            file = frame.f_code.co_filename
-            if not (file in _PASSING or file.startswith(_OURS)) or self._is_owned(frame.f_code):
+            if not self._passes(frame.f_code):
                 break
             frame = frame.f_back
         return frame
+
+    def _passes(self, code: CodeType) -> bool:
+        """True if a frame with this code only passes a call on to torch."""
+        file = code.co_filename
+        return (file in _PASSING or file.startswith(_OURS)) and not self._is_owned(code)
+
+    def _dispatches(self, code: CodeType) -> bool:
+        """True if a frame with this code is between a line of a library and its operation."""
+        return self._passes(code) or code.co_filename in _DISPATCHING
 
     def _is_owned(self, code: CodeType) -> bool:
         owned = self._owned.get(id(code))
@@ -354,13 +367,15 @@ class Witness(TorchFunctionMode):
         *,
         firm: bool = False,
     ) -> None:
+        allowed = allowed_here()
         if self._moments is not None:
-            began = self._here.began
-            at = frame.f_code, frame.f_lasti
+            at, began = (frame.f_code, frame.f_lasti), self._here.began
             self._moments.add(at, began, category, kind, name, times=times, firm=firm)
+        if category != QUEUED and not allowed:
+            self.chains.add(frame, category, kind, times=times, firm=firm)
         promised = "" if self._contract is None else self._contract(frame)
         place = id(frame.f_code), frame.f_lasti
-        key = (*place, category, kind, name, promised, firm, allowed_here())
+        key = (*place, category, kind, name, promised, firm, allowed)
         with self._lock:
             seen = self._seen.setdefault(key, [0, 0])
             seen[0] += times
@@ -369,13 +384,22 @@ class Witness(TorchFunctionMode):
     def forget(self) -> None:
         """Discard everything seen so far."""
         self._seen.clear()
+        self.chains.forget()
+
+    def seen(self) -> dict[Key, tuple[int, int]]:
+        """Return a copy of how often each was seen so far, with its most elements: cheap."""
+        return {key: (times, numel) for key, (times, numel) in list(self._seen.items())}
 
     @property
     def rows(self) -> tuple[SyncRow, ...]:
         """The rows of everything seen, one for each kind at each line."""
+        return self.rows_of(self.seen())
+
+    def rows_of(self, counted: Mapping[Key, tuple[int, int]]) -> tuple[SyncRow, ...]:
+        """Return the rows of some part of what was seen."""
         lines: dict[int, dict[int, int]] = {}
         merged: dict[tuple[str, int, str, str, str, str, bool, str], list[int]] = {}
-        for key, seen in list(self._seen.items()):
+        for key, seen in counted.items():
             code_id, offset, *_ = key
             code = self._codes[code_id]
             table = lines.setdefault(code_id, lines_of(code))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from flake8_torchperf.runtime.workload.plan import Observed
+from flake8_torchperf.runtime.workload.plan import Observed, Stepped
 from flake8_torchperf.runtime.workload.ranks.recordings import Recording
 
 NOT_STARTED = "not started"
@@ -136,7 +136,27 @@ def merge(processes: Sequence[Observed]) -> Observed:
         notes=tuple(dict.fromkeys(note for one in processes for note in one.notes)),
         times={},
         timeline=None,
+        led=tuple(row for one in processes for row in one.led),
+        steps=_steps([one.steps for one in processes if one.steps is not None]),
         rank=first.rank if all(one.rank == first.rank for one in processes) else None,
+    )
+
+
+def _steps(processes: Sequence[Stepped]) -> Stepped | None:
+    """Return the sum of the steps: what one step of one process cost stays the same."""
+    if not processes:
+        return None
+    counted = [one for one in processes if one.counted]
+    if not counted:
+        return max(processes, key=lambda one: one.seen)
+    first = max(counted, key=lambda one: len(one.optimizers))
+    return replace(
+        first,
+        seen=first.warmup + sum(one.counted for one in counted),
+        seconds=sum(one.seconds for one in counted),
+        totals=_sums([one.totals for one in counted]),
+        lines=tuple(line for one in counted for line in one.lines),
+        syncs=tuple(row for one in counted for row in one.syncs),
     )
 
 

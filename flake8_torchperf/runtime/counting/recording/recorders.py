@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from types import FrameType
 
 import torch
 
 from flake8_torchperf.runtime.counting.evidence import Evidence
 from flake8_torchperf.runtime.counting.moments import Moments
-from flake8_torchperf.runtime.counting.recorder import Recorder, evidence
+from flake8_torchperf.runtime.counting.recording.recorder import Recorder
+from flake8_torchperf.runtime.counting.recording.tables import Tables, evidence, tables
 
 
 class Recorders:
@@ -84,7 +86,8 @@ class Recorders:
         recorder = self._make()
         recorder.timed, recorder.on_host = self._own.timed, self._own.on_host
         recorder.made_on_host = self._own.made_on_host
-        recorder.moments, recorder.stop = self._own.moments, self._own.stop
+        recorder.moments = self._own.moments
+        recorder.stop, recorder.led = self._own.stop, self._own.led
         return recorder
 
     def time_waits(self) -> None:
@@ -102,6 +105,11 @@ class Recorders:
         for recorder in list(self._all):
             recorder.stop = stop
 
+    def tell(self, led: Callable[[FrameType | None, str], None]) -> None:
+        """Tell of each wait, with its frame, in all threads."""
+        for recorder in list(self._all):
+            recorder.led = led
+
     def leave_out(
         self, on_host: Callable[[torch.Tensor], bool], made: Callable[[torch.Tensor], bool]
     ) -> None:
@@ -117,3 +125,7 @@ class Recorders:
     def evidence(self, level: str, seconds: float, graph_breaks: int) -> Evidence:
         """Return the counts of all threads so far, resolved to source lines."""
         return evidence(list(self._all), level, seconds, graph_breaks)
+
+    def tables(self) -> dict[Recorder, Tables]:
+        """Return a copy of the counts of all threads so far, which is cheap."""
+        return {recorder: tables(recorder) for recorder in list(self._all)}

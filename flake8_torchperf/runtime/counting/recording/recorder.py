@@ -6,27 +6,17 @@ Modes, kernels and wrappers write here while the user's code runs. Lines are res
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
 import torch
 
 from flake8_torchperf.runtime.allowed_regions import allowed_here
-from flake8_torchperf.runtime.counting.evidence import (
-    ELSEWHERE,
-    AllowedEvidence,
-    Counts,
-    Evidence,
-    LineEvidence,
-    OpEvidence,
-    total,
-)
-from flake8_torchperf.runtime.counting.frames import lines_of, qualified_name
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.op_schemas import (
     MASK_SENSITIVE,
@@ -49,6 +39,8 @@ _SHOWN = frozenset({"host_reads", "transfers", "synchronisations", "device_syncs
 """The counters whose events a timeline shows."""
 ALLOWABLE = _SHOWN | {"dynamic_shapes"}
 """The counters that a region of `allow_sync` counts apart."""
+_LED = frozenset({"host_reads", "dynamic_shapes", "synchronisations", "device_syncs"})
+"""The counters of waits."""
 _HERE = "here"  # Every known code object's table has this key, so that none of them is falsy.
 ITERATION = torch.Tensor.__iter__.__code__
 """What runs where Python iterates a tensor: torch unbinds it there."""
@@ -91,6 +83,8 @@ class Recorder:
         # Where a timeline is kept, and when the event began that is counted next; 0 if unknown.
         self.moments: Moments | None = None
         self.began = 0
+        # Told of each event of `_LED`, with its innermost frame.
+        self.led: Callable[[FrameType | None, str], None] | None = None
         # The operand of the wrapped call just over, and whether it lay on the device before that,
         # and was made on the host.
         self.operand: tuple[Any, bool, bool] | None = None
@@ -157,6 +151,8 @@ class Recorder:
         if self.moments is not None and key[0] and counter in _SHOWN:
             place = self.codes[key[0]], key[1]
             self.moments.add(place, self.began, counter, "", cause, size=size)
+        if self.led is not None and counter in _LED and not reason:
+            self.led(frame, counter)
         seen = self.events.get(key)
         if seen is None:
             self.events[key] = [1, size]
@@ -171,8 +167,10 @@ class Recorder:
         if reason := allowed_here():
             key = (*self.place(frame), name, reason)
             self.allowed_shapes[key] = self.allowed_shapes.get(key, 0) + 1
-        else:
-            self.stop_at_shape(frame, name, source)
+            return
+        if self.led is not None:  # The dispatch itself is what counts.
+            self.led(frame, "dynamic_shapes")
+        self.stop_at_shape(frame, name, source)
 
     def stop_at_shape(self, frame: FrameType | None, name: str, source: Any) -> None:
         """Stop at an output whose size depends on the data of a device's tensor."""
@@ -263,148 +261,18 @@ class Recorder:
         """True if this tensor is the last that `cpu()` returned."""
         return self._host_copy is not None and self._host_copy() is tensor
 
-
-def evidence(
-    recorders: Sequence[Recorder], level: str, seconds: float, graph_breaks: int
-) -> Evidence:
-    """Return the counts of some threads so far, added up and resolved to source lines."""
-    resolved = _Lines()
-    for recorder in recorders:
-        resolved.add(recorder)
-    lines = tuple(sorted(resolved.lines(), key=lambda one: (one.path, one.line)))
-    totals = total(one.counts for one in lines) + Counts(graph_breaks=graph_breaks)
-    allowed = tuple(sorted(resolved.allowed(), key=lambda one: (one.path, one.line, one.reason)))
-    return Evidence(level, seconds, lines, _by_operation(recorders), totals, allowed)
-
-
-def _by_operation(recorders: Sequence[Recorder]) -> tuple[OpEvidence, ...]:
-    dispatches: dict[str, int] = defaultdict(int)
-    nanoseconds: dict[str, int] = defaultdict(int)
-    samples: dict[str, list[int]] = defaultdict(list)
-    for recorder in recorders:
-        for _, _, cell in _cells(recorder):
-            name = recorder.operations[id(cell[5])].name
-            dispatches[name] += cell[0]
-            nanoseconds[name] += cell[1]
-        for func, durations in list(recorder.durations.items()):
-            samples[recorder.operations[func].name].extend(list(durations))
-    names = sorted(dispatches, key=lambda name: (-dispatches[name], name))
-    return tuple(
-        OpEvidence(name, dispatches[name], nanoseconds[name] / 1e9, tuple(samples[name]))
-        for name in names
-    )
-
-
-def _cells(recorder: Recorder) -> Iterator[tuple[int, int, Cell]]:
-    """Yield the id of the code object, the offset and the cell, while the thread may add more."""
-    for code, spots in [*list(recorder.spots.items()), (0, recorder.elsewhere)]:
-        for offset, cells in list((spots or {}).items()):
-            if offset is not _HERE:
-                for cell in list(cells.values()):
-                    yield code, offset, cell
+    def all_cells(self) -> Iterator[tuple[int, int, Cell]]:
+        """Yield code object ids, offsets and cells, while the thread may add more."""
+        for code, spots in [*list(self.spots.items()), (0, self.elsewhere)]:
+            for offset, cells in list((spots or {}).items()):
+                if offset is not _HERE:
+                    for cell in list(cells.values()):
+                        yield code, offset, cell
 
 
 def _storage(tensor: torch.Tensor) -> int:
     """Return the same number for a tensor and its views."""
     return int(tensor.untyped_storage()._cdata)
-
-
-class _Lines:
-    """Gathers the cells and events of recorders by source line."""
-
-    def __init__(self) -> None:
-        self.ops: dict[tuple[str, int, str], dict[str, int]] = {}
-        self.events: dict[tuple[str, int, str], dict[str, dict[str, int]]] = {}
-        self.counts: dict[tuple[str, int, str], Counts] = defaultdict(Counts)
-        self.by_reason: dict[tuple[str, int, str, str], Counts] = defaultdict(Counts)
-        self.line_tables: dict[int, dict[int, int]] = {}
-
-    def add(self, recorder: Recorder) -> None:
-        codes = recorder.codes
-        for code, offset, cell in _cells(recorder):
-            op = recorder.operations[id(cell[5])]
-            self._add_cell(self._line(codes, code, offset), op, cell)
-        for (code, offset, counter, cause, reason), seen in list(recorder.events.items()):
-            key = self._line(codes, code, offset)
-            if reason:
-                self._add_allowed(key, reason, _counts_of(counter, cause, *seen))
-            else:
-                self._add_event(key, counter, cause, *seen)
-        for (code, offset, reason), waited in list(recorder.nanoseconds_waited.items()):
-            key = self._line(codes, code, offset)
-            if reason:
-                self._add_allowed(key, reason, Counts(waited=waited / 1e9))
-            else:
-                self.counts[key] += Counts(waited=waited / 1e9)
-        for (code, offset, name, reason), times in list(recorder.allowed_shapes.items()):
-            key = self._line(codes, code, offset)
-            self._add_allowed(key, reason, Counts(dynamic_shapes=times))
-            self.counts[key] += Counts(dynamic_shapes=-times)
-            self._add_cause(key, "dynamic_shapes", name, -times)
-
-    def _allow(self, key: tuple[str, int, str], reason: str, counts: Counts) -> None:
-        told = (*key, reason)
-        self.by_reason[told] += counts
-
-    def lines(self) -> list[LineEvidence]:
-        return [
-            LineEvidence(*key, counts, self.ops.get(key, {}), self.events.get(key, {}))
-            for key, counts in self.counts.items()
-        ]
-
-    def allowed(self) -> list[AllowedEvidence]:
-        return [AllowedEvidence(*key, counts) for key, counts in self.by_reason.items()]
-
-    def _line(
-        self, codes: Mapping[int, CodeType], code_id: int, offset: int
-    ) -> tuple[str, int, str]:
-        code = codes.get(code_id)
-        if code is None:
-            return ELSEWHERE, 0, ""
-        if code_id not in self.line_tables:
-            self.line_tables[code_id] = lines_of(code)
-        line = self.line_tables[code_id].get(offset, code.co_firstlineno)
-        return code.co_filename, line, qualified_name(code)
-
-    def _add_cell(self, key: tuple[str, int, str], op: Operation, cell: Cell) -> None:
-        times, nanoseconds = cell[0], cell[1]
-        ops = self.ops.setdefault(key, {})
-        ops[op.name] = ops.get(op.name, 0) + times
-        self.counts[key] += Counts(
-            dispatches=times,
-            dynamic_shapes=times * op.dynamic,
-            allocations=times * op.allocates,
-            factories=times * op.factory,
-            seconds=nanoseconds / 1e9,
-        )
-        if op.dynamic:
-            self._add_cause(key, "dynamic_shapes", op.name, times)
-
-    def _add_event(
-        self, key: tuple[str, int, str], counter: str, cause: str, times: int, size: int
-    ) -> None:
-        self._add_cause(key, counter, cause, times)
-        self.counts[key] += _counts_of(counter, cause, times, size)
-
-    def _add_allowed(self, key: tuple[str, int, str], reason: str, counts: Counts) -> None:
-        place = (*key, reason)
-        self.by_reason[place] += counts
-
-    def _add_cause(self, key: tuple[str, int, str], counter: str, cause: str, times: int) -> None:
-        causes = self.events.setdefault(key, {}).setdefault(counter, {})
-        causes[cause] = causes.get(cause, 0) + times
-        if not causes[cause]:
-            del causes[cause]
-
-
-def _counts_of(counter: str, cause: str, times: int, size: int) -> Counts:
-    """Return the counts of an event that happened several times."""
-    moved = {}
-    if counter == "transfers" and cause.startswith("to-host"):
-        moved = {"bytes_to_host": size}
-    elif counter == "transfers":
-        moved = {"bytes_to_device": size, "copies_to_device": times}
-    return Counts(**{counter: times, **moved})
 
 
 # Some events depend on the arguments of a dispatch. Each look gets the recorder, the operation's
@@ -468,7 +336,7 @@ def _look_iteration(
         recorder.event(frame, "iterations", "Tensor.__iter__")
 
 
-_MODES = os.path.join(os.path.dirname(__file__), "dispatch_modes.py")
+_MODES = str(Path(__file__).parents[1] / "dispatch_modes.py")
 _LOOKS: dict[str, Any] = {
     **dict.fromkeys(MASK_SENSITIVE, _look_mask),
     **dict.fromkeys(TRANSFERS, _look_transfer),

@@ -1,0 +1,1 @@
+"""The counts of one thread, the recorders of all threads, and their counts by source line."""
