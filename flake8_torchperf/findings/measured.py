@@ -60,7 +60,9 @@ def _heat(site: JudgedSite, told: Measured, catalogue: Catalogue) -> Heat | None
             return None if told.is_witnessed else heat.by(Cause.NEVER_WAITED, Level.COLD, told)
         if told.waits <= told.runs:
             return heat.by(Cause.RAN_ONCE, Level.COLD, told)
-    if heat.costs_nothing and not told.is_witnessed:
+    # A run on the host shows how often such a statement runs, not that it costs anything.
+    costs = not heat.costs_nothing and (spec is None or spec.needs != "cuda")
+    if not costs and not told.is_witnessed:
         return heat
     return heat.by(Cause.RAN_OFTEN, Level.LOOP if site.loops else Level.STEP, told)
 

@@ -19,7 +19,7 @@ from flake8_torchperf.cli.main import main  # noqa: E402
 from flake8_torchperf.findings.model import Edit  # noqa: E402
 from flake8_torchperf.fixes.safe import device_argument  # noqa: E402
 from flake8_torchperf.history.kept_inputs import kept_calls  # noqa: E402
-from flake8_torchperf.runtime.workload import kept_inputs  # noqa: E402
+from flake8_torchperf.runtime.workload.watching import kept_inputs  # noqa: E402
 
 # Neither the layer's width, which a file states, nor the batch's key can be made up.
 TRAIN = """\

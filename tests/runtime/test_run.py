@@ -21,11 +21,11 @@ from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.workload import launch
-from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
 from flake8_torchperf.runtime.workload.matching import judge
 from flake8_torchperf.runtime.workload.ownership import OwnerError, owner_of, owner_paths
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.watching.executed_lines import ExecutedLines
 from flake8_torchperf.syntax.statements import Statements
 
 pytest.importorskip("torch")

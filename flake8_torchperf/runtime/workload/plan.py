@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from flake8_torchperf.runtime.counting.moments import Timeline, timeline_of
-from flake8_torchperf.runtime.workload.executed_lines import Times
 
+Times: TypeAlias = "tuple[tuple[int, int], ...]"
+"""Lines, each with how often it began."""
 KILLED = "killed"
 """How a process ended that left only what it had saved meanwhile."""
 FORK_SERVER = "from multiprocessing.forkserver import main"

@@ -17,8 +17,7 @@ from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.history.profile import SHOWN, STEP_COUNTS, Entry, Profile, StepCounts, keyed
 from flake8_torchperf.runtime.counting.evidence import Counts, total
 from flake8_torchperf.runtime.workload import device_reports
-from flake8_torchperf.runtime.workload.executed_lines import Times
-from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
+from flake8_torchperf.runtime.workload.plan import Observed, SyncRow, Times
 from flake8_torchperf.runtime.workload.statement_costs import StatementCosts
 from flake8_torchperf.runtime.workload.waits import statement_waits
 from flake8_torchperf.syntax.statements import Span, Statements

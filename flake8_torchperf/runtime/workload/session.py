@@ -15,36 +15,25 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, NoReturn
 
-import torch
 from torch.overrides import handle_torch_function
 
-from flake8_torchperf.runtime.api.contracts import ContractFrames
-from flake8_torchperf.runtime.api.text_report import metrics_report
-from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
-from flake8_torchperf.runtime.counting.moments import Moments
-from flake8_torchperf.runtime.workload.copies.queued import pinned_of_this_machine
-from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
-from flake8_torchperf.runtime.workload.gate.stop import DeviceWait, raise_at_wait
-from flake8_torchperf.runtime.workload.kept_inputs import KeptInputs
-from flake8_torchperf.runtime.workload.ownership import owner_of
+from flake8_torchperf.runtime.workload.gate.stop import DeviceWait
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed, Plan
 from flake8_torchperf.runtime.workload.ranks.environment import (
     NO_RANK,
-    given_rank,
     invite,
     rank_word,
 )
 from flake8_torchperf.runtime.workload.ranks.merge import NOT_STARTED
 from flake8_torchperf.runtime.workload.ranks.recordings import results_beside
 from flake8_torchperf.runtime.workload.ranks.takeover import is_users_own
-from flake8_torchperf.runtime.workload.steps.window import Steps
-from flake8_torchperf.runtime.workload.sync_recorder import Witness
-from flake8_torchperf.runtime.workload.timeline.breaks import noted
+from flake8_torchperf.runtime.workload.watching.watch import Watch
 
 Program = Callable[[], None]
 _threads: Any = threading
@@ -56,40 +45,16 @@ _FORKS_RECORDED = ("multiprocessing.popen_fork", "multiprocessing.forkserver", "
 _OURS = str(Path(__file__).parents[1]) + os.sep
 
 
-class Session:
+class Session(Watch):
     """One watched process; `finish` may be called from a signal's handler as well."""
 
     def __init__(self, plan: Plan) -> None:
-        owns = owner_of(plan.owners, plan.defaults)
+        super().__init__(plan, self._save_sometimes)
         self._plan = plan
-        level: Level = "reads" if plan.level == "reads" else "full"
-        self._counter = DispatchCounter(level, owner=owns)
-        waits = (lambda: self._counter.device_waits) if torch.cuda.is_available() else None
-        frames = None if plan.contracts is None else ContractFrames(plan.contracts)
-        around = None if frames is None else frames.around
-        pinned = pinned_of_this_machine()
-        self._moments = Moments() if plan.trace else None
-        self._witness = Witness(owns, waits, around, self._save_sometimes, pinned, self._moments)
         self._due = monotonic() + FIRST_SAVED
         self._began = monotonic()
-        self._counter.leave_out(self._witness.is_on_host, self._witness.was_made_on_host)
-        self._inputs = KeptInputs(owns, Path(plan.inputs)) if plan.inputs else None
-        self._steps: Steps | None = None
-        if plan.warmup is not None:
-            self._steps = Steps(plan.step, plan.warmup, self._counter, self._witness)
-        markers = None if self._steps is None else self._steps.markers
-        self._lines = ExecutedLines(owns, counts=plan.profile, markers=markers)
-        self._owns = owns
-        self._counter.time_waits()
-        self._counter.tell(self._witness.chains.add)
-        if self._moments is not None:
-            self._counter.keep_moments(self._moments)
-        self._counter.count_every_thread()
-        if plan.stops:
-            self._counter.stop_at_waits(raise_at_wait)
         self._process = os.getpid()
         self._results = Path(plan.results)
-        self._rank = given_rank()
         self._written = plan.is_fork_server  # Not part of the workload, but its forks are.
         self._forks = self._programs = 0
         sys.addaudithook(self._audit)
@@ -123,26 +88,6 @@ class Session:
         """True if the error is how multiprocessing ends a process that it started."""
         return self._plan.is_code and isinstance(error, SystemExit) and not error.code
 
-    @contextlib.contextmanager
-    def watching(self) -> Iterator[None]:
-        """Watch the lines and calls of this thread."""
-        with self._counter, self._witness, self._ranks_noted(), self._breaks_noted():
-            self._counter.reset()  # Drop the counts of the witness's own preparation.
-            self._witness.forget()
-            if self._moments is not None:
-                self._moments.clear()
-            if self._steps is not None:
-                self._steps.begin()
-            self._lines.start()
-            if self._inputs is not None:
-                self._inputs.start()
-            try:
-                yield
-            finally:
-                if self._inputs is not None:
-                    self._inputs.stop()
-                self._lines.stop()
-
     def finish(self, ended: str) -> None:
         """Write the results, once, and not in a process that `os.fork` made."""
         if self._written or os.getpid() != self._process:
@@ -168,14 +113,20 @@ class Session:
         self._process = os.getpid()
         self._written = False
         self._results = results_beside(self._results)
-        self._counter.reset()
-        self._witness.forget()
-        self._lines.forget_times()
-        if self._moments is not None:
-            self._moments.clear()
-        if self._steps is not None:
-            self._steps.begin()
+        self.forget()
         multiprocessing.util.Finalize(None, self.finish, args=("returned",), exitpriority=0)
+
+    def observed(self, ended: str) -> Observed:
+        """Return the observations so far, with notes on the processes that are not counted."""
+        notes = []
+        if self._forks:
+            notes.append(f"os.fork was called {self._forks}x: the forked processes are not counted")
+        if self._programs:
+            notes.append(
+                f"{self._programs} other Python programs were started: they are not counted"
+            )
+        observed = super().observed(ended)
+        return replace(observed, notes=(*notes, *observed.notes))
 
     def _forked(self) -> None:
         """Count the forks of the program itself; those of multiprocessing are recorded."""
@@ -190,91 +141,6 @@ class Session:
         is_python = Path(os.fsdecode(executable)).name.startswith("python")
         if is_python and (environment or os.environ).get("RANK", NO_RANK) == rank_word():
             self._programs += 1
-
-    def _breaks_noted(self) -> contextlib.AbstractContextManager[None]:
-        """Note graph breaks for a timeline."""
-        if self._moments is None:
-            return contextlib.nullcontext()
-        return noted(self._moments, self._owns)
-
-    @contextlib.contextmanager
-    def _ranks_noted(self) -> Iterator[None]:
-        """Remember the process's rank beyond the end of its process group."""
-        distributed: Any = torch.distributed
-        if not distributed.is_available():
-            yield
-            return
-        destroy = distributed.destroy_process_group
-
-        def destroy_process_group(*args: Any, **kwargs: Any) -> Any:
-            self._rank = _rank_in_group(self._rank)
-            return destroy(*args, **kwargs)
-
-        distributed.destroy_process_group = destroy_process_group
-        try:
-            yield
-        finally:
-            self._rank = _rank_in_group(self._rank)
-            distributed.destroy_process_group = destroy
-
-    def observed(self, ended: str) -> Observed:
-        """Return the observations so far."""
-        evidence = self._counter.evidence
-        device = (
-            torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-        )
-        worker = torch.utils.data.get_worker_info()
-        notes = []
-        if self._forks:
-            notes.append(f"os.fork was called {self._forks}x: the forked processes are not counted")
-        if self._programs:
-            notes.append(
-                f"{self._programs} other Python programs were started: they are not counted"
-            )
-        if self._lines.uncounted:
-            notes.append(
-                "threads that ran before counting began, or that C code started, are not counted: "
-                f"{self._lines.uncounted} of their lines are left out"
-            )
-        if self._lines.disturbed:
-            notes.append(
-                "the workload set a trace function of its own (a debugger, coverage.py): "
-                "lines that ran after that may be missing"
-            )
-        timeline = None if self._moments is None else self._moments.timeline()
-        if timeline and timeline.dropped:
-            notes.append(
-                f"the trace holds the first {len(timeline.moments):,} events: {timeline.dropped:,} "
-                "more are left out"
-            )
-        return Observed(
-            torch=torch.__version__,
-            device=str(device or "cpu"),
-            level=evidence.level,
-            seconds=evidence.seconds,
-            totals=evidence.totals.to_dict(),
-            lines=tuple(one.to_dict() for one in evidence.lines),
-            executed={name: frozenset(ran) for name, ran in self._lines.by_file.items()},
-            syncs=self._witness.rows,
-            metrics=metrics_report(evidence),
-            ended=ended,
-            notes=tuple(notes),
-            rank=_rank_in_group(self._rank),
-            data_worker=None if worker is None else worker.id,
-            times=self._lines.times,
-            timeline=timeline,
-            allowed=tuple(one.to_dict() for one in evidence.allowed),
-            led=self._witness.chains.rows,
-            steps=None if self._steps is None else self._steps.stepped(),
-        )
-
-
-def _rank_in_group(otherwise: int | None) -> int | None:
-    """Return the rank in the default process group, else ``otherwise`` or the given rank."""
-    distributed: Any = torch.distributed
-    if distributed.is_available() and distributed.is_initialized():
-        return int(distributed.get_rank())
-    return given_rank() if otherwise is None else otherwise
 
 
 @contextlib.contextmanager

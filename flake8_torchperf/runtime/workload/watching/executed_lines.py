@@ -13,19 +13,17 @@ from collections import defaultdict
 from collections.abc import Callable
 from opcode import opmap
 from types import CodeType, FrameType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol
 
 from flake8_torchperf.runtime.counting.frames import lines_of
 from flake8_torchperf.runtime.counting.threads import is_counted
+from flake8_torchperf.runtime.workload.plan import Times
 
 _TOOL = "torchperf"
 _HAS_MONITORING = sys.version_info >= (3, 12)
 
 # The end of a function, in contrast to what it yields; Python 3.12 reports returns alone.
 _RETURN = opmap["RETURN_VALUE"]
-
-Times: TypeAlias = "tuple[tuple[int, int], ...]"
-"""Lines, each with how often it began."""
 
 
 class ReturnsWatched(Protocol):
@@ -104,13 +102,22 @@ class ExecutedLines:
         for table in self._times.values():
             table.clear()
 
-    def start(self) -> None:
-        """Begin; threads started from now on are included."""
+    def start(self, around: FrameType | None = None) -> None:
+        """Begin; threads started from now on are included, and the rest of the frames ``around``.
+
+        A region begins in the middle of functions, whose calls are not seen.
+        """
         if _HAS_MONITORING:
             self._monitor()
         else:
             threading.settrace(self._call)
             sys.settrace(self._call)
+        while around is not None:
+            if _HAS_MONITORING:
+                self._started(around.f_code, 0)
+            elif self._owns(around.f_code.co_filename):
+                around.f_trace = self._call(around, "call", None)
+            around = around.f_back
 
     def stop(self) -> None:
         """Stop, but leave a trace function that someone else has set."""

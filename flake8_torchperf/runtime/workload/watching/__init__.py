@@ -1,0 +1,1 @@
+"""Watches what one process, or a region of a program, does."""
