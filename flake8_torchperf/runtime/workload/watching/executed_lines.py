@@ -58,6 +58,7 @@ class ExecutedLines:
         self._codes: dict[int, CodeType] = {}  # Keeps the ids in `_tracers` from being reused.
         self._tracers: dict[int, Any] = {}
         self._tool = 0
+        self._around: list[FrameType] = []
         self._uncounted: set[tuple[str, int]] = set()
         self.disturbed = False
         """Whether something else (a debugger, coverage.py) took the trace function away."""
@@ -117,6 +118,7 @@ class ExecutedLines:
                 self._started(around.f_code, 0)
             elif self._owns(around.f_code.co_filename):
                 around.f_trace = self._call(around, "call", None)
+                self._around.append(around)
             around = around.f_back
 
     def stop(self) -> None:
@@ -126,6 +128,9 @@ class ExecutedLines:
             monitoring.set_events(self._tool, 0)
             monitoring.free_tool_id(self._tool)
             return
+        for frame in self._around:
+            frame.f_trace = None
+        self._around.clear()
         # A bound method is a new object each time it is looked up: compare, not identify.
         self.disturbed = sys.gettrace() != self._call
         if not self.disturbed:

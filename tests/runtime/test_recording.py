@@ -1,0 +1,190 @@
+"""``torchperf.recording`` and ``%%torchperf``: part of a program is recorded as a whole one is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+testing = pytest.importorskip("IPython.testing.globalipapp")
+
+import torchperf  # noqa: E402
+from flake8_torchperf.history.profile import read  # noqa: E402
+
+JOB = """\
+import torch
+import torchperf
+
+
+def read(x):
+    return x.sum().item()
+
+
+def main(x):
+    read(x)
+    with torchperf.recording("part.json", json="report.json") as seen:
+        total = 0
+        for _ in range(3):
+            total += read(x)
+        if total > 100:
+            print("large")
+    read(x)
+    print(seen.report["totals"]["host_reads"], len(seen.text.splitlines()) > 2)
+
+
+main(torch.ones(4))
+"""
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    folder = tmp_path_factory.mktemp("job")
+    (folder / "job.py").write_text(JOB)
+    command = [sys.executable, "job.py"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    return folder, done
+
+
+def test_only_the_region_counts(job: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    folder, done = job
+    assert done.stdout == "3 True\n"
+    report = json.loads((folder / "report.json").read_text())
+    (read_of_sum,) = report["confirmed"]
+    assert read_of_sum["line"] == 6
+    assert report["totals"]["host_reads"] == 3
+
+
+def test_it_tells_what_a_run_tells(job: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    _, done = job
+    assert "job.py:6:12: TPF101 `x.sum().item()` waits" in done.stderr
+    assert "torchperf run: 1 confirmed, 0 refuted" in done.stderr
+    assert "torchperf: part.json: 6 statements in 1 file, 1 of them waited" in done.stderr
+
+
+def test_a_profile_holds_the_lines_of_the_region(
+    job: tuple[Path, subprocess.CompletedProcess[str]],
+) -> None:
+    folder, _ = job
+    entries = read(folder / "part.json").files["job.py"]
+    ran = {one.line: (one.times, one.waits) for one in entries}
+    # The lines of `main` before and after the region, and the branch not taken, are missing.
+    assert ran == {6: (3, 3), 11: (1, 0), 12: (1, 0), 13: (3, 0), 14: (3, 0), 15: (1, 0)}
+
+
+def test_a_region_that_raises_is_told_all_the_same(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+
+    def region() -> None:
+        with torchperf.recording(json=report, owners=[__file__], report=False):
+            torch.ones(3).sum().item()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        region()
+    data = json.loads(report.read_text())
+    assert data["ended"] == "ZeroDivisionError"
+    assert data["totals"]["host_reads"] == 1
+
+
+def test_threads_of_the_region_count() -> None:
+    def work() -> None:
+        torch.ones(3).sum().item()
+
+    with torchperf.recording(owners=[__file__], report=False) as seen:
+        assert seen.text == ""
+        thread = threading.Thread(target=work)
+        thread.start()
+        thread.join()
+    assert seen.report["totals"]["host_reads"] == 1
+
+
+def test_nothing_is_left_behind() -> None:
+    trace = sys.gettrace()
+    with torchperf.recording(report=False):
+        pass
+    assert sys.gettrace() is trace
+    assert sys._getframe().f_trace is None or trace is not None
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"profile": "nowhere/part.json"}, "recording: profile: "),
+        ({"json": "nowhere/part.json"}, "recording: json: "),
+        ({"owners": ["no_such_package"]}, "recording: --owner: no_such_package is no file"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_what_cannot_be_recorded_is_told_before(given: dict[str, Any], problem: str) -> None:
+    with (
+        pytest.raises(torchperf.RecordingError, match=problem),
+        torchperf.recording(**given, report=False),
+    ):
+        raise AssertionError("the region must not begin")
+
+
+def test_regions_do_not_nest() -> None:
+    with (
+        torchperf.recording(report=False),
+        pytest.raises(torchperf.RecordingError, match="another region is being recorded"),
+        torchperf.recording(),
+    ):
+        raise AssertionError("the region must not begin")
+
+
+# In IPython.
+
+CELL = """\
+total = 0.0
+for row in x:
+    total += row.item()
+total
+"""
+
+
+@pytest.fixture(scope="module")
+def shell() -> Any:
+    shell = testing.start_ipython() or testing.get_ipython()
+    shell.run_line_magic("load_ext", "torchperf")
+    shell.ex("import torch\nx = torch.ones(4)")
+    return shell
+
+
+def test_a_cell_is_recorded(
+    shell: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert shell.run_cell_magic("torchperf", "cell.json --json report.json", CELL) == 4.0
+    assert shell.user_ns["total"] == 4.0
+    told = capsys.readouterr().err
+    assert "total += row.item()" in told
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["totals"]["host_reads"] == 4
+    (path,) = read(tmp_path / "cell.json").files
+    assert path.endswith(f"cell_{shell.execution_count}.py")
+
+
+def test_a_mistake_in_a_cell_is_the_cells_own(shell: Any) -> None:
+    with pytest.raises(ZeroDivisionError):
+        shell.run_cell_magic("torchperf", "", "1 / 0\n")
+    with pytest.raises(SyntaxError):
+        shell.run_cell_magic("torchperf", "", "1 +\n")
+
+
+def test_unknown_options_of_the_magic_are_one_line(shell: Any) -> None:
+    with pytest.raises(torchperf.RecordingError, match="%%torchperf: argument --level: invalid"):
+        shell.run_cell_magic("torchperf", "--level some", "1\n")
+    with pytest.raises(torchperf.RecordingError, match="unrecognized arguments: --no-such"):
+        shell.run_cell_magic("torchperf", "--no-such", "1\n")
+
+
+def test_importing_it_imports_no_torch() -> None:
+    code = "import sys, torchperf; assert 'torch' not in sys.modules; print(torchperf.recording)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "function recording" in done.stdout
