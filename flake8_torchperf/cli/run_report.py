@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, TextIO
 
-from flake8_torchperf.runtime.counting.evidence import counted, human_time, in_words
+from flake8_torchperf.runtime.counting.evidence import counted, human_time, mean_in_words
 from flake8_torchperf.runtime.workload.callers.report import in_words as ways_in_words
 from flake8_torchperf.runtime.workload.copies.report import remark
 from flake8_torchperf.runtime.workload.gate.allowed import allowed_remark
@@ -60,13 +60,20 @@ def print_report(data: Row, out: TextIO, *, metrics: bool = False, callers: bool
                 write(line, style)
     for row in data.get("broken_contracts", ()):
         write(_broken(row), "bold red")
-    for line in gate_lines(data.get("gate", ())):
-        write(line, "bold red")
     for line in _steps(data):
         write(line, "cyan")
     for line in [*_processes(data), *(f"note: {note}" for note in data["notes"])]:
         write(line, "yellow")
+    _write_gate(data.get("gate", ()), write)
     write(f"\n{_summary(data)}", "bold")
+
+
+def _write_gate(rows: Sequence[Row], write: Any) -> None:
+    if rows:
+        write("", "")
+    for row in rows:
+        for line in gate_lines([row]):
+            write(line, "bold red" if row["failed"] else "green")
 
 
 def as_text(data: Row, *, metrics: bool = False, callers: bool = True) -> str:
@@ -153,7 +160,7 @@ def _steps(data: Row) -> Iterator[str]:
         yield f"\nsteps: {steps['note']}"
         return
     counted_steps = steps["counted"]
-    spent = ", ".join(_each(each, name) for name, each in steps["per_step"].items())
+    spent = ", ".join(mean_in_words(each, name) for name, each in steps["per_step"].items())
     if steps["waited"] is not None:
         waited, took = (steps[name] / counted_steps for name in ("waited", "seconds"))
         spent += f", waited {human_time(waited)} of {human_time(took)}"
@@ -169,10 +176,11 @@ def _steps(data: Row) -> Iterator[str]:
     ]
     rows.sort(key=lambda one: -one[0])
     for waits, path, row in rows[:_IN_STEP]:
-        each = _each(waits / counted_steps, "waits")
+        each = mean_in_words(waits / counted_steps, "waits")
         yield f"{path}:{row['line']}: {each} per step: {row['text']}"
     if more := rows[_IN_STEP:]:
-        yield f"... and {len(more)} more statements, in the JSON report"
+        statements = "statement" if len(more) == 1 else "statements"
+        yield f"... and {len(more)} more {statements}, in the JSON report"
 
 
 def _marker(steps: Row) -> str:
@@ -183,13 +191,6 @@ def _marker(steps: Row) -> str:
     if len(classes) == 1:
         return f"{steps['marker']} of {classes[0]}"
     return f"{steps['marker']} of {len(classes)} optimizers ({', '.join(classes)}), once for all"
-
-
-def _each(each: float, counter: str) -> str:
-    """Return a mean in words, without digits that say nothing: "1 wait", "0.25 transfers"."""
-    if each == round(each):
-        return counted(round(each), counter)
-    return f"{each:,.3g} {in_words(counter)}"
 
 
 def _processes(data: Row) -> Iterator[str]:

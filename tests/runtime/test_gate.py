@@ -20,6 +20,7 @@ from flake8_torchperf.runtime import BudgetExceeded
 from flake8_torchperf.runtime.workload.gate.conditions import (
     ConditionError,
     add_gate,
+    gate_lines,
     read_conditions,
 )
 from torchperf import allow_sync
@@ -199,6 +200,26 @@ def test_the_lines_behind_a_condition() -> None:
     add_gate(report, ["waits/step>0"])
     (line,) = report["gate"][0]["lines"]
     assert (line["path"], line["line"], line["times"]) == ("train.py", 3, 4)
+
+
+def test_a_gate_per_step_is_told_in_the_same_unit_line_by_line() -> None:
+    report: dict[str, Any] = {**REPORT}
+    add_gate(report, ["waits/step>0", "waits>9", "graph_breaks/step>0"])
+    assert list(gate_lines(report["gate"])) == [
+        "gate: failed by waits/step>0: 1 wait per step",
+        "  train.py:3: 1 wait per step: x.item()",
+        "gate: failed by waits>9: 10 waits",
+        "  train.py:3: 10 waits: x.item()",
+        "gate: failed by graph_breaks/step>0: 0.5 graph breaks per step",
+        "  9 graph breaks, counted for the whole run; --trace FILE tells where",
+    ]
+
+
+def test_a_gate_that_passes_tells_its_numbers(tmp_path: Path) -> None:
+    gate(tmp_path, "--warmup", "1", "--fail-on", "waits/step>1, waits>9", read=ADDED)
+    *_, per_step, in_all, blank, _ = (tmp_path / "text").read_text().splitlines()
+    assert per_step == "gate: passed waits/step>1: 1 wait per step"
+    assert (in_all, blank) == ("gate: passed waits>9: 5 waits", "")
 
 
 def test_a_comparison_that_is_none_is_named() -> None:

@@ -79,6 +79,13 @@ def counted(count: int, counter: str) -> str:
     return f"{count:,} {in_words(counter)}"
 
 
+def mean_in_words(each: float, counter: str, *, digits: int = 3) -> str:
+    """Return a mean in words, without digits that say nothing: "1 wait", "0.25 transfers"."""
+    if each == round(each):
+        return counted(round(each), counter)
+    return f"{each:,.{digits}g} {in_words(counter)}"
+
+
 @dataclass(frozen=True)
 class LineEvidence:
     """The counts of one source line.

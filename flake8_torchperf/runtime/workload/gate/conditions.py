@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from flake8_torchperf.runtime.api.noqa import allowed_lines
-from flake8_torchperf.runtime.counting.evidence import counted, in_words
+from flake8_torchperf.runtime.counting.evidence import counted, mean_in_words
 
 Report = Mapping[str, Any]
 
@@ -141,13 +141,20 @@ def _steps(report: Report) -> Mapping[str, Any]:
 
 
 def _lines(term: Term, report: Report) -> list[dict[str, Any]]:
-    """Return the lines that a count consists of, those with most first."""
+    """Return the lines that a count consists of, those with most first.
+
+    ``per_step`` is each line's mean, None for a count of the whole run.
+    """
     spent = list(_spent(term, report))
     found = [row for row in spent if not _is_exempt(row)]
     if not _is_by_statement(term):
         rest = int(report["totals"][term.name]) - sum(row["times"] for row in spent)
         if rest > 0:
             found.append({"path": "", "line": 0, "times": rest, "source": "", "name": term.name})
+    # Graph breaks are known per step only in all; their line holds those of the whole run.
+    steps = int(_steps(report)["counted"]) if term.per_step and term.name in _COSTS else 0
+    for row in found:
+        row["per_step"] = row["times"] / steps if steps else None
     return sorted(found, key=lambda row: (-row["times"], row["path"], row["line"]))
 
 
@@ -183,14 +190,17 @@ def _line(path: str, line: int, times: int, source: str, name: str) -> dict[str,
 
 
 def gate_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the text of a gate: a line for each condition that fails, and the lines behind it."""
+    """Yield the text of a gate: a line for each condition, and the lines behind one that fails."""
     for row in rows:
-        if not row["failed"]:
-            continue
-        values = ", ".join(_told(value) for value in row["values"])
-        yield f"gate: failed by {row['condition']}: {values}"
+        values = ", ".join(
+            _told(value["value"], value["name"], per_step=value["per_step"])
+            for value in row["values"]
+        )
+        yield f"gate: {'failed by' if row['failed'] else 'passed'} {row['condition']}: {values}"
         for line in row["lines"]:
-            times = counted(line["times"], line["name"])
+            each = line["per_step"]
+            count = line["times"] if each is None else each
+            times = _told(count, line["name"], per_step=each is not None)
             if line["path"]:
                 yield f"  {line['path']}:{line['line']}: {times}: {line['source']}"
             elif line["name"] == "graph_breaks":
@@ -199,7 +209,7 @@ def gate_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
                 yield f"  {times} in no line of yours"
 
 
-def _told(value: Mapping[str, Any]) -> str:
-    if value["per_step"]:
-        return f"{value['value']:,.4g} {in_words(value['name'])} per step"
-    return counted(value["value"], value["name"])
+def _told(value: float, name: str, *, per_step: bool) -> str:
+    if not per_step:
+        return counted(int(value), name)
+    return f"{mean_in_words(value, name, digits=4)} per step"
