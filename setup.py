@@ -1,6 +1,7 @@
 """What setup.cfg cannot say: the packages, and that a wheel is compiled where that is asked for.
 
-The packages are those below flake8_torchperf, and the rule pages. mypyc compiles the interpreter:
+The packages are those below flake8_torchperf, the rule pages and the skill. mypyc compiles the
+interpreter:
 
     pip wheel .                                  plain Python
     FLAKE8_TORCHPERF_COMPILE=1 pip wheel .       compiled, or no wheel and one line that says why
@@ -123,6 +124,7 @@ setup(
     packages=[
         *find_packages(str(ROOT), include=("flake8_torchperf", "flake8_torchperf.*", "torchperf")),
         "flake8_torchperf.rules",
+        "flake8_torchperf.skills",
     ],
     ext_modules=extensions(),
     cmdclass={"build_ext": CompileAtOnce},

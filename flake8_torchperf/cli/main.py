@@ -33,6 +33,7 @@ COMMANDS = (
     "flake8_torchperf.cli.profile.command",
     "flake8_torchperf.cli.cache_command",
     "flake8_torchperf.cli.settings.init_command",
+    "flake8_torchperf.cli.skill.command",
     "flake8_torchperf.server.command",
 )
 

@@ -317,6 +317,7 @@ TELLING = {
     "why": ["why", "model.py:3"],
     "rules": ["rules"],
     "rules as json": ["rules", "--format", "json"],
+    "skill": ["skill"],
     "help": ["--help"],
     "an unknown command": ["chekc", "model.py"],
     "confirm without a path": ["confirm"],

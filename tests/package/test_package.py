@@ -31,6 +31,7 @@ def test_the_wheel_holds_pages_and_table(wheel: Path) -> None:
     pages = {Path(name).name for name in names if name.startswith("flake8_torchperf/rules/")}
     assert {path.name for path in (ROOT / "rules").glob("TPF*.md")} <= pages
     assert "flake8_torchperf/knowledge/torch_table.json" in names
+    assert "flake8_torchperf/skills/torchperf/SKILL.md" in names
     assert {"flake8_torchperf/py.typed", "torchperf/py.typed"} <= set(names)
     tops = {name.split("/")[0] for name in names}
     assert {top for top in tops if not top.endswith(".dist-info")} == {

@@ -1,0 +1,1 @@
+"""``torchperf skill``: the steps that a coding agent follows, in the Agent Skills format."""
