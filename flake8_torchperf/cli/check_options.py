@@ -146,6 +146,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     _add_fix_options(group)
     # Those of fix alone.
     parser.set_defaults(unsafe=False, suggested=False, verify=False, require_verified=False)
+    parser.set_defaults(inputs="", harness=None)
 
 
 def _count(text: str) -> int:

@@ -87,7 +87,7 @@ def test_every_rule_it_names_exists() -> None:
         assert list((ROOT / "rules").glob(f"{code}-*.md")), code
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_its_commands_work_in_their_order(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     assert TRAINING.splitlines()[40].endswith("loss.item()")
