@@ -150,7 +150,7 @@ def test_a_row_that_is_switched_off(tree: Path, judged: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "lines"),
     [
-        ("ERROR", []),  # the text of an error hides it all the same
+        ("ERROR", [11]),
         ("SET_UP_ROOT", [20]),
         ("SOME_STEPS", [24]),
         ("OUTSIDE_STEPS", [29]),
