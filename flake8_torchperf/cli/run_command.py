@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 from collections import Counter
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.cli.main import save, unwritable
 from flake8_torchperf.cli.parser import add_parser, fail
-from flake8_torchperf.cli.profile.files import number
+from flake8_torchperf.cli.profile.files import number, save_profile_of
 from flake8_torchperf.cli.settings.options import add_settings, settings
 from flake8_torchperf.history.kept_inputs import (
     KeptInputsError,
@@ -235,16 +234,13 @@ def _report(
     options: Options,
 ) -> int:
     """Write and print the reports; returns the exit status, 0 unless one cannot be written."""
-    from flake8_torchperf.cli.run_report import print_report
+    from flake8_torchperf.cli.run_report import judged_report, print_report
     from flake8_torchperf.runtime.workload.gate.conditions import ConditionError, add_gate
 
     def report(run: Run) -> _Report:
-        from flake8_torchperf.runtime.workload.gate.allowed import judge_allowed
-        from flake8_torchperf.runtime.workload.matching import judge
-        from flake8_torchperf.runtime.workload.summary import as_data, broken_contracts
+        from flake8_torchperf.runtime.workload.summary import broken_contracts
 
-        files = judge_allowed(judge(run, options), run)
-        data = as_data(_command_line(arguments, command), returncode, run, files)
+        data, files = judged_report(_command_line(arguments, command), returncode, run, options)
         if arguments.contracts and run.merged is not None:
             data["broken_contracts"] = broken_contracts(run.merged)
         return data, files
@@ -273,7 +269,9 @@ def _report(
         saved["keep_inputs"] = _say_kept(inputs)
     if arguments.save_profile:
         of_ranks = _files(arguments.save_profile, run)
-        saved["save_profile"] = max(_save_profile(path, one) for path, one in of_ranks)
+        saved["save_profile"] = max(
+            save_profile_of("run: --save-profile", path, one) for path, one in of_ranks
+        )
     if arguments.trace:
         from flake8_torchperf.runtime.workload.timeline.chrome import as_trace
 
@@ -327,17 +325,6 @@ def _found(words: list[str]) -> list[str]:
             if b"python" in file.read(200):  # As pip writes it, with the interpreter's path.
                 return [path, *words[1:]]
     return words
-
-
-def _save_profile(path: Path, run: Run) -> int:
-    from flake8_torchperf.cli.profile.files import save_profile
-    from flake8_torchperf.history.profile import merge
-    from flake8_torchperf.runtime.workload.profiling import profile_of
-
-    # A launcher (torchrun) runs nothing of the user's, and is no run of the program.
-    ran = [one for one in run.processes if any(one.executed.values())] or run.processes
-    profile = merge(profile_of(one, os.getcwd()) for one in ran)
-    return save_profile("run: --save-profile", path, profile)
 
 
 def _say_kept(folder: Path) -> int:

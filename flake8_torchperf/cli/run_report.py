@@ -11,11 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, TextIO
 
+from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.counting.evidence import counted, human_time, mean_in_words
 from flake8_torchperf.runtime.workload.callers.report import in_words as ways_in_words
 from flake8_torchperf.runtime.workload.copies.report import remark
-from flake8_torchperf.runtime.workload.gate.allowed import allowed_remark
+from flake8_torchperf.runtime.workload.gate.allowed import allowed_remark, judge_allowed
 from flake8_torchperf.runtime.workload.gate.conditions import gate_lines
+from flake8_torchperf.runtime.workload.matching import FileReport, judge
+from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.summary import as_data
 
 Row = Mapping[str, Any]
 _READS = ("host_reads", "transfers")
@@ -74,6 +78,14 @@ def _write_gate(rows: Sequence[Row], write: Any) -> None:
     for row in rows:
         for line in gate_lines([row]):
             write(line, "bold red" if row["failed"] else "green")
+
+
+def judged_report(
+    command: Sequence[str], returncode: int, run: Run, options: Options
+) -> tuple[dict[str, Any], Sequence[FileReport]]:
+    """Return the report on a run as data, and its files with the verdicts on their findings."""
+    files = judge_allowed(judge(run, options), run)
+    return as_data(command, returncode, run, files), files
 
 
 def as_text(data: Row, *, metrics: bool = False, callers: bool = True) -> str:

@@ -66,6 +66,19 @@ def cleared(folder: Path) -> None:
             one.unlink()
 
 
+def calls_of(folder: Path, path: str, function: str) -> tuple[KeptCall, ...]:
+    """Return the calls of one function. Raises KeptInputsError."""
+    return _by_function(folder).get((path, function), ())
+
+
+@lru_cache(maxsize=8)
+def _by_function(folder: Path) -> dict[tuple[str, str], tuple[KeptCall, ...]]:
+    found: dict[tuple[str, str], tuple[KeptCall, ...]] = {}
+    for one in kept_calls(folder):
+        found[one.path, one.function] = (*found.get((one.path, one.function), ()), one)
+    return found
+
+
 @lru_cache(maxsize=8)
 def kept_calls(folder: Path) -> tuple[KeptCall, ...]:
     """Return the calls in a folder, in the order of the processes. Raises KeptInputsError."""

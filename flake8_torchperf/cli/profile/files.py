@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.cli.main import unwritable
 from flake8_torchperf.cli.parser import fail
-from flake8_torchperf.history.profile import MARK, ProfileError, parse, write
+from flake8_torchperf.history.profile import MARK, ProfileError, merge, parse, write
 from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from flake8_torchperf.history.profile import Profile
+    from flake8_torchperf.runtime.workload.ranks.merge import Run
 
 
 def unsuitable(path: Path) -> str:
@@ -50,6 +52,15 @@ def save_profile(option: str, path: Path, profile: Profile) -> int:
     words = f"{number(len(entries), 'statement')} in {number(len(profile.files), 'file')}"
     print(f"torchperf: {path}: {words}, {waited} of them waited", file=sys.stderr)
     return 0
+
+
+def save_profile_of(option: str, path: Path, run: Run) -> int:
+    """Write the profile of a run and say so; returns the exit status."""
+    from flake8_torchperf.runtime.workload.profiling import profile_of
+
+    # A launcher (torchrun) runs nothing of the user's, and is no run of the program.
+    ran = [one for one in run.processes if any(one.executed.values())] or run.processes
+    return save_profile(option, path, merge(profile_of(one, os.getcwd()) for one in ran))
 
 
 def number(count: int, noun: str) -> str:

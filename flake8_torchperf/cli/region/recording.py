@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from flake8_torchperf.cli.main import save, unwritable
-from flake8_torchperf.cli.profile.files import save_profile, unsuitable
-from flake8_torchperf.cli.run_report import as_text, print_report
-from flake8_torchperf.history.profile import merge
+from flake8_torchperf.cli.profile.files import save_profile_of, unsuitable
+from flake8_torchperf.cli.run_report import as_text, judged_report, print_report
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from flake8_torchperf.runtime.workload.plan import Plan
-    from flake8_torchperf.runtime.workload.ranks.merge import Run
 
 COMMAND = "torchperf.recording"
 
@@ -130,24 +128,13 @@ def _finish(
     report: str | os.PathLike[str] | None,
 ) -> None:
     """Judge the region, and write what was asked for."""
-    from flake8_torchperf.runtime.workload.profiling import profile_of
     from flake8_torchperf.runtime.workload.ranks.merge import bring_together
     from flake8_torchperf.runtime.workload.ranks.recordings import Recording
 
     run = bring_together([Recording(plan, observed)])
-    recorded.report = _judged(run)
+    # A run measures what heat only infers, so it is compared with the findings of every scope.
+    recorded.report, _ = judged_report([COMMAND], 0, run, Options(scope=Level.COLD))
     if profile is not None:
-        made = merge(profile_of(one, os.getcwd()) for one in run.processes)
-        save_profile("recording: profile", Path(profile), made)
+        save_profile_of("recording: profile", Path(profile), run)
     if report is not None:
         save("recording: json", Path(report), json.dumps(recorded.report, indent=1) + "\n")
-
-
-def _judged(run: Run) -> dict[str, Any]:
-    from flake8_torchperf.runtime.workload.gate.allowed import judge_allowed
-    from flake8_torchperf.runtime.workload.matching import judge
-    from flake8_torchperf.runtime.workload.summary import as_data
-
-    # A run measures what heat only infers, so it is compared with the findings of every scope.
-    files = judge_allowed(judge(run, Options(scope=Level.COLD)), run)
-    return as_data([COMMAND], 0, run, files)

@@ -16,17 +16,19 @@ import torch
 
 from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
-from flake8_torchperf.runtime.counting.evidence import Evidence, LineEvidence, counted
+from flake8_torchperf.runtime.counting.evidence import (
+    INFERRED_WAITS,
+    REPORTED_WAITS,
+    Evidence,
+    LineEvidence,
+    counted,
+)
 from flake8_torchperf.runtime.counting.frames import Owner
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _SHOWN = 20
-# Waits that CUDA reports, and explicit synchronisations, which it does not report.
-WITNESSED = ("device_syncs", "synchronisations")
-# What is inferred to wait from the calls, where no device reports waits. `cpu()` is a host read.
-_INFERRED = ("host_reads", "dynamic_shapes", "synchronisations")
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,7 @@ def _aten() -> frozenset[str]:
 
 def _counter(name: str, line: LineEvidence) -> int:
     if name == "waits":
-        names = WITNESSED if torch.cuda.is_available() else _INFERRED
+        names = REPORTED_WAITS if torch.cuda.is_available() else INFERRED_WAITS
         return sum(_counter(one, line) for one in names)
     return int(getattr(line.counts, name))
 

@@ -13,7 +13,8 @@ import torch
 from flake8_torchperf.contracts.roots import nested_in, read_whole
 from flake8_torchperf.judgement.frequency.own_heat import matches_glob
 from flake8_torchperf.project.files import stamp
-from flake8_torchperf.runtime.api.budget import WITNESSED, dispatch_budget
+from flake8_torchperf.runtime.api.budget import dispatch_budget
+from flake8_torchperf.runtime.counting.evidence import REPORTED_WAITS
 from flake8_torchperf.runtime.counting.frames import Owner
 from flake8_torchperf.syntax.contract_comments import contract_comments
 
@@ -30,7 +31,9 @@ class _NoWaits(dispatch_budget):
     def __init__(self, owner: Owner, host_as_device: bool | None) -> None:
         super().__init__(max_dispatches=0, owner=owner, host_as_device=host_as_device)
         # Sizes that depend on data are counted only at the level that counts dispatches.
-        self.limits = dict.fromkeys(WITNESSED if torch.cuda.is_available() else INFERRED_COUNTS, 0)
+        self.limits = dict.fromkeys(
+            REPORTED_WAITS if torch.cuda.is_available() else INFERRED_COUNTS, 0
+        )
 
 
 @overload

@@ -72,6 +72,12 @@ def in_words(counter: str) -> str:
     return _PLURAL.get(counter) or counter.replace("_", " ")
 
 
+REPORTED_WAITS = ("device_syncs", "synchronisations")
+"""The counters of waits where CUDA reports them; it reports no explicit synchronisation."""
+INFERRED_WAITS = ("host_reads", "dynamic_shapes", "synchronisations")
+"""The counters of what is inferred to wait from the calls. `cpu()` is a host read."""
+
+
 def counted(count: int, counter: str) -> str:
     """Return a number of events in words: "1 host read", "3,000 host reads"."""
     if count == 1:

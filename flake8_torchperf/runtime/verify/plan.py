@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.history.data_files import relative
-from flake8_torchperf.history.kept_inputs import kept_calls
+from flake8_torchperf.history.kept_inputs import calls_of
 from flake8_torchperf.project.roots import project_folder
 from flake8_torchperf.runtime.confirm.plan import Settings, grouped
 from flake8_torchperf.runtime.confirm.specs.from_callers import calls_in, wanted_of
@@ -92,10 +92,9 @@ def _recorded(trial: Trial, folder: Path | None) -> list[dict[str, Any]]:
         return []
     path = relative(os.path.realpath(trial.path), os.path.realpath(os.getcwd()))
     outermost = trial.finding.site.function.partition(".<locals>")[0]
-    calls = [one for one in kept_calls(folder) if (one.path, one.function) == (path, outermost)]
     return [
         {"file": str(folder / one.file), "modules": dict(one.modules), "autograd": one.autograd}
-        for one in calls
+        for one in calls_of(folder, path, outermost)
         if one.file
     ][:MOST_RECORDED]
 

@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from flake8_torchperf.runtime.allowed_regions import allowed_here
+from flake8_torchperf.runtime.counting.evidence import INFERRED_WAITS, REPORTED_WAITS
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.op_schemas import (
     MASK_SENSITIVE,
@@ -39,7 +40,7 @@ _SHOWN = frozenset({"host_reads", "transfers", "synchronisations", "device_syncs
 """The counters whose events a timeline shows."""
 ALLOWABLE = _SHOWN | {"dynamic_shapes"}
 """The counters that a region of `allow_sync` counts apart."""
-_LED = frozenset({"host_reads", "dynamic_shapes", "synchronisations", "device_syncs"})
+_LED = frozenset((*INFERRED_WAITS, *REPORTED_WAITS))
 """The counters of waits."""
 _HERE = "here"  # Every known code object's table has this key, so that none of them is falsy.
 ITERATION = torch.Tensor.__iter__.__code__

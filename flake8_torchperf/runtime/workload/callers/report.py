@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from flake8_torchperf.runtime.counting.evidence import INFERRED_WAITS, REPORTED_WAITS
 from flake8_torchperf.runtime.workload import device_reports
 from flake8_torchperf.runtime.workload.plan import Led, Observed, Place, SyncRow
 from flake8_torchperf.runtime.workload.waits import is_on_host, would_wait
@@ -18,8 +19,7 @@ from flake8_torchperf.syntax.statements import Span
 
 SHOWN = 5
 """How many callers of a statement a text lists."""
-_REPORTED = ("device_syncs", "synchronisations")
-_COUNTERS = ("host_reads", "dynamic_shapes", *_REPORTED)
+_COUNTERS = frozenset((*INFERRED_WAITS, *REPORTED_WAITS))
 _Way: TypeAlias = "tuple[Place | None, tuple[Place, ...]]"
 
 
@@ -56,9 +56,9 @@ class Callers:
 
     def _counted(self, here: Sequence[Led]) -> Iterable[Led]:
         if self._heard:
-            return [one for one in here if one.source in _REPORTED]
+            return [one for one in here if one.source in REPORTED_WAITS]
         calls = [one for one in here if one.source not in _COUNTERS]
-        inside = _REPORTED[1:] if calls else (*_COUNTERS[:2], *_REPORTED[1:])
+        inside = ("synchronisations",) if calls else INFERRED_WAITS
         rows = [(one, _row(one)) for one in calls]
         told = [one for one, row in rows if would_wait(row)]
         # A statement of which all tensors are the host's is told as such.

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from flake8_torchperf.history.run_comparison import COPIES
 from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.counting.evidence import counted, mean_in_words
 
@@ -32,10 +33,7 @@ _TERM = re.compile(r"(\w+)\s*(/\s*step)?\s*([<>=!]+)\s*(\d+(?:\.\d+)?|\.\d+)")
 _FORM = 'write them as "waits>0" or "waits/step>=1 and transfers>10"'
 _NO_STEPS = "the run counted no steps; ask for them with --warmup N or --step NAME"
 # The costs of a statement after the warm-up that make up a count.
-_COSTS = {
-    "waits": ("waits",),
-    "transfers": ("waiting_transfers", "non_blocking_transfers", "seeming_transfers"),
-}
+_COSTS = {"waits": ("waits",), "transfers": COPIES}
 
 
 class ConditionError(ValueError):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import torch
 
-# What waits where CUDA reports it, and elsewhere, where waits are inferred from the calls.
-_REPORTED = frozenset(("device_syncs", "synchronisations"))
-_INFERRED = frozenset(("host_reads", "synchronisations", "dynamic_shapes"))
+from flake8_torchperf.runtime.counting.evidence import INFERRED_WAITS, REPORTED_WAITS
+
 _WORDS = {
     "device_syncs": "the device made Python wait",
     "synchronisations": "the program waits for the device",
@@ -25,5 +24,5 @@ DeviceWait.__module__ = "torchperf"
 
 def raise_at_wait(counter: str, cause: str) -> None:
     """Raise DeviceWait if the event of this counter is a wait, and not only a copy."""
-    if counter in (_REPORTED if torch.cuda.is_available() else _INFERRED):
+    if counter in (REPORTED_WAITS if torch.cuda.is_available() else INFERRED_WAITS):
         raise DeviceWait(f"{_WORDS[counter]} in {cause} (torchperf run --raise)")

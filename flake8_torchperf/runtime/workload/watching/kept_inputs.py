@@ -5,7 +5,6 @@ They are written when a call begins, since it may change them.
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import inspect
 import os
@@ -23,6 +22,7 @@ from torch.utils import _python_dispatch
 
 from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.history.kept_inputs import CALL, INDEX, KeptCall
+from flake8_torchperf.runtime.workload.steps.names import defined
 
 # The calls of a function that are kept: the first is often special, a later one seldom.
 SAMPLED = (1, 2, 10)
@@ -30,7 +30,9 @@ LARGEST, MOST = 64 * 2**20, 2**30
 """Bytes of tensors for one call, and for all calls of a process."""
 
 _cuda: Any = torch.cuda
+# What no call by name runs: bodies that run later, and functions inside functions.
 _RUN_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+_NOT_BY_NAME = _RUN_LATER | inspect.CO_NESTED
 
 
 class KeptInputs:
@@ -43,7 +45,6 @@ class KeptInputs:
         # By id of the code object, which is kept so that its id is not used again.
         self._calls: dict[int, int] = {}
         self._names: dict[int, tuple[CodeType, str]] = {}
-        self._known: dict[str, dict[int, str]] = {}
         self._room = MOST
         self._written = 0
         self._lock = threading.Lock()
@@ -76,11 +77,9 @@ class KeptInputs:
 
     def _function(self, code: CodeType) -> str:
         """Return the qualified name of an owned function that can be called by it; else ""."""
-        if not self._owns(code.co_filename) or code.co_flags & _RUN_LATER:
+        if not self._owns(code.co_filename) or code.co_flags & _NOT_BY_NAME:
             return ""
-        if code.co_filename not in self._known:
-            self._known[code.co_filename] = _functions(code.co_filename)
-        return self._known[code.co_filename].get(code.co_firstlineno, "")
+        return defined(code.co_filename).get((code.co_firstlineno, code.co_name), "")
 
     def _keep(self, frame: FrameType, function: str) -> None:
         code = frame.f_code
@@ -106,26 +105,6 @@ class KeptInputs:
             name: os.path.realpath(one) for name, one in files.items() if one and self._owns(one)
         }
         return replace(call, modules=ours, autograd=torch.is_grad_enabled())
-
-
-def _functions(filename: str) -> dict[int, str]:
-    """Return the qualified names of a file's functions and methods, by the line they begin at."""
-    try:
-        tree = ast.parse(Path(filename).read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return {}  # The file is gone, or never was one.
-    found: dict[int, str] = {}
-    waiting: list[tuple[str, ast.AST]] = [("", one) for one in tree.body]
-    while waiting:
-        above, node = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            found[first] = above + node.name
-        elif isinstance(node, ast.ClassDef):
-            waiting += [(f"{above}{node.name}.", one) for one in node.body]
-        elif isinstance(node, (ast.If, ast.Try, ast.With)):
-            waiting += [(above, one) for one in ast.iter_child_nodes(node)]
-    return found
 
 
 class UnkeptError(Exception):

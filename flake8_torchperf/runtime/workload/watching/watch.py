@@ -63,12 +63,7 @@ class Watch:
     def watching(self, around: FrameType | None = None) -> Iterator[None]:
         """Watch the lines and calls of this thread, and the lines of the frames ``around``."""
         with self._counter, self._witness, self._ranks_noted(), self._breaks_noted():
-            self._counter.reset()  # Drop the counts of the witness's own preparation.
-            self._witness.forget()
-            if self._moments is not None:
-                self._moments.clear()
-            if self._steps is not None:
-                self._steps.begin()
+            self.forget()  # The witness's own preparation was counted.
             self._lines.start(around)
             if self._inputs is not None:
                 self._inputs.start()
