@@ -15,7 +15,7 @@ from check_run import torchperf
 
 pytest.importorskip("torch")
 
-from flake8_torchperf.cli.run_command import _save_profile
+from flake8_torchperf.cli.profile.files import save_profile_of
 from flake8_torchperf.history.profile import read
 from flake8_torchperf.runtime.confirm.child.builder import SpecError, find_class
 from flake8_torchperf.runtime.workload.plan import Observed
@@ -81,7 +81,7 @@ def test_a_launcher_is_no_run_of_the_program(tmp_path: Path) -> None:
     ]  # fmt: skip
     launcher = replace(ranks[0], executed={}, times={}, rank=None)
     run = Run(ranks[0], processes=(launcher, *ranks))
-    assert _save_profile(tmp_path / "profile.json", run) == 0
+    assert save_profile_of("run --save-profile", tmp_path / "profile.json", run) == 0
     assert read(tmp_path / "profile.json").runs == 2
 
 
