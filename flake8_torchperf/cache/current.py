@@ -12,12 +12,7 @@ from flake8_torchperf.project.files import read_bytes, read_file, stamp
 from flake8_torchperf.project.lazy_index import parts_of
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
 from flake8_torchperf.project.roots import EXISTS, STARTS, exists, started
-from flake8_torchperf.project.settings_files import (
-    ALL_NOTEBOOKS,
-    ALL_SETTINGS,
-    read_notebooks,
-    read_settings,
-)
+from flake8_torchperf.project.settings_files import BESIDE_MODULES
 from flake8_torchperf.project.text_search import read_texts
 from flake8_torchperf.syntax.contract_comments import promises
 
@@ -57,10 +52,8 @@ class Current:
             elif STARTS in path:
                 root, _, head = path.partition(STARTS)
                 content = started(root, head)
-            elif path.endswith(ALL_SETTINGS):
-                content = read_settings(path.removesuffix(ALL_SETTINGS)).content
-            elif path.endswith(ALL_NOTEBOOKS):
-                content = read_notebooks(path.removesuffix(ALL_NOTEBOOKS)).content
+            elif beside := next(filter(path.endswith, BESIDE_MODULES), ""):
+                content = BESIDE_MODULES[beside](path.removesuffix(beside)).content
             elif path.endswith(os.sep):
                 content = digest_of_files(modules_below(path), self.content)
             else:

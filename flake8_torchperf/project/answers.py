@@ -34,6 +34,8 @@ IS_PROGRAM = "started"
 CLASS_FOUND = "found "
 # Asks a folder if its modules, settings or notebooks may find something of a module by its name.
 LOOKED_UP = "looked up "
+# Asks a folder if its modules name something other than to define it.
+SHOWN = "shown "
 # Asks a folder for the values that its modules give an option.
 OPTION = "option "
 # Ends the path of a folder in a query for the modules below it that may hold a function that must

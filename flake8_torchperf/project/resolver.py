@@ -18,6 +18,7 @@ from flake8_torchperf.project.answers import (
     PART,
     PROMISES,
     REST,
+    SHOWN,
     THAT_CALL,
     THAT_SAY,
     TRAINS,
@@ -42,6 +43,7 @@ from flake8_torchperf.project.roots import (
 )
 from flake8_torchperf.project.settings_files import (
     ALL_SETTINGS,
+    BESIDE_MODULES,
     read_settings,
 )
 from flake8_torchperf.project.text_search import (
@@ -227,20 +229,35 @@ class Project:
     def program_texts(self, name: str, *, closed: bool = False) -> TextSearch | None:
         """Return the texts of the project if only these may run something of this name.
 
-        None for a public name of a distribution, in a project that is not searched whole or that
-        does not train, and for a folder that nothing marks as a project. If the project counts as
-        ``closed``, nothing outside it runs anything, unless it holds no program.
+        None in a project that is not searched whole or that does not train, and for a folder that
+        nothing marks as a project. If the project counts as ``closed``, nothing outside it runs
+        anything, unless it holds no program. A public name of a distribution is used elsewhere if
+        a text of the project shows how, or if it holds no program.
         """
         if not self._folder or not is_marked(self._folder):
             return None
         if self.linted.path is None or not self.is_searched_whole:
             return None
-        if closed:
-            texts = self._searching()
-            return texts if texts is not None and self.starts(texts) else None
-        if not self.trains or (self.in_distribution and not name.startswith("_")):
+        texts = self._searching()
+        if texts is None:
             return None
-        return self._searching()
+        if not closed and (name.startswith("_") or not self.in_distribution):
+            return texts if self.trains else None
+        if not self.starts(texts):
+            return None
+        return texts if closed or not self._is_shown(texts, name) else None
+
+    def _is_shown(self, texts: TextSearch, name: str) -> bool:
+        """True if the project shows how to use something: its texts do not only define it."""
+        found = texts.is_shown(name)
+        self.note(f"{texts.folder}{PART}{SHOWN}{name}", "yes" if found else "")
+        for ending, read in BESIDE_MODULES.items():
+            if found:
+                break
+            held = read(texts.folder)
+            self.note(f"{texts.folder}{ending}", held.content)
+            found = bool(held.that_say(name))
+        return found
 
     def starts(self, texts: TextSearch) -> bool:
         """True if texts of the project hold a program; findings then depend on the answer."""

@@ -68,9 +68,12 @@ def place_of(folder: str, text: str) -> Place:
 
 
 def _climbed(folder: str, packages: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
-    """Return the first folder at or above this one that holds no ``__init__.py``."""
+    """Return the first folder at or above this one that holds no ``__init__.py``.
+
+    The top of a checkout is none of the packages, whatever it holds.
+    """
     for _ in range(MAX_PACKAGE_DEPTH):
-        if not is_package(folder):
+        if not is_package(folder) or is_checkout(folder):
             break
         folder, packages = _up(folder, packages, 1)
     return folder, packages
@@ -161,9 +164,16 @@ def is_marked(folder: str) -> bool:
     return any(os.path.exists(os.path.join(folder, name)) for name in MARKERS)
 
 
+def is_checkout(folder: str) -> bool:
+    """True for the top of a git checkout, of which `.git` may be a folder or a file."""
+    return os.path.exists(os.path.join(folder, ".git"))
+
+
 def ends_project(folder: str) -> bool:
     """True for a folder that is no package below a project's folder, but that one or above it."""
-    return _is_shared(folder) or (is_marked(folder) and not is_package(folder))
+    if _is_shared(folder) or is_checkout(folder):
+        return True
+    return is_marked(folder) and not is_package(folder)
 
 
 # The files that say how a project's package is installed, each with the text that shows it.
@@ -203,9 +213,9 @@ def _home() -> str:
 def project_folder(folder: str) -> str:
     """Return the folder of the project around the folder that a module's imports start from.
 
-    It is the nearest folder with one of `MARKERS` that is no package itself; if there is none, the
-    folder that imports start from. The result is "" for a folder that many projects share, and for
-    an installed package.
+    It is the nearest folder with one of `MARKERS` that is no package itself, or the top of a
+    checkout; if there is none, the folder that imports start from. The result is "" for a folder
+    that many projects share, and for an installed package.
     """
     if not SITE_FOLDERS.isdisjoint(folder.split(os.sep)) or _is_shared(folder):
         return ""

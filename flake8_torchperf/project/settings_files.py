@@ -1,7 +1,7 @@
 """The files of settings below a project's folder, which give options their values.
 
-These are YAML files, and shell scripts with the command lines and variables in them. Notebooks are
-read in the same way, as texts that may name the project's functions.
+These are YAML files, and shell scripts with the command lines and variables in them. Notebooks and
+documents are read in the same way, as texts that may name the project's functions.
 """
 
 from __future__ import annotations
@@ -22,6 +22,11 @@ MAX_SETTINGS = 4_000_000
 ALL_NOTEBOOKS = "*notebooks"
 # Notebooks hold pictures, too.
 MAX_NOTEBOOKS = 32_000_000
+# Ends the path of a folder in a query for all documents below it.
+ALL_DOCUMENTS = "*documents"
+DOCUMENTS = (".md", ".rst")
+# More than the documents of torch hold.
+MAX_DOCUMENTS = 16_000_000
 
 
 class Settings(NamedTuple):
@@ -51,6 +56,11 @@ def read_notebooks(folder: str) -> Settings:
     return _texts_below(folder, (".ipynb",), MAX_NOTEBOOKS)
 
 
+def read_documents(folder: str) -> Settings:
+    """Return the documents below a folder; none if they are too large."""
+    return _texts_below(folder, DOCUMENTS, MAX_DOCUMENTS)
+
+
 def _texts_below(folder: str, endings: tuple[str, ...], most: int) -> Settings:
     now = time.monotonic()
     last = _LAST.get(endings)
@@ -61,3 +71,11 @@ def _texts_below(folder: str, endings: tuple[str, ...], most: int) -> Settings:
     texts = tuple(d.decode("utf-8", "replace") for d, _ in held.values() if d is not None)
     _LAST[endings] = Settings(folder, texts, content, time.monotonic())
     return _LAST[endings]
+
+
+# How to read the texts beside the modules, by the endings of queries for all of them.
+BESIDE_MODULES = {
+    ALL_SETTINGS: read_settings,
+    ALL_NOTEBOOKS: read_notebooks,
+    ALL_DOCUMENTS: read_documents,
+}

@@ -15,6 +15,7 @@ from flake8_torchperf.project.answers import (
     LOOKED_UP,
     OPTION,
     PART,
+    SHOWN,
     THAT_CALL,
     THAT_SAY,
     TRAINS,
@@ -82,6 +83,7 @@ class TextSearch:
         self._known: dict[tuple[str, Range], tuple[str, ...] | None] = {}
         self._ranges: dict[Range, frozenset[str]] = {}
         self._trains: dict[str, bool] = {}
+        self._shown: dict[str, bool] = {}
         # The values of an option, by its name and the digest of the files of settings.
         self._values: dict[tuple[str, str], Given] = {}
         # The modules that hold each word, once enough words have been searched.
@@ -137,6 +139,17 @@ class TextSearch:
         """True if something of a module may be found by its name while the project runs."""
         settings, notebooks = read_settings(self.folder), read_notebooks(self.folder)
         return self._names.is_looked_up(name, module, settings, notebooks)
+
+    def is_shown(self, name: str) -> bool:
+        """True if a module names something other than to define it.
+
+        Modules of tests count, and a class that names itself for ``super`` does not.
+        """
+        if name not in self._shown:
+            used = re.compile(rb"(?<!class )(?<!def )(?<!super\()\b" + name.encode() + rb"\b")
+            said = self.that_say(name)
+            self._shown[name] = said is None or any(used.search(self._data[one]) for one in said)
+        return self._shown[name]
 
     def option_values(self, name: str, further: int = MAX_RENAMED) -> Given:
         """Return the values that the modules give an option, also by options of other names.
@@ -218,6 +231,8 @@ class TextSearch:
             return "yes" if self.is_class_found(asked.removeprefix(CLASS_FOUND), *rest) else ""
         if asked.startswith(LOOKED_UP):
             return "yes" if self.is_looked_up(asked.removeprefix(LOOKED_UP), *rest) else ""
+        if asked.startswith(SHOWN):
+            return "yes" if self.is_shown(asked.removeprefix(SHOWN)) else ""
         among = Range(rest[0], tuple(rest[1:])) if rest else EVERYWHERE
         found = (
             self.that_say(asked.removeprefix(THAT_SAY), among)

@@ -9,6 +9,7 @@ from linting import HOT
 
 from flake8_torchperf.judgement.worth.features import features
 from flake8_torchperf.linter import lint
+from flake8_torchperf.project import settings_files, text_search
 
 # A distribution in which dead code alone makes an object of one class.
 LIBRARY = {
@@ -44,7 +45,7 @@ LIBRARY = {
 
 
         def scaled(x: torch.Tensor):
-            return x / x.sum().item()  # none
+            return x / x.sum().item()  # named nowhere
         """,
 }
 PROGRAM = {
@@ -89,6 +90,10 @@ def test_nothing_in_a_project_with_a_program_leads_to_a_function(tmp_path: Path)
     write(tmp_path, {**LIBRARY, **PROGRAM})
     unused = told(tmp_path, "kit/unused.py")
     assert unused == {"elsewhere": {"callers:elsewhere"}, "none": {"callers:elsewhere"}}
+    (tmp_path / "README.md").write_text("`scaled` divides by the sum.\n")
+    text_search.forget()
+    settings_files._LAST.clear()
+    assert told(tmp_path, "kit/unused.py") == {**unused, "named nowhere": {"callers:elsewhere"}}
     assert "callers:elsewhere" not in told(tmp_path, "kit/used.py")["used"]
 
 

@@ -39,6 +39,10 @@ def lines_told(folder: Path, files: dict[str, str]) -> list[int]:
     return [one.line for one in lint(text, str(folder / "models" / "net.py"), HOT)]
 
 
+DISTRIBUTION = {
+    "pyproject.toml": "[project]\nname = 'nets'\n",
+    "main.py": "if __name__ == '__main__':\n    print(1)\n",
+}
 NAMED: dict[str, dict[str, str]] = {
     "a call": {"main.py": "from models.net import Net\n\nnet = Net()\n"},
     "an attribute": {"main.py": "import models.net as nets\n\nnet = nets.Net()\n"},
@@ -115,7 +119,15 @@ NAMED: dict[str, dict[str, str]] = {
         "models/net.py": NET.replace("nn.Module", "Base"),
         "base.py": "class Base(nn.Module):\n    pass\n\n\nALL = Base.__subclasses__()\n",
     },
-    "a public class of a distribution": {"pyproject.toml": "[project]\nname = 'nets'\n"},
+    "a public class of a distribution that a document names": {
+        **DISTRIBUTION,
+        "README.md": "Make a `Net` and call it.\n",
+    },
+    "a public class of a distribution that its tests name": {
+        **DISTRIBUTION,
+        "tests/test_net.py": "from models.net import Net\n",
+    },
+    "a class of a distribution without a program": {"pyproject.toml": "[project]\nname = 'nets'\n"},
     "no program that trains": {"train.py": "print(1)\n"},
 }
 
@@ -127,6 +139,14 @@ def test_a_class_that_may_be_made_is_told(name: str, tmp_path: Path) -> None:
 
 UNNAMED: dict[str, dict[str, str]] = {
     "nothing": {},
+    "a public class of a distribution that nothing shows how to use": DISTRIBUTION,
+    "a class that only names itself": {
+        **DISTRIBUTION,
+        "models/net.py": NET.replace(
+            "    def forward",
+            "    def __init__(self):\n        super(Net, self).__init__()\n\n    def forward",
+        ),
+    },
     "an import": {"main.py": "from models.net import Net\n"},
     "a list of exports": {
         "main.py": (

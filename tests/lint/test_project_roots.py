@@ -113,6 +113,26 @@ SEEN: dict[str, dict[str, str]] = {
         ".git/HEAD": "",
         "my-scripts/train.py": importing("utils.loss"),
     },
+    "in a checkout whose top holds __init__.py": {
+        "pkg/ops.py": RESAMPLE,
+        "pkg/__init__.py": "",
+        ".git/HEAD": "",
+        "__init__.py": "",
+        "train.py": importing("pkg.ops"),
+    },
+    "in a checkout that is a package": {
+        "ops.py": RESAMPLE,
+        ".git/HEAD": "",
+        "__init__.py": "",
+        "net.py": importing(".ops"),
+    },
+    "below a checkout that is a package": {
+        "ops.py": RESAMPLE,
+        ".git/HEAD": "",
+        "__init__.py": "",
+        "nets/__init__.py": "",
+        "nets/net.py": importing("..ops"),
+    },
     "in a package named build": {
         "pkg/ops.py": RESAMPLE,
         "pkg/__init__.py": "",

@@ -26,8 +26,10 @@ from flake8_torchperf.options import Options
 from worth_table.places import NO_MATCH, Measured, Source
 
 PROCESSES = 2
-# The files that the linter's rows look at: programs, notebooks, their settings and how they start.
-ENDINGS = (".py", ".ipynb", ".json", ".yaml", ".yml", ".toml", ".cfg", ".txt", ".sh")
+# The files that the linter looks at: programs, notebooks, documents, settings and how they start.
+ENDINGS = (
+    ".py", ".ipynb", ".json", ".yaml", ".yml", ".toml", ".cfg", ".txt", ".sh", ".md", ".rst",
+)  # fmt: skip
 SCOPES = (Options(min_worth=0.0), Options(min_worth=0.0, scope=Level.COLD, review=True))
 
 
