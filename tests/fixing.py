@@ -11,7 +11,7 @@ import pytest
 from linting import ALL, PRELUDE
 
 from flake8_torchperf.findings.model import Finding
-from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed
+from flake8_torchperf.fixes.engine.rounds import Choice, FixedText, fixed
 from flake8_torchperf.fixes.engine.width import wrapped
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
@@ -28,7 +28,9 @@ def rows(table: Mapping[str, object]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("row", list(table.values()), ids=list(table))
 
 
-def outcome(source: str, choice: Choice = SAFE, options: Options = ALL, code: str = "") -> Outcome:
+def outcome(
+    source: str, choice: Choice = SAFE, options: Options = ALL, code: str = ""
+) -> FixedText:
     """What becomes of a text; ``code`` limits the fixes to those of one rule."""
 
     def find(text: str) -> list[Finding]:

@@ -15,7 +15,7 @@ from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.confirm.sandbox import Sandbox
 from flake8_torchperf.runtime.verify.limits import Limits
 from flake8_torchperf.runtime.verify.plan import Trial, job_of
-from flake8_torchperf.runtime.verify.verdict import Verdict, verdicts
+from flake8_torchperf.runtime.verify.verdict import FixVerdict, verdicts
 
 OPTIONS = Options(scope=Level.COLD)
 LIMITS = Limits(HANG, 2048, "cpu", False, "")
@@ -30,7 +30,7 @@ def verdict(
     safety: str = "safe",
     allows: tuple[str, ...] = (),
     code: str = "",
-) -> Verdict:
+) -> FixVerdict:
     """Return the verdict on a fix that makes one body of code, behind `PRELUDE`, another one.
 
     ``code`` chooses the finding; the first one is taken without it.

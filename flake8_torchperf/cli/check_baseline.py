@@ -15,8 +15,8 @@ from flake8_torchperf.history.baseline import (
     MARK,
     NEVER,
     Baseline,
+    BaselineEntry,
     BaselineError,
-    Entry,
     entries,
     known_before,
     parse,
@@ -94,7 +94,7 @@ def unanalysed(code: str) -> bool:
     return code in UNREADABLE or code == NEVER
 
 
-def _removable(name: str, listed: Iterable[Entry], left: Counter[Key]) -> list[str]:
+def _removable(name: str, listed: Iterable[BaselineEntry], left: Counter[Key]) -> list[str]:
     return [
         f"{entry.code} `{entry.source}` in {name} {entry.function}"
         for entry in listed
@@ -182,8 +182,8 @@ def write_baseline(manager: Manager, found: Sequence[Violation]) -> str:
 
 
 def _merged(
-    manager: Manager, before: Baseline, now: dict[str, tuple[Entry, ...]]
-) -> dict[str, tuple[Entry, ...]]:
+    manager: Manager, before: Baseline, now: dict[str, tuple[BaselineEntry, ...]]
+) -> dict[str, tuple[BaselineEntry, ...]]:
     linted = {before.name_of(name): rows for name, rows, _ in manager.results}
     codes = {entry.code for listed in before.files.values() for entry in listed}
     chosen = frozenset(selected(manager.options, codes))

@@ -85,11 +85,11 @@ def selected(options: argparse.Namespace, codes: Iterable[str]) -> list[str]:
 
 
 Done = TypeVar("Done")
-Context = TypeVar("Context", bound="Work")
+Context = TypeVar("Context", bound="LintWork")
 
 
 @dataclass(frozen=True)
-class Work:
+class LintWork:
     """All that linting a file takes besides its name; sent to every process."""
 
     plugins: Checkers
@@ -108,7 +108,7 @@ class FileChecker(checker.FileChecker):
 
     parses_all = True
 
-    def __init__(self, *, filename: str, work: Work) -> None:
+    def __init__(self, *, filename: str, work: LintWork) -> None:
         self._needs = work.needs
         self._remembers = work.memory is not None
         self._statements = True
@@ -304,7 +304,7 @@ def _and_tidy(one: Callable[[str, Context], Done], filename: str, work: Context)
     return done
 
 
-def lint(filename: str, work: Work) -> tuple[Result, str]:
+def lint(filename: str, work: LintWork) -> tuple[Result, str]:
     """Lint one file and cache its rows; also returns why they could not be cached."""
     # Notebooks are not cached: their Python source also depends on nbformat.
     keeps = work.memory is not None and not is_notebook(filename)
@@ -363,7 +363,7 @@ _linted = itertools.count(1)
 _FULL_COLLECTION_EVERY = 1000
 
 # The function that a process of the pool runs, and its settings: set once, when it starts.
-_work: list[tuple[Callable[[str, Any], Any], Work]] = []
+_work: list[tuple[Callable[[str, Any], Any], LintWork]] = []
 
 
 def _pool(
@@ -406,7 +406,7 @@ def _import_before(filenames: Sequence[str]) -> None:
             break
 
 
-def _start(one: Callable[[str, Any], Any], work: Work) -> None:
+def _start(one: Callable[[str, Any], Any], work: LintWork) -> None:
     # Ctrl-C is the parent's to handle.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()

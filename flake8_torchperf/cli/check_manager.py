@@ -14,7 +14,7 @@ from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.cli.check_files import (
     FLAKE8S,
     STDIN,
-    Work,
+    LintWork,
     as_they_come,
     cannot_have_findings,
     content_of,
@@ -51,7 +51,7 @@ LeaveOut: TypeAlias = "Callable[[str, list[Any], dict[Place, FindingRecord]], li
 class Manager(checker.Manager):
     """flake8's manager, which lints only the files whose findings are not in the cache."""
 
-    work: Work
+    work: LintWork
     # Report each file as soon as those before it are done, and not all in the end.
     at_once = False
     interrupted = False

@@ -35,8 +35,8 @@ from flake8_torchperf.cache.store import Store, in_words
 from flake8_torchperf.cli.check_files import (
     STDIN,
     UNREADABLE,
+    LintWork,
     Needs,
-    Work,
     content_of,
     place_of,
     selected,
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.cli.check_baseline import Findings, OldFindings
     from flake8_torchperf.cli.check_manager import LeaveOut
     from flake8_torchperf.cli.report.reported import Gathered
-    from flake8_torchperf.history.changed_lines import Changes
+    from flake8_torchperf.history.changed_lines import ChangedLines
     from flake8_torchperf.history.finding_record import FindingRecord, Place
     from flake8_torchperf.options import Options
 
@@ -79,7 +79,7 @@ class CheckApplication(Application):
     _interrupted = False
     # Could some file not be read or parsed?
     _unread = False
-    _changes: Changes | None = None
+    _changes: ChangedLines | None = None
     # Was no file linted?
     _nothing = False
     # Does a contract of the command line name no function?
@@ -117,7 +117,7 @@ class CheckApplication(Application):
         ours = replace(ours, cache=False, baseline=None)
         TorchPerfPlugin.use(ours)
         manager = Manager(self.guide, self.plugins.checkers, argv)
-        manager.work = Work(self.plugins.checkers, self.options, ours, needs, memory)
+        manager.work = LintWork(self.plugins.checkers, self.options, ours, needs, memory)
         manager.apart = bool(self.options.write_baseline or self.options.add_noqa)
         if self.options.unused_noqa:
             from flake8_torchperf.cli.noqa.unused import UnusedNoqa
@@ -327,12 +327,12 @@ class CheckApplication(Application):
             print(f"torchperf: check: {words}", file=sys.stderr)
 
 
-def _changes(base: str) -> Changes:
+def _changes(base: str) -> ChangedLines:
     """Return what changed since a commit; stops with a one-line error if git knows none such."""
-    from flake8_torchperf.history.changed_lines import ChangeError, Changes
+    from flake8_torchperf.history.changed_lines import ChangedLines, ChangeError
 
     try:
-        return Changes(base)
+        return ChangedLines(base)
     except ChangeError as error:
         raise SystemExit(fail(f"check: --diff-base: {error}")) from error
 
@@ -348,7 +348,7 @@ def _rank(
     return None
 
 
-def _unchanged(changes: Changes, before: LeaveOut | None) -> LeaveOut:
+def _unchanged(changes: ChangedLines, before: LeaveOut | None) -> LeaveOut:
     """Return a function that leaves out findings in lines that did not change.
 
     ``before`` has left out others.

@@ -22,8 +22,8 @@ from flake8_torchperf.cli.settings.options import add_settings, settings
 from flake8_torchperf.options import OptionError
 
 if TYPE_CHECKING:
-    from flake8_torchperf.runtime.confirm.plan import Group, Settings
-    from flake8_torchperf.runtime.confirm.report import Judged, Session
+    from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, Group
+    from flake8_torchperf.runtime.confirm.report import Circumstances, ConfirmedFinding
 
 DEFAULT_SIZES = (16, 64, 256)
 # The smallest and largest values: up to a day, and more memory than machines have. With larger
@@ -112,9 +112,9 @@ def confirm(arguments: argparse.Namespace) -> int:
     return _report(judged, session, arguments)
 
 
-def _settings(arguments: argparse.Namespace) -> Settings:
+def _settings(arguments: argparse.Namespace) -> ConfirmSettings:
     """Return the checked arguments. Raises OptionError with one line."""
-    from flake8_torchperf.runtime.confirm.plan import Settings
+    from flake8_torchperf.runtime.confirm.plan import ConfirmSettings
 
     _check_bounds(arguments)
     if arguments.html is not None and (problem := unwritable(arguments.html)):
@@ -123,7 +123,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         check_harness(arguments.harness)
     if arguments.device == "cuda" and not _has_cuda():
         raise OptionError("--device cuda: torch finds no CUDA device here")
-    return Settings(
+    return ConfirmSettings(
         sizes=parse_sizes(arguments.sizes),
         device=arguments.device,
         given=parse_inputs(arguments.inputs),
@@ -167,25 +167,29 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 def _run(
     groups: list[Group], arguments: argparse.Namespace, size: int
-) -> tuple[list[Judged], Session]:
+) -> tuple[list[ConfirmedFinding], Circumstances]:
     """Run every group and judge its findings, in the order of the files."""
-    from flake8_torchperf.runtime.confirm.report import Judged, Session, line_of_text
+    from flake8_torchperf.runtime.confirm.report import (
+        Circumstances,
+        ConfirmedFinding,
+        line_of_text,
+    )
     from flake8_torchperf.runtime.confirm.sandbox import Sandbox
-    from flake8_torchperf.runtime.confirm.verdict import judge
+    from flake8_torchperf.runtime.confirm.verdict import verdict_of_call
 
-    judged: list[Judged] = []
+    judged: list[ConfirmedFinding] = []
     if not groups:
-        return judged, Session(_torch_version(), arguments.device, size, {})
+        return judged, Circumstances(_torch_version(), arguments.device, size, {})
     limits = (arguments.timeout, arguments.memory, arguments.device)
     with Sandbox(*limits) as sandbox, _progress(len(groups)) as tell:
         for group in groups:
             tell(f"{group.path}: {group.function}", None)
             answer = sandbox.run(group.job)
             for target in group.targets:
-                verdict = judge(group, target, answer, size, arguments.device)
-                judged.append(Judged(group, target, verdict))
+                verdict = verdict_of_call(group, target, answer, size, arguments.device)
+                judged.append(ConfirmedFinding(group, target, verdict))
                 tell("", None if arguments.json else line_of_text(judged[-1]))
-        session = Session(sandbox.torch, arguments.device, size, sandbox.isolation)
+        session = Circumstances(sandbox.torch, arguments.device, size, sandbox.isolation)
     return judged, session
 
 
@@ -227,7 +231,9 @@ def _progress(total: int) -> Iterator[Callable[[str, str | None], None]]:
         yield show
 
 
-def _report(judged: list[Judged], session: Session, arguments: argparse.Namespace) -> int:
+def _report(
+    judged: list[ConfirmedFinding], session: Circumstances, arguments: argparse.Namespace
+) -> int:
     from flake8_torchperf.runtime.confirm.report import as_json, isolation_notes, summary
 
     for note in isolation_notes(session):

@@ -31,9 +31,9 @@ from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options
 
 if TYPE_CHECKING:
-    from flake8_torchperf.runtime.workload.launch import Outcome
+    from flake8_torchperf.runtime.workload.launch import RunOutcome
     from flake8_torchperf.runtime.workload.matching import FileReport
-    from flake8_torchperf.runtime.workload.ranks.merge import Run
+    from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 
 NO_TORCH = "counting dispatches needs torch: pip install flake8-torchperf[confirm]"
 
@@ -230,14 +230,14 @@ def _report(
     arguments: argparse.Namespace,
     command: Sequence[str],
     returncode: int,
-    run: Run,
+    run: MergedRun,
     options: Options,
 ) -> int:
     """Write and print the reports; returns the exit status, 0 unless one cannot be written."""
     from flake8_torchperf.cli.run_report import judged_report, print_report
     from flake8_torchperf.runtime.workload.gate.conditions import ConditionError, add_gate
 
-    def report(run: Run) -> _Report:
+    def report(run: MergedRun) -> _Report:
         from flake8_torchperf.runtime.workload.summary import broken_contracts
 
         data, files = judged_report(_command_line(arguments, command), returncode, run, options)
@@ -294,7 +294,7 @@ _RANK = "{rank}"
 _Report = tuple[dict[str, Any], "Sequence[FileReport]"]
 
 
-def _files(name: str, run: Run) -> Iterator[tuple[Path, Run]]:
+def _files(name: str, run: MergedRun) -> Iterator[tuple[Path, MergedRun]]:
     """Yield the files that an option names, each with the run that it describes."""
     if _RANK not in name:
         yield Path(name), run
@@ -427,7 +427,7 @@ def _command_line(arguments: argparse.Namespace, command: Sequence[str]) -> list
     return ["-m", *command] if arguments.module else list(command)
 
 
-def _no_results(outcome: Outcome) -> str:
+def _no_results(outcome: RunOutcome) -> str:
     run = outcome.run
     if run is not None and run.problem:
         return f"the workload spoilt its report, nothing can be said of it: {run.problem}"

@@ -17,8 +17,8 @@ from flake8_torchperf.runtime.workload.callers.report import in_words as ways_in
 from flake8_torchperf.runtime.workload.copies.report import remark
 from flake8_torchperf.runtime.workload.gate.allowed import allowed_remark, judge_allowed
 from flake8_torchperf.runtime.workload.gate.conditions import gate_lines
-from flake8_torchperf.runtime.workload.matching import FileReport, judge
-from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.matching import FileReport, match_findings
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.summary import as_data
 
 Row = Mapping[str, Any]
@@ -81,10 +81,10 @@ def _write_gate(rows: Sequence[Row], write: Any) -> None:
 
 
 def judged_report(
-    command: Sequence[str], returncode: int, run: Run, options: Options
+    command: Sequence[str], returncode: int, run: MergedRun, options: Options
 ) -> tuple[dict[str, Any], Sequence[FileReport]]:
     """Return the report on a run as data, and its files with the verdicts on their findings."""
-    files = judge_allowed(judge(run, options), run)
+    files = judge_allowed(match_findings(run, options), run)
     return as_data(command, returncode, run, files), files
 
 

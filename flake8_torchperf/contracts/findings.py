@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.contracts.reach import BASE, Contracts, Reached, Way, interpreted
+from flake8_torchperf.contracts.reach import BASE, Contracts, PathFromRoot, Reached, interpreted
 from flake8_torchperf.findings import report
 from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
 from flake8_torchperf.judgement.heat import FREE_CAUSES, Heat, Level
@@ -146,7 +146,7 @@ def _unseen(calls: list[SeenCall], reached: Reached) -> list[JudgedSite]:
     return list(found.values())
 
 
-def _heat(way: Way, level: Level) -> Heat:
+def _heat(way: PathFromRoot, level: Level) -> Heat:
     """Return the heat of a place on a path from a contract, with the path as its name."""
     path = " -> ".join((way.root, *way.calls))
     return Heat(max(level, Level.STEP), Cause.CONTRACT, path)

@@ -51,7 +51,7 @@ BASE = Heat(Level.STEP, Cause.CONTRACT, around=Level.STEP)
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class PathFromRoot:
     """The path to a function: the root that must not wait, and the calls that lead from there.
 
     ``recorded`` is True if torch records the root as a CUDA graph.
@@ -61,9 +61,9 @@ class Way:
     calls: tuple[str, ...] = ()
     recorded: bool = False
 
-    def to(self, name: str) -> Way:
+    def to(self, name: str) -> PathFromRoot:
         """Return the path extended by one call."""
-        return Way(self.root, (*self.calls, name), self.recorded)
+        return PathFromRoot(self.root, (*self.calls, name), self.recorded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Block:
     source: str
     first: int
     last: int
-    way: Way
+    way: PathFromRoot
 
 
 @dataclass(slots=True, eq=False)
@@ -86,13 +86,13 @@ class Reached:
 
     info: FunctionInfo
     bound: Value | None
-    ways: dict[str, Way] = field(default_factory=dict)
+    ways: dict[str, PathFromRoot] = field(default_factory=dict)
     blocks: list[Block] = field(default_factory=list)
     given: dict[str, Value] = field(default_factory=dict)
-    unseen: dict[tuple[int, int], tuple[ast.AST, Way]] = field(default_factory=dict)
+    unseen: dict[tuple[int, int], tuple[ast.AST, PathFromRoot]] = field(default_factory=dict)
     rounds: int = 0
 
-    def way_to(self, source: str, line: int) -> Way | None:
+    def way_to(self, source: str, line: int) -> PathFromRoot | None:
         """Return the path to a place in the function; None if that place may wait."""
         found = self.ways.get(source)
         if found is not None:
@@ -125,7 +125,7 @@ class Contracts:
         reached = self._entry(root.function)
         if reached is None:
             return
-        way = Way(root.shown, (), recorded)
+        way = PathFromRoot(root.shown, (), recorded)
         if root.first:
             reached.blocks.append(Block(root.source, root.first, root.last, way))
         elif root.source in reached.ways:
@@ -170,7 +170,9 @@ class Contracts:
                 if way is not None:
                     self._lead(call, way, reached, places)
 
-    def _lead(self, call: SeenCall, way: Way, reached: Reached, places: dict[int, str]) -> None:
+    def _lead(
+        self, call: SeenCall, way: PathFromRoot, reached: Reached, places: dict[int, str]
+    ) -> None:
         """Follow one call from a place that is reached by the path ``way``."""
         target = call.target
         if target is None:
@@ -190,7 +192,7 @@ class Contracts:
         else:
             self._reach_nested(target, way)
 
-    def _reach_nested(self, closure: Closure, way: Way) -> None:
+    def _reach_nested(self, closure: Closure, way: PathFromRoot) -> None:
         """Reach a nested function that its enclosing function passed on."""
         for function, source in place_of(closure):
             outer = self._entry(function)
@@ -215,7 +217,9 @@ class Contracts:
                     if outer is not None:
                         self._reach(outer, source, way.to(node.name), {})
 
-    def _reach(self, reached: Reached, source: str, way: Way, given: dict[str, Value]) -> None:
+    def _reach(
+        self, reached: Reached, source: str, way: PathFromRoot, given: dict[str, Value]
+    ) -> None:
         new = source not in reached.ways
         reached.ways.setdefault(source, way)
         for name, value in given.items():

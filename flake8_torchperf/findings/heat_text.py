@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.site import JudgedSite
 
 
-class Place(NamedTuple):
+class FrequencyWords(NamedTuple):
     """Words for how often a site runs, with a hole ``{name}`` for one name from the source."""
 
     words: str
@@ -39,23 +39,25 @@ BRIEF = {
 }
 
 
-def place(site: JudgedSite, *, brief: int = 0) -> Place:
+def place(site: JudgedSite, *, brief: int = 0) -> FrequencyWords:
     """Return words for the cause of a site's heat; a higher ``brief`` gives fewer words."""
     heat = site.heat
     if heat.cause is Cause.CONTRACT:
-        return Place(_way(heat, getattr(site.node, "lineno", 0), LONGEST_WAY - LESS_WAY * brief))
+        return FrequencyWords(
+            _way(heat, getattr(site.node, "lineno", 0), LONGEST_WAY - LESS_WAY * brief)
+        )
     if heat.cause is Cause.CONVENTION and heat.level is not Level.COLD:
-        return Place("a step by name")
+        return FrequencyWords("a step by name")
     if heat.cause is Cause.RAN_OFTEN and heat.measured is not None:
-        return Place(_measured(heat.measured, brief=bool(brief)))
+        return FrequencyWords(_measured(heat.measured, brief=bool(brief)))
     loop = next((one for one in site.loops if one.node is heat.node), None)
     if heat.cause is Cause.LOOP and loop is not None:
-        found = Place(f"loop at line {loop.line}")
+        found = FrequencyWords(f"loop at line {loop.line}")
     else:
         found = _named(heat.cause, heat, BRIEF.get(heat.cause) if brief else None)
     if brief or not heat.caller or "{name}" in found.words or heat.cause is Cause.UNREACHED:
         return found
-    return Place(f"{found.words}, for `{{name}}` at line {heat.line}", heat.caller)
+    return FrequencyWords(f"{found.words}, for `{{name}}` at line {heat.line}", heat.caller)
 
 
 def _way(heat: Heat, line: int, room: int) -> str:
@@ -127,6 +129,6 @@ def _unknown(heat: Heat) -> str:
     return f"nothing shows how often {heat.name} runs" if heat.name else "nothing shows how often"
 
 
-def _named(cause: Cause, heat: Heat, words: str | None = None) -> Place:
+def _named(cause: Cause, heat: Heat, words: str | None = None) -> FrequencyWords:
     name = heat.caller if cause is Cause.CALLED else heat.name
-    return Place((words or BY_CAUSE[cause].words).replace("{line}", str(heat.line)), name)
+    return FrequencyWords((words or BY_CAUSE[cause].words).replace("{line}", str(heat.line)), name)

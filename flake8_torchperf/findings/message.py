@@ -17,7 +17,7 @@ from flake8_torchperf.values.values import tensor_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from flake8_torchperf.findings.heat_text import Place
+    from flake8_torchperf.findings.heat_text import FrequencyWords
     from flake8_torchperf.findings.rule import Rule
     from flake8_torchperf.judgement.site import JudgedSite
     from flake8_torchperf.syntax.positions import Snippet
@@ -201,7 +201,7 @@ def shorten(text: str, longest: int = LONGEST_EXPRESSION) -> str:
     return f"{text[: kept - tail]}{_GAP}{text[len(text) - tail :]}"
 
 
-def _loop(site: JudgedSite, told: Place) -> str:
+def _loop(site: JudgedSite, told: FrequencyWords) -> str:
     """Return words for the innermost loop, or for the heat of the place if there is no loop."""
     if not site.loops:
         return told.words

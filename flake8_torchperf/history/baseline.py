@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.history.data_files import (
     DataFileError,
-    Kind,
+    FileKind,
     parse_document,
     read_text,
     relative,
@@ -44,11 +44,11 @@ class BaselineError(DataFileError):
 
 
 _MADE_BY = "torchperf check --write-baseline"
-KIND = Kind("baseline", MARK, VERSION, MAX_BYTES, _MADE_BY, BaselineError)
+KIND = FileKind("baseline", MARK, VERSION, MAX_BYTES, _MADE_BY, BaselineError)
 
 
 @dataclass(frozen=True, order=True)
-class Entry:
+class BaselineEntry:
     """Findings of one code with one source text in one function; ``count`` is how many."""
 
     function: str
@@ -71,7 +71,7 @@ class Baseline:
     """
 
     folder: str
-    files: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
+    files: Mapping[str, tuple[BaselineEntry, ...]] = field(default_factory=dict)
     settings: str = ""
 
     def name_of(self, filename: str) -> str:
@@ -109,7 +109,7 @@ def known_before(
     return frozenset(known), +left
 
 
-def entries(found: Iterable[FindingRecord]) -> tuple[Entry, ...]:
+def entries(found: Iterable[FindingRecord]) -> tuple[BaselineEntry, ...]:
     """Return the entries for the findings of one file."""
     counts: Counter[Key] = Counter()
     sources: dict[Key, str] = {}
@@ -118,7 +118,9 @@ def entries(found: Iterable[FindingRecord]) -> tuple[Entry, ...]:
         if key[0] != NEVER:
             counts[key] += 1
             sources[key] = min(told.source, sources.get(key, told.source))
-    return tuple(sorted(Entry(key[1], key[0], sources[key], n) for key, n in counts.items()))
+    return tuple(
+        sorted(BaselineEntry(key[1], key[0], sources[key], n) for key, n in counts.items())
+    )
 
 
 @lru_cache(maxsize=4)
@@ -137,7 +139,7 @@ def parse(text: str, path: Path) -> Baseline:
     return Baseline(os.path.realpath(path.parent), known, settings)
 
 
-def _entries(name: str, listed: Any, path: Path) -> tuple[Entry, ...]:
+def _entries(name: str, listed: Any, path: Path) -> tuple[BaselineEntry, ...]:
     if isinstance(listed, list):
         made = [_entry(one) for one in listed]
         if None not in made:
@@ -145,10 +147,10 @@ def _entries(name: str, listed: Any, path: Path) -> tuple[Entry, ...]:
     raise KIND.wrong(path, f"the entries of {name!r} are wrong")
 
 
-def _entry(data: Any) -> Entry | None:
+def _entry(data: Any) -> BaselineEntry | None:
     match data:
         case {"function": str(function), "code": str(code), "source": str(source), "count": int(n)}:
-            return Entry(function, code, source, n) if n > 0 else None
+            return BaselineEntry(function, code, source, n) if n > 0 else None
     return None
 
 

@@ -21,7 +21,7 @@ class ChangeError(ValueError):
     """Git cannot say what changed. The text is one line: why."""
 
 
-class Changes:
+class ChangedLines:
     """The lines of each file that differ from a commit in the working tree."""
 
     def __init__(self, base: str) -> None:

@@ -22,7 +22,7 @@ class DataFileError(ValueError):
 
 
 @dataclass(frozen=True)
-class Kind:
+class FileKind:
     """One kind of file.
 
     ``name`` is its name in messages, ``mark`` the key that holds its version, ``made_by`` the
@@ -46,7 +46,7 @@ class Kind:
         return self.error(f"{path} is no {self.name}: {problem}; {self.advice}")
 
 
-def read_text(path: Path, kind: Kind) -> str:
+def read_text(path: Path, kind: FileKind) -> str:
     """Return the text of a file. Raises the kind's error."""
     try:
         refuse_special(path)
@@ -61,7 +61,7 @@ def read_text(path: Path, kind: Kind) -> str:
         raise kind.wrong(path, "it is no UTF-8 text") from None
 
 
-def parse_document(text: str, path: Path, kind: Kind) -> dict[str, Any]:
+def parse_document(text: str, path: Path, kind: FileKind) -> dict[str, Any]:
     """Return the JSON object in a text, of a version that is known. Raises the kind's error."""
     try:
         data = json.loads(text)

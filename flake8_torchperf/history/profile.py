@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from flake8_torchperf.digest import digest
 from flake8_torchperf.history.data_files import (
     DataFileError,
-    Kind,
+    FileKind,
     parse_document,
     read_text,
     relative,
@@ -47,11 +47,11 @@ class ProfileError(DataFileError):
     """A profile that can't be used. The text is one line: what, where, what to do."""
 
 
-KIND = Kind("profile", MARK, VERSION, MAX_BYTES, "torchperf run --save-profile", ProfileError)
+KIND = FileKind("profile", MARK, VERSION, MAX_BYTES, "torchperf run --save-profile", ProfileError)
 
 
 @dataclass(frozen=True)
-class Entry:
+class ProfileEntry:
     """One statement, summed over the ``runs`` processes in which it ran.
 
     ``line`` and the beginning of the source, ``text``, are only for display. The statement ran
@@ -107,13 +107,13 @@ class Profile:
     ``steps`` holds what the steps cost, None if none were counted.
     """
 
-    files: Mapping[str, tuple[Entry, ...]] = field(default_factory=dict)
+    files: Mapping[str, tuple[ProfileEntry, ...]] = field(default_factory=dict)
     runs: int = 1
     devices: tuple[str, ...] = ()
     folder: str = ""
     steps: StepCounts | None = None
 
-    def entries_of(self, filename: str) -> tuple[Entry, ...]:
+    def entries_of(self, filename: str) -> tuple[ProfileEntry, ...]:
         """Return the entries of a file, looked for from the profile's folder, then the current one.
 
         A program is started at the top of its project, where its profile mostly lies too.
@@ -138,7 +138,7 @@ def keyed(statements: Statements) -> Iterator[tuple[Statement, Key]]:
 class Profiled:
     """The measurements of one module, by line; ``stale`` counts entries that match no statement."""
 
-    def __init__(self, entries: Iterable[Entry], statements: Statements) -> None:
+    def __init__(self, entries: Iterable[ProfileEntry], statements: Statements) -> None:
         known = {entry.key: entry for entry in entries}
         self._statements = statements
         self._by_span: dict[Span, Measured] = {}
@@ -166,7 +166,7 @@ def merge(profiles: Iterable[Profile]) -> Profile:
 
     For each statement, a device's measurement outweighs inference without a device.
     """
-    files: dict[str, dict[Key, Entry]] = {}
+    files: dict[str, dict[Key, ProfileEntry]] = {}
     devices: set[str] = set()
     runs = 0
     steps: list[StepCounts] = []
@@ -190,7 +190,7 @@ def _all_steps(counted: Sequence[StepCounts]) -> StepCounts | None:
     return StepCounts(sum(one.steps for one in counted), counts)
 
 
-def _sum(one: Entry, other: Entry) -> Entry:
+def _sum(one: ProfileEntry, other: ProfileEntry) -> ProfileEntry:
     if (one.seconds is None) != (other.seconds is None):
         return other if one.seconds is None else one
     first = min(one, other, key=lambda entry: (entry.line, entry.text))
@@ -245,7 +245,7 @@ def _steps(data: Any, path: Path) -> StepCounts | None:
     return StepCounts(data["steps"], {name: data[name] for name in STEP_COUNTS})
 
 
-def _entries(name: str, listed: Any, path: Path) -> tuple[Entry, ...]:
+def _entries(name: str, listed: Any, path: Path) -> tuple[ProfileEntry, ...]:
     made = [_entry(one) for one in listed] if isinstance(listed, list) else [None]
     known = tuple(one for one in made if one is not None)
     if len(known) != len(made):
@@ -253,7 +253,7 @@ def _entries(name: str, listed: Any, path: Path) -> tuple[Entry, ...]:
     return known
 
 
-def _entry(data: Any) -> Entry | None:
+def _entry(data: Any) -> ProfileEntry | None:
     if not isinstance(data, dict):
         return None
     texts = [data.get(name) for name in ("function", "digest", "text")]
@@ -267,7 +267,7 @@ def _entry(data: Any) -> Entry | None:
         return None
     if operations is not None and not (type(operations) is int and operations >= 0):
         return None
-    return Entry(
+    return ProfileEntry(
         line=data["line"],
         function=data["function"],
         digest=data["digest"],
@@ -297,11 +297,11 @@ def as_text(profile: Profile) -> str:
     return f'{{\n{head} "files": {{{inside}}}\n}}\n'
 
 
-def _order(entry: Entry) -> tuple[int, Key]:
+def _order(entry: ProfileEntry) -> tuple[int, Key]:
     return entry.line, entry.key
 
 
-def _as_data(entry: Entry) -> dict[str, Any]:
+def _as_data(entry: ProfileEntry) -> dict[str, Any]:
     data: dict[str, Any] = {
         "line": entry.line,
         "function": entry.function,

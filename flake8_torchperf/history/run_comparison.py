@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from flake8_torchperf.history.run_record import COSTS, Cost, RunRecord, RunRecordError, StatementKey
+from flake8_torchperf.history.run_record import (
+    COSTS,
+    RunRecord,
+    RunRecordError,
+    StatementCost,
+    StatementKey,
+)
 
 NO_COSTS: Mapping[str, float] = dict.fromkeys(COSTS, 0)
 COPIES = ("waiting_transfers", "non_blocking_transfers", "seeming_transfers")
@@ -20,7 +26,7 @@ Costs: TypeAlias = "Mapping[str, float]"
 
 
 @dataclass(frozen=True)
-class Change:
+class CostChange:
     """The costs of a statement before and after, by the names in `COSTS`, per ``Comparison.unit``.
 
     The line and the text are those after, if the statement cost anything then.
@@ -59,13 +65,13 @@ class Comparison:
 
     unit: str
     notes: tuple[str, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[CostChange, ...]
     before: Costs
     after: Costs
 
-    def by(self, cost: str) -> Mapping[str, tuple[Change, ...]]:
+    def by(self, cost: str) -> Mapping[str, tuple[CostChange, ...]]:
         """Return the statements of which a cost changed, by how, the greatest change first."""
-        found: dict[str, list[Change]] = {}
+        found: dict[str, list[CostChange]] = {}
         for one in self.changes:
             if how := one.of(cost):
                 found.setdefault(how, []).append(one)
@@ -88,7 +94,7 @@ def compared(before: Sequence[RunRecord], after: Sequence[RunRecord]) -> Compari
         unit = "step"
     old, new = _summed(before, unit), _summed(after, unit)
     changes = tuple(
-        Change(key[0], key[1], shown.line, shown.text, costs_before, costs_after)
+        CostChange(key[0], key[1], shown.line, shown.text, costs_before, costs_after)
         for key in sorted(old.keys() | new.keys())
         for shown, costs_before, costs_after in [_pair(old.get(key), new.get(key))]
     )
@@ -100,12 +106,12 @@ def compared(before: Sequence[RunRecord], after: Sequence[RunRecord]) -> Compari
     return Comparison(unit, tuple(_notes(before, after, unit)), ordered, *totals)
 
 
-_Side: TypeAlias = "dict[StatementKey, tuple[Cost, Costs]]"
+_Side: TypeAlias = "dict[StatementKey, tuple[StatementCost, Costs]]"
 
 
 def _pair(
-    old: tuple[Cost, Costs] | None, new: tuple[Cost, Costs] | None
-) -> tuple[Cost, Costs, Costs]:
+    old: tuple[StatementCost, Costs] | None, new: tuple[StatementCost, Costs] | None
+) -> tuple[StatementCost, Costs, Costs]:
     shown = new or old
     assert shown is not None
     return shown[0], old[1] if old else NO_COSTS, new[1] if new else NO_COSTS
@@ -113,7 +119,7 @@ def _pair(
 
 def _summed(runs: Sequence[RunRecord], unit: str) -> _Side:
     """Return the costs of each statement in the mean run, or per step after the warm-up."""
-    sums: dict[StatementKey, tuple[Cost, dict[str, float]]] = {}
+    sums: dict[StatementKey, tuple[StatementCost, dict[str, float]]] = {}
     steps = sum(run.steps or 0 for run in runs)
     parts = steps if unit == "step" else len(runs)
     for run in runs:

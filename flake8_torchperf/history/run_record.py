@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard, TypeVar
 
-from flake8_torchperf.history.data_files import DataFileError, Kind, parse_document, read_text
+from flake8_torchperf.history.data_files import DataFileError, FileKind, parse_document, read_text
 
 VERSION = 1
 MARK = "torchperf-run"
@@ -26,7 +26,7 @@ class RunRecordError(DataFileError):
     """A report that can't be used. The text is one line: what, where, what to do."""
 
 
-KIND = Kind(
+KIND = FileKind(
     "report of a run", MARK, VERSION, MAX_BYTES, "torchperf run --json FILE", RunRecordError
 )
 
@@ -42,7 +42,7 @@ that wait, that do not, and that only look asynchronous."""
 
 
 @dataclass(frozen=True)
-class Cost:
+class StatementCost:
     """The costs of a statement in a run, by the names in `COSTS`; ``line`` and ``text`` are shown.
 
     ``counted`` is the part after the warm-up, None where the run counted no steps.
@@ -70,7 +70,7 @@ class RunRecord:
     ended: str
     processes: int
     files: frozenset[str]
-    costs: tuple[Cost, ...]
+    costs: tuple[StatementCost, ...]
     steps: int | None = None
     warmup: int = 0
 
@@ -118,7 +118,7 @@ def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
 
-def _costs(files: list[dict[str, Any]], path: Path) -> Iterator[Cost]:
+def _costs(files: list[dict[str, Any]], path: Path) -> Iterator[StatementCost]:
     for file in files:
         name, rows = file.get("path"), file.get("statements")
         if not isinstance(name, str) or not _is_list(rows, dict):
@@ -130,7 +130,7 @@ def _costs(files: list[dict[str, Any]], path: Path) -> Iterator[Cost]:
             yield cost
 
 
-def _cost(name: str, row: Mapping[str, Any]) -> Cost | None:
+def _cost(name: str, row: Mapping[str, Any]) -> StatementCost | None:
     function, digest, text = row.get("function"), row.get("digest"), row.get("text")
     if not (isinstance(function, str) and isinstance(digest, str) and isinstance(text, str)):
         return None
@@ -142,7 +142,7 @@ def _cost(name: str, row: Mapping[str, Any]) -> Cost | None:
         numbers += [counted.get(one) for one in COSTS]
     if not all(map(_is_count, numbers)):
         return None
-    return Cost(
+    return StatementCost(
         key=(name, function, digest, row["nth"]),
         line=row["line"],
         text=text,

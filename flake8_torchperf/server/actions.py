@@ -12,7 +12,7 @@ from lsprotocol import types
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
 from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.server import marks
-from flake8_torchperf.server.model import Failed, Fix, FixAll, Text
+from flake8_torchperf.server.model import Failed, FixAll, FixRequest, Text
 from flake8_torchperf.server.text import Units
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ async def edit(data: Data, document: Document, client: Client) -> types.Workspac
         after = await _rewritten(document, FixAll(document.path, text))
     else:
         place = (data["code"], data["line"], data["column"])
-        after = await _rewritten(document, Fix(document.path, text, *place, does))
+        after = await _rewritten(document, FixRequest(document.path, text, *place, does))
     if after is None:
         raise NoEditError("no comment can be written there")
     return _as_edit(data["uri"], data["version"], text, after, client)

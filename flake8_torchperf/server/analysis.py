@@ -42,15 +42,15 @@ from flake8_torchperf.server.model import (
     Counted,
     Explain,
     Failed,
-    Fix,
+    FirstReply,
     FixAll,
+    FixRequest,
     Lint,
-    Linted,
     Note,
     Offer,
     Problem,
-    Ready,
     Text,
+    TextFindings,
 )
 from flake8_torchperf.server.saved import Saved
 from flake8_torchperf.server.settings import SECTION, used
@@ -75,24 +75,24 @@ LOG = logging.getLogger(__name__)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-def read_configuration(settings: Mapping[str, object]) -> tuple[FixWork | None, Ready]:
+def read_configuration(settings: Mapping[str, object]) -> tuple[FixWork | None, FirstReply]:
     """Return the settings for linting in the current folder, and the files that hold them.
 
     ``settings`` are the editor's, which win. The result is None if the configuration can't be used;
-    `Ready` then says why.
+    `FirstReply` then says why.
     """
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
             plugins, options = read_options([], "server", _accept, FACE)
     except SystemExit:
-        return None, Ready(configuration_files(os.getcwd()), False, said.getvalue().strip())
+        return None, FirstReply(configuration_files(os.getcwd()), False, said.getvalue().strip())
     try:
         ours = used(settings, TorchPerfPlugin.options())
         if settings:
             check_files(ours, f"{SECTION}.")
     except OptionError as error:
-        return None, Ready(configuration_files(os.getcwd()), False, str(error))
+        return None, FirstReply(configuration_files(os.getcwd()), False, str(error))
     TorchPerfPlugin.use(replace(ours.for_new_code(), cache=False))
     files = [path for path in (ours.baseline, ours.profile) if path is not None]
     for folder in ours.rules:
@@ -100,14 +100,14 @@ def read_configuration(settings: Mapping[str, object]) -> tuple[FixWork | None, 
     watched = (*configuration_files(os.getcwd()), *map(str, files))
     needs = Needs(False, False, False)
     work = FixWork(plugins.checkers, options, ours, needs, None, CHOICE, None)
-    return work, Ready(watched, said=said.getvalue().strip())
+    return work, FirstReply(watched, said=said.getvalue().strip())
 
 
 def _accept(_options: argparse.Namespace) -> None:
     """Accept the options unchanged: no path that they name is linted here."""
 
 
-class Analysis:
+class FolderAnalysis:
     """Answers requests about the files of one folder."""
 
     def __init__(self, work: FixWork) -> None:
@@ -122,10 +122,12 @@ class Analysis:
                 if request.moved:
                     text_search.forget()
                 found = self._problems(request.path, request.text)
-                return Linted(found if CAN_FIX else tuple(replace(one, offers=()) for one in found))
+                return TextFindings(
+                    found if CAN_FIX else tuple(replace(one, offers=()) for one in found)
+                )
             case Count():
                 return Counted(tuple(counted(_name(request.path), request.text, self._work.ours)))
-            case Fix():
+            case FixRequest():
                 return self._fixed(request)
             case FixAll():
                 linted = LintedFile(_name(request.path), self._work)
@@ -169,7 +171,7 @@ class Analysis:
         names = (os.path.join(*parts[:end]) for end in range(1, len(parts) + 1) if parts[0])
         return any(utils.matches_filename(name, self._exclude, "%s", LOG) for name in names)
 
-    def _fixed(self, request: Fix) -> Reply:
+    def _fixed(self, request: FixRequest) -> Reply:
         from flake8_torchperf.fixes.engine.apply import apply_edits  # imports libcst
 
         place = (request.code, request.line + 1, request.column)

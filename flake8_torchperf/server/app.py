@@ -40,7 +40,7 @@ WATCHED = (
 )
 
 
-class Protocol(LanguageServerProtocol):
+class ServerProtocol(LanguageServerProtocol):
     """pygls's protocol, which answers every request and forgets what is finished.
 
     pygls keeps a kilobyte for every notification that it has handled, and so for every key. It
@@ -83,7 +83,7 @@ class Server(LanguageServer):
             "torchperf",
             __version__,
             text_document_sync_kind=types.TextDocumentSyncKind.Full,
-            protocol_cls=Protocol,
+            protocol_cls=ServerProtocol,
         )
         self.documents = Documents(self.tell, self.log)
         self.is_shut_down = False

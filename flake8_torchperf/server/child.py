@@ -36,13 +36,13 @@ def packed(message: Any) -> bytes:
 def main() -> None:
     """Answer until the input ends."""
     requests, replies = _streams()
-    from flake8_torchperf.server.analysis import Analysis, read_configuration
+    from flake8_torchperf.server.analysis import FolderAnalysis, read_configuration
 
     work, ready = read_configuration(json.loads(sys.argv[1]))
     replies.write(packed(ready))
     if work is None:
         return
-    analysis = Analysis(work)
+    analysis = FolderAnalysis(work)
     while (request := _received(requests)) is not None:
         replies.write(packed(_answer(analysis, request)))
 

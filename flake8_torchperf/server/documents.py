@@ -7,7 +7,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.server.model import Failed, Lint, Linted
+from flake8_torchperf.server.model import Failed, Lint, TextFindings
 from flake8_torchperf.server.worker import Worker
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Document:
         reply = await self.worker.ask(lambda: self._request(number))
         if reply is None:
             return
-        self.problems = reply.problems if isinstance(reply, Linted) else ()
+        self.problems = reply.problems if isinstance(reply, TextFindings) else ()
         self._publish(self)
         problem = reply.problem if isinstance(reply, Failed) else ""
         if problem and problem != self._failed:

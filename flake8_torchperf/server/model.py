@@ -66,7 +66,7 @@ class Lint:
 
 
 @dataclass(frozen=True, slots=True)
-class Fix:
+class FixRequest:
     """Requests the text after one fix of the finding with this code, line and column."""
 
     path: str
@@ -100,11 +100,11 @@ class Count:
     text: str
 
 
-Request: TypeAlias = Lint | Fix | FixAll | Explain | Count
+Request: TypeAlias = Lint | FixRequest | FixAll | Explain | Count
 
 
 @dataclass(frozen=True, slots=True)
-class Ready:
+class FirstReply:
     """The first reply: the files and folders that decide the configuration.
 
     ``said`` is a message for the user. If the configuration can't be used, the process ends.
@@ -116,7 +116,7 @@ class Ready:
 
 
 @dataclass(frozen=True, slots=True)
-class Linted:
+class TextFindings:
     """The findings in a text, in its order."""
 
     problems: tuple[Problem, ...]
@@ -143,4 +143,4 @@ class Failed:
     problem: str
 
 
-Reply: TypeAlias = Ready | Linted | Counted | Text | Failed
+Reply: TypeAlias = FirstReply | TextFindings | Counted | Text | Failed

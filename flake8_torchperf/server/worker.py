@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.configuration import configuration_files
 from flake8_torchperf.server.child import LENGTH, START, packed
-from flake8_torchperf.server.model import Failed, Ready
+from flake8_torchperf.server.model import Failed, FirstReply
 from flake8_torchperf.server.settings import stamps
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Worker:
             cwd=self.folder,
         )
         ready = await asyncio.wait_for(self._receive(), PATIENCE)
-        assert isinstance(ready, Ready)
+        assert isinstance(ready, FirstReply)
         self._known = {**stamps(ready.watched), **known}
         self._unusable = "" if ready.usable else ready.said
         if ready.said and ready.said != self._said:

@@ -26,7 +26,7 @@ MAX_STEPS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class CompileSettings:
     """The settings of a call of ``torch.compile``, as far as literals show."""
 
     fullgraph: bool = False
@@ -40,13 +40,15 @@ class Ways:
     def __init__(self, scopes: Scopes) -> None:
         self._module = scopes.module
         self._wrappers = Wrappers(scopes, self._handed_over)
-        self._named: dict[tuple[str, int, int], Settings | None] = {}
+        self._named: dict[tuple[str, int, int], CompileSettings | None] = {}
 
     def wraps(self, node: ast.expr, scope: Scope) -> bool:
         """True if an expression names a function of the module that compiles its argument."""
         return self._wrappers.named(node, scope, MAX_STEPS) is not None
 
-    def settings(self, node: ast.expr, scope: Scope, left: int = MAX_STEPS) -> Settings | None:
+    def settings(
+        self, node: ast.expr, scope: Scope, left: int = MAX_STEPS
+    ) -> CompileSettings | None:
         """Return the settings if ``node`` is an expression that compiles a function passed to it.
 
         ``left`` is the number of names and functions that may still be followed.
@@ -63,14 +65,14 @@ class Ways:
                 return found
         name = self._module.qualify(node)
         if name in COMPILE_FUNCTIONS:
-            return Settings(line=node.lineno)
+            return CompileSettings(line=node.lineno)
         if isinstance(node, ast.Call):
             return self._settings_of_call(node, scope, left)
         return self._settings_inside(self._wrappers.named(node, scope, left - 1), left - 1)
 
     def first_settings(
         self, nodes: Sequence[ast.expr], scope: Scope, left: int = MAX_STEPS
-    ) -> Settings | None:
+    ) -> CompileSettings | None:
         """Return the settings of the first of several expressions that has any."""
         for node in nodes:
             found = self.settings(node, scope, left)
@@ -78,7 +80,7 @@ class Ways:
                 return found
         return None
 
-    def _settings_of_name(self, name: str, scope: Scope, left: int) -> Settings | None:
+    def _settings_of_name(self, name: str, scope: Scope, left: int) -> CompileSettings | None:
         """Return the settings of the first value of a name that has any; cached."""
         bound = scope.lookup(name)
         if bound is None:
@@ -89,7 +91,7 @@ class Ways:
             self._named[key] = self.first_settings(values, bound[1], left - 1)
         return self._named[key]
 
-    def _settings_inside(self, found: Compiling | None, left: int) -> Settings | None:
+    def _settings_inside(self, found: Compiling | None, left: int) -> CompileSettings | None:
         """Return the settings with which a decorator of the module's own compiles."""
         inside = None if found is None else self.wrapped(*found, left)
         return None if inside is None else inside[1]
@@ -98,10 +100,10 @@ class Ways:
         wrapped = self.wrapped(call, scope, left)
         return None if wrapped is None else wrapped[0]
 
-    def _settings_of_call(self, node: ast.Call, scope: Scope, left: int) -> Settings | None:
+    def _settings_of_call(self, node: ast.Call, scope: Scope, left: int) -> CompileSettings | None:
         name = self._module.qualify(node.func)
         if name in OPTIMIZE_FUNCTIONS:
-            return stated(node, Settings(line=node.lineno), scope)
+            return stated(node, CompileSettings(line=node.lineno), scope)
         if name in PARTIAL:
             if not node.args:
                 return None
@@ -117,7 +119,7 @@ class Ways:
 
     def wrapped(
         self, call: ast.Call, scope: Scope, left: int = MAX_STEPS
-    ) -> tuple[ast.expr, Settings] | None:
+    ) -> tuple[ast.expr, CompileSettings] | None:
         """Return the expression that ``call`` compiles, with its settings, or None."""
         before = self.settings(call.func, scope, left)
         if before is None or self._module.qualify(call.func) in OPTIMIZE_FUNCTIONS:
@@ -129,7 +131,7 @@ class Ways:
         return given, replace(settings, line=call.lineno)
 
 
-def stated(call: ast.Call, before: Settings, scope: Scope) -> Settings | None:
+def stated(call: ast.Call, before: CompileSettings, scope: Scope) -> CompileSettings | None:
     """Return settings with the literals that a further call adds; None for ``disable=True``."""
     settings = before
     for keyword in call.keywords:

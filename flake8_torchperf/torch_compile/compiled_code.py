@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.program.outlining import Callable_
     from flake8_torchperf.syntax.traversal import Nodes
-    from flake8_torchperf.torch_compile.compile_calls import Settings
+    from flake8_torchperf.torch_compile.compile_calls import CompileSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Compilation:
     """
 
     words: str
-    settings: Settings
+    settings: CompileSettings
     name: str
 
 
@@ -38,7 +38,7 @@ class Wrap:
     """A call that compiles or transforms: the operation, the settings, and the functions passed."""
 
     operation: str
-    settings: Settings
+    settings: CompileSettings
     targets: tuple[Callable_, ...]
     over_compiled: bool = False
 

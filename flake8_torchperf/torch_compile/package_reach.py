@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.program.running import Program
 from flake8_torchperf.project.whole_modules import whole_module
-from flake8_torchperf.torch_compile.compile_calls import Settings
+from flake8_torchperf.torch_compile.compile_calls import CompileSettings
 from flake8_torchperf.torch_compile.compiled_code import Compilation
 from flake8_torchperf.torch_compile.traced_nodes import body_of, is_entry, not_traced, traced
 
@@ -46,7 +46,9 @@ class PackageReach:
         entry = info.qualname if info.name == "__call__" and is_entry(info) else self._entry(info)
         if not entry:
             return None
-        return Compilation(f"of {info.name}, called by the compiled {entry}", Settings(), entry)
+        return Compilation(
+            f"of {info.name}, called by the compiled {entry}", CompileSettings(), entry
+        )
 
     def _entry(self, start: FunctionInfo) -> str:
         """Return the ``forward`` that leads to a function through traced code; "" if none does."""

@@ -21,7 +21,7 @@ from flake8_torchperf.torch_compile.vmap import named
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from flake8_torchperf.torch_compile.region_search import Search
+    from flake8_torchperf.torch_compile.region_search import RegionSearch
 
 # Methods that make a list longer, and those that make it shorter.
 GROWING_METHODS = frozenset(("append", "extend", "insert", "appendleft"))
@@ -45,7 +45,7 @@ class _Place:
     once: bool
 
 
-def find_marks(search: Search) -> dict[int, Mark]:
+def find_marks(search: RegionSearch) -> dict[int, Mark]:
     """Return all marks of one module."""
     marks: dict[int, Mark] = {}
     _mutations(search, marks)
@@ -59,7 +59,7 @@ def find_marks(search: Search) -> dict[int, Mark]:
     return marks
 
 
-def _mutations(search: Search, marks: dict[int, Mark]) -> None:
+def _mutations(search: RegionSearch, marks: dict[int, Mark]) -> None:
     from flake8_torchperf.torch_compile.traced_nodes import body_of, traced
 
     found = search.found
@@ -80,7 +80,7 @@ def _mutations(search: Search, marks: dict[int, Mark]) -> None:
                 marks[id(inner)] = Mark(operation, words)
 
 
-def _compiled_inside(search: Search, marks: dict[int, Mark]) -> None:
+def _compiled_inside(search: RegionSearch, marks: dict[int, Mark]) -> None:
     """Mark calls of compiled functions in code that a transform runs, where they run uncompiled."""
     found = search.found
     for call, scope in search.scopes.calls:
@@ -96,7 +96,7 @@ def _compiled_inside(search: Search, marks: dict[int, Mark]) -> None:
             marks[id(call)] = Mark("compiled-inside", found.transformed[id(place.node)])
 
 
-def _without_rule(search: Search, marks: dict[int, Mark]) -> None:
+def _without_rule(search: RegionSearch, marks: dict[int, Mark]) -> None:
     """Mark ``vmap(torch.histc)``: ``vmap`` of a torch function that has no batching rule."""
     qualify = search.scopes.module.qualify
     for call, _ in search.scopes.calls:
@@ -109,7 +109,7 @@ def _without_rule(search: Search, marks: dict[int, Mark]) -> None:
             marks[id(call)] = Mark("row-by-row", "")
 
 
-def _keeps(node: ast.AST, search: Search) -> bool:
+def _keeps(node: ast.AST, search: RegionSearch) -> bool:
     """True if the transformed function appends one of its batched values."""
     module = search.scopes.module
     return isinstance(node, ast.Call) and any(
@@ -118,7 +118,7 @@ def _keeps(node: ast.AST, search: Search) -> bool:
 
 
 def _mutation(
-    node: ast.AST, scope: Scope, search: Search, outside: set[str], shrunk: set[str]
+    node: ast.AST, scope: Scope, search: RegionSearch, outside: set[str], shrunk: set[str]
 ) -> str:
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if (
@@ -168,7 +168,7 @@ def _path(node: ast.expr) -> str:
     return ""
 
 
-def _outer_list(name: str, scope: Scope, search: Search) -> bool:
+def _outer_list(name: str, scope: Scope, search: RegionSearch) -> bool:
     """True if ``name`` is a list made outside the function, in code that is not compiled itself."""
     if name in scope.names or name in scope.parameters:
         return False
@@ -181,7 +181,7 @@ def _outer_list(name: str, scope: Scope, search: Search) -> bool:
     return all(isinstance(n, ast.expr) and _is_list(n) for n in nodes)
 
 
-def _own(name: str, scope: Scope, search: Search, kind: Callable[[ast.expr], bool]) -> bool:
+def _own(name: str, scope: Scope, search: RegionSearch, kind: Callable[[ast.expr], bool]) -> bool:
     """True if all values that methods assign to ``self.name`` are of one kind."""
     if scope.owner is None:
         return False
@@ -219,7 +219,7 @@ def _steps(node: ast.AST, name: str) -> bool:
     return False
 
 
-def _is_module(scope: Scope, search: Search) -> bool:
+def _is_module(scope: Scope, search: RegionSearch) -> bool:
     if scope.owner is None:
         return False
     return any(
@@ -230,7 +230,7 @@ def _is_module(scope: Scope, search: Search) -> bool:
 
 
 def _wrapping(
-    node: ast.Module | Callable_, scope: Scope, search: Search, marks: dict[int, Mark]
+    node: ast.Module | Callable_, scope: Scope, search: RegionSearch, marks: dict[int, Mark]
 ) -> None:
     """Mark the wraps and the calls of compiled functions in one function's own statements."""
     body = node.body if isinstance(node.body, list) else []
@@ -314,7 +314,7 @@ def _bound_in(loops: tuple[ast.AST, ...], call: ast.Call) -> bool:
     return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(call))
 
 
-def _changing_number(call: ast.Call, place: _Place, scope: Scope, search: Search) -> bool:
+def _changing_number(call: ast.Call, place: _Place, scope: Scope, search: RegionSearch) -> bool:
     """True if a compiled function is passed a loop's counter that makes it compile again."""
     counters = {name for loop in place.loops for name in round_counters(loop)}
     if not counters or not any(_names(a, counters) for a in _given(call)):
@@ -355,7 +355,7 @@ def _uses(target: Callable_, parameter: str) -> bool:
     return any(isinstance(n, ast.Name) and n.id == parameter for s in body for n in ast.walk(s))
 
 
-def _specialises(target: Callable_, parameter: str, search: Search) -> bool:
+def _specialises(target: Callable_, parameter: str, search: RegionSearch) -> bool:
     """True if the compiler has to know the number, as for a range or an index of modules."""
     scope = search.scopes.of_function.get(id(target))
     body: list[ast.AST] = [target.body] if isinstance(target, ast.Lambda) else list(target.body)
@@ -370,7 +370,7 @@ def _specialises(target: Callable_, parameter: str, search: Search) -> bool:
     return False
 
 
-def _is_python_list(node: ast.expr, scope: Scope, search: Search) -> bool:
+def _is_python_list(node: ast.expr, scope: Scope, search: RegionSearch) -> bool:
     """True for a list or a ``ModuleList`` in an attribute of ``self`` or an outer name."""
     match node:
         case ast.Attribute(value=ast.Name(id=me), attr=attr) if me == scope.me:
@@ -384,7 +384,7 @@ def _is_python_list(node: ast.expr, scope: Scope, search: Search) -> bool:
     return False
 
 
-def _is_module_list(node: ast.expr, search: Search) -> bool:
+def _is_module_list(node: ast.expr, search: RegionSearch) -> bool:
     if not isinstance(node, ast.Call):
         return False
     return search.scopes.module.qualify(node.func).rpartition(".")[2] in (

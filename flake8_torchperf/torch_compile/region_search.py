@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.outlining import Callable_
 from flake8_torchperf.torch_compile.callables import PARTIAL, TRANSFORMS, Resolver
-from flake8_torchperf.torch_compile.compile_calls import Settings, Ways, stated
+from flake8_torchperf.torch_compile.compile_calls import CompileSettings, Ways, stated
 from flake8_torchperf.torch_compile.compiled_code import Compilation, CompiledCode, Wrap
 from flake8_torchperf.torch_compile.scopes import Scope, Scopes
 from flake8_torchperf.torch_compile.traced_nodes import body_of, is_entry, not_traced, traced
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.torch_compile.package_reach import PackageReach
 
 
-class Search:
+class RegionSearch:
     """Collects results in ``found``; each method covers one way of compiling."""
 
     def __init__(self, scopes: Scopes) -> None:
@@ -75,7 +75,7 @@ class Search:
                 if transform == "vmap":
                     self._mapped.start(call, scope, targets)
                 over = self.is_compiled(call.args[0], scope)
-                settings = Settings(line=call.lineno)
+                settings = CompileSettings(line=call.lineno)
                 self.found.wraps[id(call)] = Wrap(transform, settings, tuple(targets), over)
 
     def assume(self) -> None:
@@ -83,7 +83,7 @@ class Search:
         for klass in self._module.classes.values():
             method = klass.methods.get("forward")
             if method is not None and is_entry(method):
-                self._add(method.node, Settings(), "assumed to be compiled")
+                self._add(method.node, CompileSettings(), "assumed to be compiled")
 
     def outside(self, reach: PackageReach) -> None:
         """Add the functions that compiled code of other modules calls."""
@@ -95,24 +95,26 @@ class Search:
                 self.found.functions[id(info.node)] = compilation
                 self._entries.append(info.node)
 
-    def _note_wrap(self, call: ast.Call, scope: Scope, given: ast.expr, settings: Settings) -> None:
+    def _note_wrap(
+        self, call: ast.Call, scope: Scope, given: ast.expr, settings: CompileSettings
+    ) -> None:
         targets = self.resolver.functions(given, scope)
         for target in targets:
             self._add(target, settings, "compiled")
         if not self.ways.wraps(call.func, scope):
             self.found.wraps[id(call)] = Wrap("compile", settings, tuple(targets))
 
-    def _module_compile(self, call: ast.Call, scope: Scope) -> Settings | None:
+    def _module_compile(self, call: ast.Call, scope: Scope) -> CompileSettings | None:
         """Return the settings of ``model.compile(...)`` of a module that this file defines."""
         match call.func:
             case ast.Attribute(value=receiver, attr="compile"):
                 owners = self.resolver.instances(receiver, scope)
                 if not owners or any("compile" in owner.methods for owner in owners):
                     return None
-                return stated(call, Settings(line=call.lineno), scope)
+                return stated(call, CompileSettings(line=call.lineno), scope)
         return None
 
-    def _note_module_compile(self, call: ast.Call, scope: Scope, settings: Settings) -> None:
+    def _note_module_compile(self, call: ast.Call, scope: Scope, settings: CompileSettings) -> None:
         assert isinstance(call.func, ast.Attribute)
         owners = self.resolver.instances(call.func.value, scope)
         targets = [one for owner in owners for one in self.resolver.member(owner, "forward")]
@@ -121,7 +123,7 @@ class Search:
         if targets:
             self.found.wraps[id(call)] = Wrap("compile", settings, tuple(targets))
 
-    def settings_of(self, node: ast.expr, scope: Scope) -> Settings | None:
+    def settings_of(self, node: ast.expr, scope: Scope) -> CompileSettings | None:
         """Return the settings with which the value of ``node`` was compiled."""
         match node:
             case ast.Call():
@@ -157,7 +159,7 @@ class Search:
         if transform == "vmap" or id(node) not in self.found.transformed:
             self.found.transformed[id(node)] = transform
 
-    def _add(self, node: Callable_, settings: Settings, how: str) -> None:
+    def _add(self, node: Callable_, settings: CompileSettings, how: str) -> None:
         if id(node) in self.found.functions or not_traced(node, self._module):
             return
         name = "a lambda" if isinstance(node, ast.Lambda) else node.name

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.syntax.compile_guards import COMPILE_WORDS
 from flake8_torchperf.torch_compile.recompilation import find_marks
-from flake8_torchperf.torch_compile.region_search import Search
+from flake8_torchperf.torch_compile.region_search import RegionSearch
 from flake8_torchperf.torch_compile.scopes import Scopes
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def find_compiled(
     if not assume and not (_speaks(module.lines, text) and _names(module)):
         return None
     scopes = Scopes(module)
-    search = Search(scopes)
+    search = RegionSearch(scopes)
     search.decorators()
     search.calls()
     if assume:

@@ -12,7 +12,15 @@ from check_run import check, torchperf
 from flake8_run import flake8
 from linting import ALL, HOT, LOOP
 
-from flake8_torchperf.history.profile import Entry, Profile, as_text, keyed, merge, parse, read
+from flake8_torchperf.history.profile import (
+    Profile,
+    ProfileEntry,
+    as_text,
+    keyed,
+    merge,
+    parse,
+    read,
+)
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.syntax.statements import Statements
@@ -68,7 +76,7 @@ def profile(told: dict[str, dict[str, Any]], source: str = SOURCE, **more: Any) 
             if text in first:
                 counted = {"runs": 1, "times": 1, "waits": 0, "text": first.strip(), **counts}
                 place = {"line": statement.span[0], "function": function}
-                entries.append(Entry(**place, digest=digest, nth=nth, **counted))
+                entries.append(ProfileEntry(**place, digest=digest, nth=nth, **counted))
     assert len(entries) >= len(told)
     return Profile(**{"files": {"model.py": tuple(entries)}, **more})
 

@@ -18,7 +18,7 @@ from documents import ROOT
 from weighing import weighed
 
 from flake8_torchperf.cli.why.account import Account, account_of
-from flake8_torchperf.cli.why.decisions import ARGUMENTS, CONFIDENCE, RULE, WORTH, Judged
+from flake8_torchperf.cli.why.decisions import ARGUMENTS, CONFIDENCE, RULE, WORTH, Decision
 from flake8_torchperf.cli.why.trials import Trials
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.row import COLD, FREE, FREQUENCY, HOT
@@ -95,7 +95,7 @@ def cost_of(text: str) -> str:
     return next((cost for cost in COSTS if text.startswith(cost)), "")
 
 
-def contradictions(account: Account, one: Judged, scope: Level) -> Iterator[str]:
+def contradictions(account: Account, one: Decision, scope: Level) -> Iterator[str]:
     """Yield each pair of parts that can't both be true."""
     if one.frequency not in account.frequency:
         yield f"header {account.frequency!r}, frequency {one.frequency!r}"
@@ -118,7 +118,7 @@ def contradictions(account: Account, one: Judged, scope: Level) -> Iterator[str]
         yield f"there is no row {one.row}"
 
 
-def _of_row(one: Judged, *, repeated: bool, scope: Level) -> Iterator[str]:
+def _of_row(one: Decision, *, repeated: bool, scope: Level) -> Iterator[str]:
     row = ROW_OF[one.row]
     if one.row == "convention" and one.frequency.endswith("a step by name"):
         row = row._replace(effect=HOT)  # each convention says what it does
@@ -246,7 +246,7 @@ def test_the_worth_is_that_of_the_evidence(program: Program, tmp_path: Path) -> 
                 assert not [*not_raised(account, one, program.source, options)]
 
 
-def not_raised(account: Account, one: Judged, source: str, options: Options) -> Iterator[str]:
+def not_raised(account: Account, one: Decision, source: str, options: Options) -> Iterator[str]:
     """Yield the advice that does not remove the evidence that it names, or raises no worth."""
     for change in one.worth.changes:
         with_it = changed(change.advice, options)

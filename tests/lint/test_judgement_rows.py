@@ -13,7 +13,7 @@ from linting import ALL, HOT
 
 from flake8_torchperf.findings.heat_text import row_of
 from flake8_torchperf.findings.model import Finding
-from flake8_torchperf.history.profile import Entry, Profile, as_text, keyed, read
+from flake8_torchperf.history.profile import Profile, ProfileEntry, as_text, keyed, read
 from flake8_torchperf.judgement.row import COLD, FATE, FREE, FREQUENCY, RESIDENCE, Row
 from flake8_torchperf.judgement.row import HOT as MAKES_HOT
 from flake8_torchperf.judgement.rows import ROWS
@@ -74,7 +74,7 @@ class Example:
     def _profile(self, path: Path, ran: dict[str, int]) -> Path:
         """Write a profile of one process in which the marked line ran and waited so often."""
         entries = [
-            Entry(at.span[0], function, digest, nth, runs=1, text="", **ran)
+            ProfileEntry(at.span[0], function, digest, nth, runs=1, text="", **ran)
             for at, (function, digest, nth) in keyed(Statements(self.source))
             if at.span[0] == self.line
         ]

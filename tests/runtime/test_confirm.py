@@ -104,18 +104,18 @@ def many(tmp_path_factory):
 def verdicts(many, request):
     """The verdict on each flagged line of MANY, by the line's comment: one child judges all."""
     from flake8_torchperf.cli.confirm_command import DEFAULT_SIZES
-    from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
+    from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, Request, plan
     from flake8_torchperf.runtime.confirm.sandbox import Sandbox
-    from flake8_torchperf.runtime.confirm.verdict import judge
+    from flake8_torchperf.runtime.confirm.verdict import verdict_of_call
 
     lines = MANY.splitlines()
     found = {}
     with Sandbox(20, 1024) as sandbox:
-        for group in plan([Request(many)], Settings(DEFAULT_SIZES, "cpu"), print):
+        for group in plan([Request(many)], ConfirmSettings(DEFAULT_SIZES, "cpu"), print):
             answer = sandbox.run(group.job)
             for target in group.targets:
                 comment = lines[target.finding.line - 1].rpartition("# ")[2]
-                found[comment] = judge(group, target, answer, 1000, "cpu")
+                found[comment] = verdict_of_call(group, target, answer, 1000, "cpu")
     return found
 
 

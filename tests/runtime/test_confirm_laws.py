@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from flake8_torchperf.runtime.confirm.child.search import Dimension, Search
+from flake8_torchperf.runtime.confirm.child.search import AssignmentSearch, Dimension
 from flake8_torchperf.runtime.confirm.scaling import fit
 from flake8_torchperf.runtime.confirm.specs.input_specs import (
     INPUT_SHAPES,
@@ -60,7 +60,7 @@ def test_a_search_combines_what_no_single_change_improves():
         done = assignment[0] == assignment[1] == 5
         return (int(done), done, 0, 0)
 
-    search = Search(
+    search = AssignmentSearch(
         [Dimension("a", options), Dimension("b", options)], evaluate, lambda s: s[1], 5.0
     )
     assert search.run() == (5, 5)

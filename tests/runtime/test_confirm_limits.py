@@ -16,9 +16,9 @@ pytest.importorskip("torch")
 
 from flake8_torchperf.cli.confirm_command import DEFAULT_SIZES
 from flake8_torchperf.runtime.confirm.child import namespaces
-from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
+from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, Request, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
-from flake8_torchperf.runtime.confirm.verdict import judge
+from flake8_torchperf.runtime.confirm.verdict import verdict_of_call
 from flake8_torchperf.runtime.counting.evidence import Counts
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -199,7 +199,7 @@ def groups(tmp_path_factory):
         source += f"\n\ndef {name}(x: torch.Tensor) -> float:\n{body.rstrip()}\n{READ}"
     path = tmp_path_factory.mktemp("limits") / "snippets.py"
     path.write_text(source)
-    found = plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"), print)
+    found = plan([Request(path)], ConfirmSettings(DEFAULT_SIZES, "cpu"), print)
     return {group.function: group for group in found}
 
 
@@ -214,7 +214,7 @@ def sandbox():
 
 def verdict_on(name, groups, sandbox):
     group = groups[name]
-    return judge(group, group.targets[0], sandbox.run(group.job), 1000, "cpu")
+    return verdict_of_call(group, group.targets[0], sandbox.run(group.job), 1000, "cpu")
 
 
 @pytest.mark.parametrize("name", HOLDS)
@@ -332,7 +332,7 @@ def test_where_cuda_does_not_start_the_verdict_says_so(groups):
     job = {**group.job, "device": "cuda"}
     with Sandbox(TIMEOUT, 512, "cuda") as made:
         assert made.isolation["processes"].startswith("shared: ")
-        verdict = judge(group, group.targets[0], made.run(job), 1000, "cuda")
+        verdict = verdict_of_call(group, group.targets[0], made.run(job), 1000, "cuda")
     assert verdict.status == "inconclusive"
     assert verdict.reason.startswith("CUDA did not start: ")
 
@@ -419,12 +419,12 @@ def probe(**changed):
 def test_impossible_figures_are_no_verdict(tmp_path, changed):
     path = tmp_path / "one.py"
     path.write_text(f"import torch\n\n\ndef f(x: torch.Tensor) -> float:\n{READ}")
-    (group,) = plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"), print)
+    (group,) = plan([Request(path)], ConfirmSettings(DEFAULT_SIZES, "cpu"), print)
 
     def verdict(*probes):
         entry = {"reached": True, "inputs": {}, "error": "", "probes": probes}
         answer = Answer({"targets": {"0": entry}}, "", 0.1)
-        return judge(group, group.targets[0], answer, 1000, "cpu")
+        return verdict_of_call(group, group.targets[0], answer, 1000, "cpu")
 
     good = [probe(size=n) for n in DEFAULT_SIZES]
     assert verdict(*good).status == "confirmed"

@@ -33,16 +33,16 @@ def select(x: torch.Tensor) -> torch.Tensor:
 
 def verdicts(path: Path) -> dict[int, tuple[str, str, str]]:
     """Code, status and reason of every finding in a file, by line."""
-    from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
+    from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, Request, plan
     from flake8_torchperf.runtime.confirm.sandbox import Sandbox
-    from flake8_torchperf.runtime.confirm.verdict import judge
+    from flake8_torchperf.runtime.confirm.verdict import verdict_of_call
 
     found = {}
     with Sandbox(20, 1024) as sandbox:
-        for group in plan([Request(path)], Settings((16, 64), "cpu"), print):
+        for group in plan([Request(path)], ConfirmSettings((16, 64), "cpu"), print):
             answer = sandbox.run(group.job)
             for target in group.targets:
-                verdict = judge(group, target, answer, 1000, "cpu")
+                verdict = verdict_of_call(group, target, answer, 1000, "cpu")
                 found[target.finding.line] = (target.finding.code, verdict.status, verdict.reason)
     return found
 

@@ -15,9 +15,9 @@ from hangs import HANG
 pytest.importorskip("torch")
 
 from flake8_torchperf.cli.confirm_command import DEFAULT_SIZES
-from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
+from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, Request, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
-from flake8_torchperf.runtime.confirm.verdict import judge
+from flake8_torchperf.runtime.confirm.verdict import verdict_of_call
 
 # For what runs until its limit; for the rest the limit only has to be far away, also under load.
 TIMEOUT, AMPLE = 3.0, 300.0
@@ -83,7 +83,8 @@ def ran(tmp_path_factory, listener):
     os.environ["TORCHPERF_TEST_SECRET"] = "hunter2"
     try:
         groups = {
-            g.function: g for g in plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"), print)
+            g.function: g
+            for g in plan([Request(path)], ConfirmSettings(DEFAULT_SIZES, "cpu"), print)
         }
         others = [name for name in BODIES if name not in HANGING[:2]]
         for limit, names in ((TIMEOUT, HANGING), (AMPLE, others)):
@@ -92,7 +93,9 @@ def ran(tmp_path_factory, listener):
                     began = time.monotonic()
                     answer = sandbox.run(groups[name].job)
                     took = time.monotonic() - began
-                    verdict = judge(groups[name], groups[name].targets[0], answer, 1000, "cpu")
+                    verdict = verdict_of_call(
+                        groups[name], groups[name].targets[0], answer, 1000, "cpu"
+                    )
                     found.setdefault(name, []).append((verdict, took))
                 isolation = sandbox.isolation
     finally:
@@ -171,8 +174,8 @@ def test_there_is_no_network_where_it_can_be_dropped(ran):
 def test_a_malformed_report_is_no_verdict(tmp_path, result):
     path = tmp_path / "one.py"
     path.write_text(f"import torch\n\n\ndef f(x: torch.Tensor) -> float:\n{READ}")
-    (group,) = plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"), print)
-    verdict = judge(group, group.targets[0], Answer(result, "", 0.1), 1000, "cpu")
+    (group,) = plan([Request(path)], ConfirmSettings(DEFAULT_SIZES, "cpu"), print)
+    verdict = verdict_of_call(group, group.targets[0], Answer(result, "", 0.1), 1000, "cpu")
     assert verdict.status == "inconclusive"
 
 

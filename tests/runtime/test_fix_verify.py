@@ -24,7 +24,7 @@ from flake8_torchperf.linter import lint
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
 from flake8_torchperf.runtime.verify.plan import Trial, job_of
 from flake8_torchperf.runtime.verify.session import WORK
-from flake8_torchperf.runtime.verify.verdict import judge, verdicts
+from flake8_torchperf.runtime.verify.verdict import verdict_of_fix, verdicts
 
 
 @pytest.fixture(scope="module")
@@ -422,7 +422,7 @@ def test_a_function_that_never_does_the_same_is_unverified(
 def test_a_malformed_report_is_unverified(sandbox: Sandbox, tmp_path: Path) -> None:
     finding = lint(PRELUDE + MADE_ON_THE_HOST, "model.py", OPTIONS)[0]
     for told in ({}, {"calls": -1, "raised": 0, "difference": ""}, {"failed": "x", "reason": "y"}):
-        assert judge(finding.rule, told).status == "unverified"
+        assert verdict_of_fix(finding.rule, told).status == "unverified"
         for answer in (Answer(told, "", 0.0), Answer({"trials": [told, told]}, "", 0.0)):
             assert verdicts([finding.rule], answer)[0].status == "unverified"
     assert verdicts([finding.rule], Answer(None, "timed out", 0.0))[0].words == "timed out"

@@ -15,7 +15,7 @@ from verifying import verdict
 
 from flake8_torchperf.runtime.confirm.sandbox import Sandbox
 from flake8_torchperf.runtime.verify.session import WORK
-from flake8_torchperf.runtime.verify.verdict import Verdict
+from flake8_torchperf.runtime.verify.verdict import FixVerdict
 
 HOST, DEVICE = "torch.ones(4).to(x.device)", "torch.ones(4, device=x.device)"
 
@@ -26,7 +26,7 @@ def sandbox() -> Iterator[Sandbox]:
         yield opened
 
 
-def told(sandbox: Sandbox, folder: Path, before: str, *, test: str = "") -> Verdict:
+def told(sandbox: Sandbox, folder: Path, before: str, *, test: str = "") -> FixVerdict:
     """Return the verdict on the device argument in a project, of which ``test`` is a test."""
     (folder / "setup.py").write_text("")
     (folder / "test_verified.py").write_text(textwrap.dedent(test))

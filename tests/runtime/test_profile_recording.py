@@ -14,7 +14,7 @@ from check_run import check, torchperf
 
 torch = pytest.importorskip("torch")
 
-from flake8_torchperf.history.profile import Entry, Profile, read  # noqa: E402
+from flake8_torchperf.history.profile import Profile, ProfileEntry, read  # noqa: E402
 from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
 from flake8_torchperf.runtime.counting import cuda_syncs  # noqa: E402
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
@@ -308,7 +308,7 @@ def test_a_rank_writes_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.Mon
     assert (tmp_path / "p3.json").exists()
 
 
-def counts_of(profile: Profile, name: str) -> Mapping[str, Entry]:
+def counts_of(profile: Profile, name: str) -> Mapping[str, ProfileEntry]:
     return {entry.text: entry for entry in profile.files[name]}
 
 

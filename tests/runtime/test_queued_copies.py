@@ -27,9 +27,9 @@ from flake8_torchperf.runtime.counting.counter import DispatchCounter  # noqa: E
 from flake8_torchperf.runtime.counting.fake_accelerator import HostStandsIn  # noqa: E402
 from flake8_torchperf.runtime.workload.copies.queued import queued  # noqa: E402
 from flake8_torchperf.runtime.workload.copies.report import REASONS, seeming  # noqa: E402
-from flake8_torchperf.runtime.workload.matching import judge  # noqa: E402
+from flake8_torchperf.runtime.workload.matching import match_findings  # noqa: E402
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
-from flake8_torchperf.runtime.workload.ranks.merge import Run  # noqa: E402
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun  # noqa: E402
 from flake8_torchperf.runtime.workload.summary import as_data  # noqa: E402
 from flake8_torchperf.runtime.workload.sync_recorder import Witness  # noqa: E402
 
@@ -181,8 +181,8 @@ def test_the_report_names_the_line_the_reason_and_how_many_are_small(
     path = tmp_path / "step.py"
     path.write_text(STEP)
     seen = observed(path)
-    files = judge(Run(seen), Options(scope=Level.COLD))
-    data = as_data([], 0, Run(seen), files)
+    files = match_findings(MergedRun(seen), Options(scope=Level.COLD))
+    data = as_data([], 0, MergedRun(seen), files)
     copy, move = data["looks_asynchronous"]
     assert copy == {
         "path": "step.py", "line": 5, "operation": "copy_", "kind": "source-not-dense",

@@ -21,10 +21,10 @@ from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.workload import launch
-from flake8_torchperf.runtime.workload.matching import judge
+from flake8_torchperf.runtime.workload.matching import match_findings
 from flake8_torchperf.runtime.workload.ownership import OwnerError, owner_of, owner_paths
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
-from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.watching.executed_lines import ExecutedLines
 from flake8_torchperf.syntax.statements import Statements
 
@@ -439,7 +439,7 @@ class TestParts:
         script.write_text(
             "from library import loss\n\n\ndef step(xs):\n    return [loss(x).item() for x in xs]\n"
         )
-        (file,) = judge(Run(
+        (file,) = match_findings(MergedRun(
             Observed(
                 torch="", device="cpu", level="full", seconds=0.0, totals={}, lines=(),
                 executed={str(script): frozenset({1, 4, 5})}, syncs=(), metrics="", ended="",
@@ -458,7 +458,7 @@ class TestParts:
         )
         assert len({f.row for f in lint(script.read_text(), str(script), Options())}) == 1
         path = str(script)
-        (file,) = judge(Run(
+        (file,) = match_findings(MergedRun(
             Observed(
                 torch="", device="cpu", level="full", seconds=0.0, totals={},
                 lines=[

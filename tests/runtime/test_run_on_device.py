@@ -25,9 +25,9 @@ from flake8_torchperf.cli.run_report import as_text  # noqa: E402
 from flake8_torchperf.judgement.heat import Level  # noqa: E402
 from flake8_torchperf.options import Options  # noqa: E402
 from flake8_torchperf.runtime.workload.device_reports import NO_WAIT, UNHEARD  # noqa: E402
-from flake8_torchperf.runtime.workload.matching import FileReport, judge  # noqa: E402
+from flake8_torchperf.runtime.workload.matching import FileReport, match_findings  # noqa: E402
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
-from flake8_torchperf.runtime.workload.ranks.merge import Run  # noqa: E402
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun  # noqa: E402
 from flake8_torchperf.runtime.workload.summary import as_data  # noqa: E402
 from flake8_torchperf.runtime.workload.sync_recorder import Witness  # noqa: E402
 from flake8_torchperf.runtime.workload.waits import NO_CALL  # noqa: E402
@@ -95,7 +95,7 @@ def report(
     if read:
         row = SyncRow(str(path), line_of(read), "sync", "bool", "__bool__", 3, 1)
         seen = replace(seen, syncs=(*seen.syncs, row))
-    (found,) = judge(Run(seen), EVERYTHING)
+    (found,) = match_findings(MergedRun(seen), EVERYTHING)
     return found
 
 
@@ -129,18 +129,18 @@ def test_where_no_report_was_heard_the_counters_decide_and_a_note_says_so(step: 
     silent = {**TOTALS, "device_syncs": 0}
     file = report(step, totals=silent)
     assert all(one.inferred for one in file.missed)
-    data = as_data([], 0, Run(observed(step, "cuda", silent)), [file])
+    data = as_data([], 0, MergedRun(observed(step, "cuda", silent)), [file])
     assert data["notes"] == [UNHEARD]
-    assert as_data([], 0, Run(observed(step, "cuda", TOTALS)), [report(step)])["notes"] == []
+    assert as_data([], 0, MergedRun(observed(step, "cuda", TOTALS)), [report(step)])["notes"] == []
 
 
 def test_the_report_says_whose_word_it_is(step: Path) -> None:
-    text = as_text(as_data([], 0, Run(observed(step, "cuda", TOTALS)), [report(step)]))
+    text = as_text(as_data([], 0, MergedRun(observed(step, "cuda", TOTALS)), [report(step)]))
     assert "5: __setitem__ 3x (reported by the device): x[ids] = 1.0" in text
     row = SyncRow(str(step), line_of("x[ids]"), "copy", "assign-from-host", "__setitem__", 3, 8)
     seen = observed(step, "cpu", TOTALS)
-    (file,) = judge(Run(Observed(**{**vars(seen), "syncs": (row,)})), EVERYTHING)
-    data = as_data([], 0, Run(seen), [file])
+    (file,) = match_findings(MergedRun(Observed(**{**vars(seen), "syncs": (row,)})), EVERYTHING)
+    data = as_data([], 0, MergedRun(seen), [file])
     assert [one["inferred"] for one in data["missed"]] == [True]
     assert "5: assign-from-host 3x (inferred): x[ids] = 1.0" in as_text(data)
 

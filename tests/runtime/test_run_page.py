@@ -20,9 +20,9 @@ pytest.importorskip("jinja2")
 from flake8_torchperf.cli.run_page import SHOWN, page
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options
-from flake8_torchperf.runtime.workload.matching import judge
+from flake8_torchperf.runtime.workload.matching import match_findings
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
-from flake8_torchperf.runtime.workload.ranks.merge import Run, merge
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun, merge
 from flake8_torchperf.runtime.workload.summary import as_data
 
 EVERYTHING = Options(scope=Level.COLD)
@@ -81,9 +81,9 @@ def observed(path: Path, rank: int | None = None) -> Observed:
     )  # fmt: skip
 
 
-def written(path: Path, run: Run) -> str:
+def written(path: Path, run: MergedRun) -> str:
     path.write_text(SOURCE)
-    files = judge(run, EVERYTHING)
+    files = match_findings(run, EVERYTHING)
     return page(as_data(["s.py"], 0, run, files), files)
 
 
@@ -91,7 +91,7 @@ def written(path: Path, run: Run) -> str:
 def alone(tmp_path: Path) -> str:
     path = tmp_path / "a file.py"
     path.write_text(SOURCE)
-    return written(path, Run(observed(path)))
+    return written(path, MergedRun(observed(path)))
 
 
 class Seen(HTMLParser):
@@ -154,7 +154,7 @@ def test_the_page_stands_alone_and_escapes_what_it_shows(alone: str) -> None:
 def test_with_ranks_the_table_says_which_is_slowest(tmp_path: Path) -> None:
     path = tmp_path / "a file.py"
     ranks = {rank: observed(path, rank) for rank in (0, 1)}
-    text = written(path, Run(merge(list(ranks.values())), ranks))
+    text = written(path, MergedRun(merge(list(ranks.values())), ranks))
     row = text[text.index('class="dearest"') :].partition("</tr>")[2].partition("</tr>")[0]
     assert '<td class="n" data-value="1" data-label="slowest rank">1</td>' in row
     assert 'data-label="spread">500 ms</td>' in row
@@ -169,8 +169,8 @@ def test_the_table_is_bounded(tmp_path: Path) -> None:
     ]
     path.write_text(source)
     seen = Observed(**{**vars(observed(path)), "lines": lines, "syncs": ()})
-    files = judge(Run(seen), EVERYTHING)
-    text = page(as_data(["s.py"], 0, Run(seen), files), files)
+    files = match_findings(MergedRun(seen), EVERYTHING)
+    text = page(as_data(["s.py"], 0, MergedRun(seen), files), files)
     assert places(text) == list(range(2 * SHOWN - 1, SHOWN - 1, -1))
 
 
@@ -203,7 +203,7 @@ class TestInABrowser:
         path.write_text(SOURCE)
         long = {**vars(observed(path)), "syncs": ()}
         line = {"path": str(path), "line": line_of("return hidden"), "counts": {"host_reads": 9}}
-        run = Run(Observed(**{**long, "lines": (*long["lines"], line)}))
+        run = MergedRun(Observed(**{**long, "lines": (*long["lines"], line)}))
         text = written(path, run)
         assert "an_unusually_long_name" in Seen(text).shown
         script = "page.documentElement.scrollWidth - page.documentElement.clientWidth"

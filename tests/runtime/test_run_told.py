@@ -19,7 +19,7 @@ from flake8_torchperf.cli.profile.files import save_profile_of
 from flake8_torchperf.history.profile import read
 from flake8_torchperf.runtime.confirm.child.builder import SpecError, find_class
 from flake8_torchperf.runtime.workload.plan import Observed
-from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 
 FAILS = """
     import torch
@@ -80,7 +80,7 @@ def test_a_launcher_is_no_run_of_the_program(tmp_path: Path) -> None:
         for rank in (0, 1)
     ]  # fmt: skip
     launcher = replace(ranks[0], executed={}, times={}, rank=None)
-    run = Run(ranks[0], processes=(launcher, *ranks))
+    run = MergedRun(ranks[0], processes=(launcher, *ranks))
     assert save_profile_of("run --save-profile", tmp_path / "profile.json", run) == 0
     assert read(tmp_path / "profile.json").runs == 2
 

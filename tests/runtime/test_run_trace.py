@@ -19,7 +19,7 @@ pytest.importorskip("torch")
 from flake8_torchperf.runtime.counting import moments as kept
 from flake8_torchperf.runtime.counting.moments import Moment, Moments, Timeline, timeline_of
 from flake8_torchperf.runtime.workload.plan import Observed, load_observed
-from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.timeline.chrome import as_trace
 
 PROGRAM = """
@@ -147,7 +147,7 @@ def observed(device: str, began: int, moments: list[Moment], **fields: Any) -> O
 
 
 def slices(*processes: Observed) -> list[dict[str, Any]]:
-    run = Run(processes[0], processes=processes)
+    run = MergedRun(processes[0], processes=processes)
     return json.loads(as_trace(run, ["train.py"]))["traceEvents"]
 
 
@@ -195,7 +195,7 @@ def test_ranks_and_data_workers_are_processes_on_one_clock() -> None:
         observed("cpu", 4_000, [moment(6_500, "synchronisations")], rank=1),
     ]
     worker = observed("cpu", 7_000, [], rank=1, data_worker=2, lost=4)
-    run = Run(ranks[0], processes=tuple(ranks), data_workers=(worker,))
+    run = MergedRun(ranks[0], processes=tuple(ranks), data_workers=(worker,))
     data = json.loads(as_trace(run, ["train.py", "--x"]))
     events = data["traceEvents"]
     names = {e["pid"]: e["args"]["name"] for e in events if e["name"] == "process_name"}

@@ -19,10 +19,10 @@ from flake8_torchperf.cli.run_report import as_text  # noqa: E402
 from flake8_torchperf.judgement.heat import Level  # noqa: E402
 from flake8_torchperf.options import Options  # noqa: E402
 from flake8_torchperf.runtime.workload.device_reports import NO_WAIT  # noqa: E402
-from flake8_torchperf.runtime.workload.matching import Judged, judge  # noqa: E402
+from flake8_torchperf.runtime.workload.matching import Matched, match_findings  # noqa: E402
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
 from flake8_torchperf.runtime.workload.profiling import profile_of  # noqa: E402
-from flake8_torchperf.runtime.workload.ranks.merge import Run  # noqa: E402
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun  # noqa: E402
 from flake8_torchperf.runtime.workload.summary import as_data  # noqa: E402
 from flake8_torchperf.runtime.workload.sync_recorder import Witness  # noqa: E402
 from flake8_torchperf.runtime.workload.waits import NO_CALL, ON_HOST  # noqa: E402
@@ -200,8 +200,8 @@ def on_cuda(path: Path) -> Observed:
     )  # fmt: skip
 
 
-def judged(observed: Observed) -> dict[int, Judged]:
-    (file,) = judge(Run(observed), EVERYTHING)
+def judged(observed: Observed) -> dict[int, Matched]:
+    (file,) = match_findings(MergedRun(observed), EVERYTHING)
     return {one.finding.line: one for one in file.judged}
 
 
@@ -213,8 +213,8 @@ def test_the_device_refutes_what_was_at_work_and_nothing_else(tmp_path: Path) ->
 
 def test_what_was_waited_for_longest_is_told_first(tmp_path: Path) -> None:
     observed = on_cuda(tmp_path / "step.py")
-    files = judge(Run(observed), EVERYTHING)
-    data = as_data([], 0, Run(observed), files)
+    files = match_findings(MergedRun(observed), EVERYTHING)
+    data = as_data([], 0, MergedRun(observed), files)
     assert [(row["line"], row["waited"]) for row in data["confirmed"]] == [(8, 0.25), (7, 0.001)]
     told = [line for line in as_text(data).splitlines() if ", waited " in line]
     assert [line.rpartition("[")[2] for line in told] == [
@@ -232,7 +232,7 @@ def test_without_a_device_the_time_in_operations_comes_before_the_count(tmp_path
         counted(path, 5, host_reads=3, seconds=0.1),
     )
     observed = Observed(**{**vars(cuda), "device": "cpu", "lines": lines, "syncs": ()})
-    data = as_data([], 0, Run(observed), judge(Run(observed), EVERYTHING))
+    data = as_data([], 0, MergedRun(observed), match_findings(MergedRun(observed), EVERYTHING))
     assert [(row["line"], row["waited"]) for row in data["confirmed"]] == [
         (8, None), (7, None), (5, None),
     ]  # fmt: skip
@@ -240,8 +240,8 @@ def test_without_a_device_the_time_in_operations_comes_before_the_count(tmp_path
 
 def test_the_page_knows_the_verdict(tmp_path: Path) -> None:
     observed = on_cuda(tmp_path / "step.py")
-    files = judge(Run(observed), EVERYTHING)
-    text = page(as_data([], 0, Run(observed), files), files)
+    files = match_findings(MergedRun(observed), EVERYTHING)
+    text = page(as_data([], 0, MergedRun(observed), files), files)
     assert "1 not in this run" in text
     assert ">not in this run</a>: TPF101" in text
     assert "4 device syncs, waited 1 ms" in text

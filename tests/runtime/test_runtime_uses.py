@@ -12,14 +12,14 @@ from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
+from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, Request, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer
-from flake8_torchperf.runtime.confirm.verdict import Verdict, judge
+from flake8_torchperf.runtime.confirm.verdict import CallVerdict, verdict_of_call
 from flake8_torchperf.runtime.counting.evidence import Counts
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
-from flake8_torchperf.runtime.workload.matching import judge as judge_run
+from flake8_torchperf.runtime.workload.matching import match_findings as judge_run
 from flake8_torchperf.runtime.workload.plan import Observed
-from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 
 USED = """\
 import torch
@@ -74,12 +74,12 @@ def test_what_a_line_makes_is_looked_for_by_its_name() -> None:
 PREVIEWED = Options(preview=True)
 
 
-def confirmed(path: Path, code: str, counted: list[int], device: str = "cpu") -> Verdict:
+def confirmed(path: Path, code: str, counted: list[int], device: str = "cpu") -> CallVerdict:
     """The verdict where the regions of the first finding of this code counted so at three sizes."""
     sizes = (16, 64, 256)
     (group, target) = next(
         (group, one)
-        for group in plan([Request(path)], Settings(sizes, device, options=PREVIEWED), print)
+        for group in plan([Request(path)], ConfirmSettings(sizes, device, options=PREVIEWED), print)
         for one in group.targets
         if one.finding.code == code
     )
@@ -94,7 +94,9 @@ def confirmed(path: Path, code: str, counted: list[int], device: str = "cpu") ->
     ]  # fmt: skip
     inputs = {"(inputs)": "on the host"} if device == "cuda" else {}
     entry = {"reached": True, "inputs": inputs, "error": "", "probes": probes}
-    return judge(group, target, Answer({"targets": {target.id: entry}}, "", 0.1), 1000, device)
+    return verdict_of_call(
+        group, target, Answer({"targets": {target.id: entry}}, "", 0.1), 1000, device
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,7 +141,7 @@ def test_a_run_judges_it_where_it_is_used(tmp_path: Path) -> None:
         executed={str(path): frozenset({8, 9, 12, 13, 14, 18, 19, 20})}, syncs=(), metrics="",
         ended="",
     )  # fmt: skip
-    (file,) = judge_run(Run(run), Options(scope=Level.COLD))
+    (file,) = judge_run(MergedRun(run), Options(scope=Level.COLD))
     verdicts = {one.finding.line: (one.verdict, one.count) for one in file.judged}
     assert verdicts[9] == ("confirmed", 8)
     assert verdicts[19] == ("undecided", 0)
@@ -166,7 +168,7 @@ def test_a_module_that_lies_there_already_refutes_no_move(
         torch="", device="cpu", level="full", seconds=0.0, totals={}, lines=(moved,),
         executed={str(path): frozenset({5, 6})}, syncs=(), metrics="", ended="",
     )  # fmt: skip
-    (file,) = judge_run(Run(run), Options(scope=Level.COLD, preview=True))
+    (file,) = judge_run(MergedRun(run), Options(scope=Level.COLD, preview=True))
     (judged,) = (one for one in file.judged if one.finding.code == "TPF510")
     assert (judged.verdict, judged.count) == (verdict, copies)
     assert bool(judged.reason) is not bool(copies)
@@ -194,7 +196,7 @@ def test_a_copy_that_arrived_in_time_refutes_no_race(tmp_path: Path) -> None:
     assert verdict.status == "inconclusive"
     assert "had arrived" in verdict.reason
     (race,) = (
-        g for g in plan([Request(path)], Settings((1, 2, 3), "cuda"), print) if g.job["busy"]
+        g for g in plan([Request(path)], ConfirmSettings((1, 2, 3), "cuda"), print) if g.job["busy"]
     )
     assert race.function == "largest"
 

@@ -10,8 +10,8 @@ import pytest
 
 from flake8_torchperf.cli.fix.work import Linted as LintedFile
 from flake8_torchperf.plugin import TorchPerfPlugin
-from flake8_torchperf.server.analysis import Analysis, read_configuration
-from flake8_torchperf.server.model import Lint, Linted, Note, Problem
+from flake8_torchperf.server.analysis import FolderAnalysis, read_configuration
+from flake8_torchperf.server.model import Lint, Note, Problem, TextFindings
 from flake8_torchperf.server.saved import Saved
 
 HELPER = """\
@@ -60,8 +60,8 @@ class Folder:
         work, _ = read_configuration({})
         assert work is not None
         path = self.path / name
-        shown = Analysis(work).answer(Lint(str(path), text or path.read_text(), moved=True))
-        assert isinstance(shown, Linted)
+        shown = FolderAnalysis(work).answer(Lint(str(path), text or path.read_text(), moved=True))
+        assert isinstance(shown, TextFindings)
         return shown.problems
 
 

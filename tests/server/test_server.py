@@ -19,7 +19,7 @@ from lsprotocol import types
 from pytest_lsp import LanguageClient, LspSpecificationWarning, client_capabilities
 from typing_along.editor import Buffer, Editor, applied, capabilities, editor
 
-from flake8_torchperf.history.profile import Entry, Profile, keyed, write
+from flake8_torchperf.history.profile import Profile, ProfileEntry, keyed, write
 from flake8_torchperf.syntax.statements import Statements
 
 pytestmark = pytest.mark.filterwarnings(
@@ -438,7 +438,7 @@ class TestSettings:
     def test_what_a_profile_says(self, tmp_path: Path) -> None:
         (tmp_path / "train.py").write_text(CALLED)
         made = [
-            Entry(statement.node.lineno, *key, "", runs=1, times=40, waits=30, seconds=1.5)
+            ProfileEntry(statement.node.lineno, *key, "", runs=1, times=40, waits=30, seconds=1.5)
             for statement, key in keyed(Statements(ast.parse(CALLED)))
         ]
         write(tmp_path / "profile.json", Profile({"train.py": tuple(made)}, 1, ("cuda:0",)))

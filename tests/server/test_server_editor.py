@@ -12,7 +12,7 @@ import pytest
 from lsprotocol import types
 from typing_along.editor import Buffer, Editor, applied, editor
 
-from flake8_torchperf.history.profile import Entry, Profile, keyed, write
+from flake8_torchperf.history.profile import Profile, ProfileEntry, keyed, write
 from flake8_torchperf.options import SETTINGS, OptionError
 from flake8_torchperf.server.settings import sent
 from flake8_torchperf.syntax.statements import Statements
@@ -59,7 +59,7 @@ async def counts(one: Editor, buffer: Buffer) -> list[tuple[int, str]]:
 def write_profile(path: Path, text: str, seconds: float | None) -> None:
     """Write a profile in which every statement of train.py ran, and each `return` waited."""
     made = [
-        Entry(
+        ProfileEntry(
             one.node.lineno,
             *key,
             "",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from flake8_torchperf.findings.message import printable
-from flake8_torchperf.history.run_comparison import COPIES, Change, Comparison
+from flake8_torchperf.history.run_comparison import COPIES, Comparison, CostChange
 from flake8_torchperf.history.run_record import COSTS
 
 _TITLES = {"waits": "waits", "on_host": "reads on the host alone"}
@@ -42,11 +42,11 @@ def _text(comparison: Comparison) -> Iterator[str]:
     yield _sums(comparison)
 
 
-def _place(change: Change) -> str:
+def _place(change: CostChange) -> str:
     return printable(f"{change.path}:{change.line} {change.function}")
 
 
-def _copied(change: Change) -> str:
+def _copied(change: CostChange) -> str:
     return f"{_split(change.before)} -> {_split(change.after)}"
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-    from flake8_torchperf.fixes.engine.rounds import Outcome
+    from flake8_torchperf.fixes.engine.rounds import FixedText
     from flake8_torchperf.runtime.verify.limits import Limits
     from flake8_torchperf.runtime.verify.session import Tried, Verifier
 
@@ -139,7 +139,7 @@ def close(limits: Limits | None) -> None:
         close()
 
 
-def verdicts(outcome: Outcome, verifier: Verifier | None) -> tuple[Verified, ...]:
+def verdicts(outcome: FixedText, verifier: Verifier | None) -> tuple[Verified, ...]:
     """Return the verdicts on the fixes that were made, then on those that were not."""
     if verifier is None:
         return ()

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 from flake8.processor import FileProcessor
 
 from flake8_torchperf.cache.current import Current
-from flake8_torchperf.cli.check_files import FileChecker, Work, cannot_have_findings
+from flake8_torchperf.cli.check_files import FileChecker, LintWork, cannot_have_findings
 from flake8_torchperf.cli.fix.verification import Verified, verdicts
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
-from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, decoded, read_bytes
+from flake8_torchperf.fixes.engine.files import FileText, NotWrittenError, decoded, read_bytes
 from flake8_torchperf.fixes.engine.line_length import line_length
-from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed, followed
+from flake8_torchperf.fixes.engine.rounds import Choice, FixedText, fixed, followed
 from flake8_torchperf.history.finding_record import rows_of
 from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
 from flake8_torchperf.project.file_index import upwards
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FixWork(Work):
+class FixWork(LintWork):
     """The work of linting a file, the fixes to make, and the limits for running them, if any."""
 
     choice: Choice = field(default_factory=Choice)
@@ -53,7 +53,7 @@ class FixWork(Work):
 
 
 @dataclass(frozen=True)
-class Made:
+class FixMade:
     """One fix that was made: where in the text of its round, for which code, and by which fix."""
 
     line: int
@@ -65,7 +65,7 @@ class Made:
 
 
 @dataclass(frozen=True)
-class Counts:
+class FixableCounts:
     """Findings by code: all of them, those with a safe fix, and those with any fix."""
 
     found: Counter[str] = field(default_factory=Counter)
@@ -86,10 +86,10 @@ class Fixed:
     """
 
     filename: str
-    source: Source | None = None
+    source: FileText | None = None
     text: str = ""
-    made: tuple[Made, ...] = ()
-    before: Counts = field(default_factory=Counts)
+    made: tuple[FixMade, ...] = ()
+    before: FixableCounts = field(default_factory=FixableCounts)
     left: int = 0
     problem: str = ""
     line: int = 0
@@ -162,7 +162,7 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
     )
 
 
-def _source(filename: str, pending: bytes | None) -> Source:
+def _source(filename: str, pending: bytes | None) -> FileText:
     """Return the text of a file, or of a notebook's cells. Raises NotWrittenError."""
     data = read_bytes(filename) if pending is None else pending
     if not is_notebook(filename):
@@ -309,17 +309,17 @@ def _suppression(work: FixWork) -> Suppression:
 _decided: dict[int, Suppression] = {}
 
 
-def _made(outcome: Outcome) -> tuple[Made, ...]:
+def _made(outcome: FixedText) -> tuple[FixMade, ...]:
     return tuple(
-        Made(f.line, f.column, f.code, change.edit.name, change.edit.safety, change.round)
+        FixMade(f.line, f.column, f.code, change.edit.name, change.edit.safety, change.round)
         for change in outcome.changes
         for f in (change.finding,)
     )
 
 
-def _counts(found: tuple[Finding, ...]) -> Counts:
+def _counts(found: tuple[Finding, ...]) -> FixableCounts:
     safe = (f for f in found if any(edit.safety == SAFE for edit in f.edits))
-    return Counts(
+    return FixableCounts(
         Counter(finding.code for finding in found),
         Counter(finding.code for finding in safe),
         Counter(finding.code for finding in found if finding.edits),

@@ -12,14 +12,14 @@ from itertools import product
 from typing import Any
 
 from flake8_torchperf.cli.notebooks.source import Notebook, is_python, joined
-from flake8_torchperf.fixes.engine.files import NotWrittenError, Source
+from flake8_torchperf.fixes.engine.files import FileText, NotWrittenError
 
 # The layouts that programs write: Jupyter indents by one space and escapes nothing.
 _INDENTS = (1, 2, 4, None)
 
 
 @dataclass(frozen=True, slots=True)
-class NotebookSource(Source):
+class NotebookSource(FileText):
     """The code cells of a notebook as one text. ``cells`` are their own texts, magics included."""
 
     book: Notebook | None = None

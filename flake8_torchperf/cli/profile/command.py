@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.cli.parser import Parser, add_parser, complain, fail
 
 if TYPE_CHECKING:
-    from flake8_torchperf.history.profile import Entry, Profile
+    from flake8_torchperf.history.profile import Profile, ProfileEntry
 
 # The number of statements shown by default.
 SHOWN = 20
@@ -88,7 +88,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _dearest(profile: Profile) -> list[tuple[str, Entry]]:
+def _dearest(profile: Profile) -> list[tuple[str, ProfileEntry]]:
     """Return the entries with their files, the most costly first."""
     entries = [(name, entry) for name, listed in profile.files.items() for entry in listed]
     entries.sort(key=lambda pair: (pair[0], pair[1].line))
@@ -99,7 +99,7 @@ def _dearest(profile: Profile) -> list[tuple[str, Entry]]:
 HEAD = ("ran", "waits", "seconds", "operations", "place", "statement")
 
 
-def _print(entries: list[tuple[str, Entry]]) -> None:
+def _print(entries: list[tuple[str, ProfileEntry]]) -> None:
     rows = [_row(name, entry) for name, entry in entries]
     try:
         from rich.console import Console
@@ -127,7 +127,7 @@ def _print_plain(rows: list[tuple[str, ...]]) -> None:
         print("  ".join((*numbers, row[-2].ljust(widths[-2]), row[-1])).rstrip())
 
 
-def _row(name: str, entry: Entry) -> tuple[str, ...]:
+def _row(name: str, entry: ProfileEntry) -> tuple[str, ...]:
     from flake8_torchperf.findings.message import printable
 
     return (

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from flake8_torchperf.history.profile import Profile
-    from flake8_torchperf.runtime.workload.ranks.merge import Run
+    from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 
 
 def unsuitable(path: Path) -> str:
@@ -54,7 +54,7 @@ def save_profile(option: str, path: Path, profile: Profile) -> int:
     return 0
 
 
-def save_profile_of(option: str, path: Path, run: Run) -> int:
+def save_profile_of(option: str, path: Path, run: MergedRun) -> int:
     """Write the profile of a run and say so; returns the exit status."""
     from flake8_torchperf.runtime.workload.profiling import profile_of
 

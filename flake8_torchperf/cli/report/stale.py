@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from flake8_torchperf.history.profile import Entry
+    from flake8_torchperf.history.profile import ProfileEntry
 
 
 def notes(path: Path, linted: Iterable[str]) -> list[str]:
@@ -29,7 +29,7 @@ def notes(path: Path, linted: Iterable[str]) -> list[str]:
     return [f"{path}: {stale} of {total} entries match no statement any more, and are ignored"]
 
 
-def _stale(name: str, entries: Iterable[Entry]) -> int:
+def _stale(name: str, entries: Iterable[ProfileEntry]) -> int:
     try:
         with open(name, "rb") as file:
             tree = ast.parse(file.read())

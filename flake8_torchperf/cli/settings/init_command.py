@@ -20,7 +20,7 @@ from flake8_torchperf.options import SETTINGS, OptionError
 if TYPE_CHECKING:
     import argparse
 
-    from flake8_torchperf.fixes.engine.files import Source
+    from flake8_torchperf.fixes.engine.files import FileText
 
 HOOKS = ".pre-commit-config.yaml"
 HOOK = """\
@@ -178,14 +178,14 @@ def _create(path: Path, text: str) -> None:
         raise OptionError(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _read(path: Path) -> Source:
+def _read(path: Path) -> FileText:
     try:
         return read_source(str(path))
     except NotWrittenError as error:
         raise OptionError(f"{path} {error}") from error
 
 
-def _write(source: Source, text: str) -> None:
+def _write(source: FileText, text: str) -> None:
     try:
         write(source, text)
     except NotWrittenError as error:

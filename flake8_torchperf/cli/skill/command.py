@@ -9,7 +9,7 @@ from pathlib import Path
 from flake8_torchperf.cli.parser import add_parser, fail
 from flake8_torchperf.digest import digest
 from flake8_torchperf.findings.catalogue import pages_folder
-from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, read_source, write
+from flake8_torchperf.fixes.engine.files import FileText, NotWrittenError, read_source, write
 
 # The format wants the skill in a folder of its own name, wherever it is installed.
 PLACE = Path("torchperf", "SKILL.md")
@@ -91,7 +91,7 @@ def _replace(path: Path, text: str, new: str) -> str:
     return "replaced"
 
 
-def _is_unedited(source: Source) -> bool:
+def _is_unedited(source: FileText) -> bool:
     """True for a file that `--install` of any version wrote and that nobody changed."""
     mark = _MARK.search(source.text)
     return mark is not None and mark[1] == digest(source.text[: mark.start()].encode())

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.why.decisions import RESIDENCE, Judged, judged, line_of, place_in_words
+from flake8_torchperf.cli.why.decisions import RESIDENCE, Decision, judged, line_of, place_in_words
 from flake8_torchperf.cli.why.silence import NO_TORCH, Silence, silences
 from flake8_torchperf.cli.why.trials import Trials, in_line, same
 from flake8_torchperf.findings.heat_text import frequency
@@ -67,7 +67,7 @@ class Account:
     function: str
     frequency: str
     silenced: bool
-    findings: tuple[Judged, ...]
+    findings: tuple[Decision, ...]
     silent: tuple[Silence, ...]
     values: tuple[Known, ...]
 

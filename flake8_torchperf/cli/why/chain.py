@@ -34,7 +34,7 @@ LONGEST = 40
 
 
 @dataclass(frozen=True)
-class Place:
+class ExpressionPlace:
     """Where an expression stands: its module, and the function around it, if any."""
 
     module: ModuleMap
@@ -46,7 +46,7 @@ class Break:
     """The first expression, backwards from a value, of which nothing is known, and why."""
 
     node: ast.expr
-    place: Place
+    place: ExpressionPlace
     why: str
 
     def describe(self, here: ModuleMap) -> str:
@@ -75,7 +75,7 @@ class Chain:
         # By module and line: the values of the expressions there, by identity.
         self._values: dict[tuple[str, int], dict[int, Value]] = {}
 
-    def break_of(self, node: ast.expr, place: Place) -> Break | None:
+    def break_of(self, node: ast.expr, place: ExpressionPlace) -> Break | None:
         """Return where the type of a value is lost; None if the way leads in a circle."""
         if id(node) in self._seen or len(self._seen) > MAX_STEPS:
             return None
@@ -101,7 +101,7 @@ class Chain:
                 return self._first([left, right], place)
         return Break(node, place, "whose type nothing shows")
 
-    def _is_known(self, node: ast.expr, place: Place) -> bool:
+    def _is_known(self, node: ast.expr, place: ExpressionPlace) -> bool:
         """True if the function in which an expression stands shows its type by itself."""
         if isinstance(node, ast.Constant):
             return True
@@ -111,11 +111,11 @@ class Chain:
             self._values[key] = {id(one): value for one, value in watched.values()}
         return isinstance(self._values[key].get(id(node)), KNOWN_WHOLE)
 
-    def _first(self, nodes: list[ast.expr], place: Place) -> Break | None:
+    def _first(self, nodes: list[ast.expr], place: ExpressionPlace) -> Break | None:
         found = (self.break_of(one, place) for one in nodes)
         return next((one for one in found if one is not None), None)
 
-    def _of_name(self, node: ast.Name, place: Place) -> Break | None:
+    def _of_name(self, node: ast.Name, place: ExpressionPlace) -> Break | None:
         given = _given(node, place)
         if given is not None:
             return self.break_of(given, place)
@@ -123,10 +123,10 @@ class Chain:
             return self._of_parameter(node, place)
         assigned = place.module.constants.get(node.id, [])
         if assigned:
-            return self.break_of(assigned[-1], Place(place.module, None))
+            return self.break_of(assigned[-1], ExpressionPlace(place.module, None))
         return Break(node, place, self._of_other_code(node, place))
 
-    def _of_other_code(self, node: ast.expr, place: Place) -> str:
+    def _of_other_code(self, node: ast.expr, place: ExpressionPlace) -> str:
         """Return why nothing is known of a name that the project does not assign."""
         name = ast.unparse(node)
         if name.partition(".")[0] in place.module.imports:
@@ -134,7 +134,7 @@ class Chain:
             return f"which is not read: `{dotted}` is not in the project"
         return "which nothing that is read gives a value"
 
-    def _of_parameter(self, node: ast.Name, place: Place) -> Break | None:
+    def _of_parameter(self, node: ast.Name, place: ExpressionPlace) -> Break | None:
         """Follow a parameter to what the callers of its function pass."""
         info = place.info
         if info is None:
@@ -154,20 +154,20 @@ class Chain:
                 return found
         return Break(node, place, f"a parameter: no call of `{called}` shows what it is")
 
-    def _calls(self, info: FunctionInfo) -> Iterator[tuple[ast.Call, Place]]:
+    def _calls(self, info: FunctionInfo) -> Iterator[tuple[ast.Call, ExpressionPlace]]:
         for run in self._program.runs_of(info).outside_tests:
             module = self._program.module_at(run.path)
             if module is None:
                 continue
             inside = [one for one in module.defined if _holds(one.node, run.line)]
-            place = Place(module, inside[-1] if inside else None)
+            place = ExpressionPlace(module, inside[-1] if inside else None)
             roots: list[ast.AST] = [inside[-1].node] if inside else [module.tree]
             for node in (one for root in roots for one in ast.walk(root)):
                 if isinstance(node, ast.Call) and _begins(node, run.line, run.column, info):
                     yield node, place
                     break
 
-    def _of_call(self, call: ast.Call, place: Place) -> Break | None:
+    def _of_call(self, call: ast.Call, place: ExpressionPlace) -> Break | None:
         function = call.func
         last = function.attr if isinstance(function, ast.Attribute) else ast.unparse(function)
         if last in AT_RUN_TIME:
@@ -186,7 +186,7 @@ class Chain:
         holder = function.value if isinstance(function, ast.Attribute) else function
         return Break(call, place, self._of_no_class(holder, place, call))
 
-    def _of_no_class(self, holder: ast.expr, place: Place, call: ast.Call) -> str:
+    def _of_no_class(self, holder: ast.expr, place: ExpressionPlace, call: ast.Call) -> str:
         """Return why the class of an object is not known, which is called or whose method is."""
         origin = self.break_of(holder, place)
         head = "" if holder is call.func else f"a method of `{short(holder)}`, "
@@ -199,7 +199,7 @@ class Chain:
             return f"{head}: {origin.why}"
         return f"{head}: `{short(origin.node)}`, {origin.why}"
 
-    def _callees(self, function: ast.expr, place: Place) -> list[FunctionInfo]:
+    def _callees(self, function: ast.expr, place: ExpressionPlace) -> list[FunctionInfo]:
         if place.info is None:
             return []
         caller = Caller(place.info.node, place.module, place.info.owner)
@@ -212,9 +212,9 @@ class Chain:
         results = [one.value for one in callee.nodes.of(ast.Return)]
         results += [one.value for one in callee.nodes.of(ast.Yield)]
         values = [one for one in results if one is not None]
-        return self._first(values, Place(callee.module, callee))
+        return self._first(values, ExpressionPlace(callee.module, callee))
 
-    def _of_attribute(self, node: ast.Attribute, place: Place) -> Break | None:
+    def _of_attribute(self, node: ast.Attribute, place: ExpressionPlace) -> Break | None:
         owner = None if place.info is None else place.info.owner
         if owner is None or not isinstance(node.value, ast.Name) or node.value.id != "self":
             found = self.break_of(node.value, place)
@@ -225,7 +225,7 @@ class Chain:
             for writer in () if isinstance(base, str) else base.written_by.get(node.attr, ()):
                 value = _written(node.attr, writer)
                 if value is not None:
-                    return self.break_of(value, Place(writer.module, writer))
+                    return self.break_of(value, ExpressionPlace(writer.module, writer))
         return Break(node, place, f"an attribute that no method of `{owner.name}` sets")
 
     def _words(self, holder: ast.expr, found: Break) -> str:
@@ -234,7 +234,7 @@ class Chain:
         return f"of `{short(holder)}`, which is `{short(found.node)}`, {found.why}"
 
 
-def _given(node: ast.Name, place: Place) -> ast.expr | None:
+def _given(node: ast.Name, place: ExpressionPlace) -> ast.expr | None:
     """Return the last expression above a name that is assigned to it, unpacked or iterated."""
     if place.info is None:
         return None
@@ -297,13 +297,13 @@ def _holds(node: ast.AST, line: int) -> bool:
     return bool(first <= line <= last)
 
 
-def _is_parameter(name: str, place: Place) -> bool:
+def _is_parameter(name: str, place: ExpressionPlace) -> bool:
     return place.info is not None and any(
         one.arg == name for one, _ in parameters_of(place.info.node.args)
     )
 
 
-def _is_bound(name: str, place: Place) -> bool:
+def _is_bound(name: str, place: ExpressionPlace) -> bool:
     """True if a function binds a name itself."""
     if _is_parameter(name, place):
         return True

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.cli.notebooks.source import Notebook
     from flake8_torchperf.cli.why.account import Account
-    from flake8_torchperf.cli.why.decisions import Judged
+    from flake8_torchperf.cli.why.decisions import Decision
     from flake8_torchperf.cli.why.weighing import Worth
     from flake8_torchperf.options import Options
 
@@ -116,7 +116,7 @@ def _lines(account: Account) -> Iterator[str]:
             yield f"    it lies: {value.residence}"
 
 
-def _of_finding(judged: Judged) -> Iterator[str]:
+def _of_finding(judged: Decision) -> Iterator[str]:
     yield f"{'reported' if judged.reported else 'not reported'}: {judged.code} {judged.message}"
     if judged.sure:
         yield f"  a tensor: {judged.tensor} ({judged.sure})"

@@ -40,7 +40,7 @@ STRENGTHS = ("assumed", "inferred", "stated")
 
 
 @dataclass(frozen=True)
-class Judged:
+class Decision:
     """One rule's finding in the line, reported or not.
 
     ``tensor`` is the reason why the value is a tensor, ``sure`` how sure that is ("stated",
@@ -72,7 +72,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class _Decision:
-    """The row that decided, its sentence, and both in words; ``wanted`` as for `Judged`."""
+    """The row that decided, its sentence, and both in words; ``wanted`` as for `Decision`."""
 
     row: str
     words: str
@@ -80,14 +80,14 @@ class _Decision:
     wanted: bool = False
 
 
-def judged(finding: Finding, trials: Trials) -> Judged:
+def judged(finding: Finding, trials: Trials) -> Decision:
     """Return what decided for a finding."""
     reported = trials.tells(finding)
     leader = leader_of(finding, trials) if reported else 0
     decision = _why_told(finding, trials, leader) if reported else _why_left_out(finding, trials)
     operand = None if finding.site.operand is None else tensor_of(finding.site.operand)
     changes = _to_silence(finding, trials) if reported else _to_tell(finding, trials)
-    return Judged(
+    return Decision(
         finding.code,
         finding.column + 1,
         finding.message,

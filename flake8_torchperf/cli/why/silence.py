@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.why.chain import Chain, Place
+from flake8_torchperf.cli.why.chain import Chain, ExpressionPlace
 from flake8_torchperf.cli.why.trials import Trials, in_line
 from flake8_torchperf.findings.chosen import Chosen
 from flake8_torchperf.idioms.allowed_regions import allowed_region
@@ -201,7 +201,7 @@ def _unknown(known: LineValues) -> Iterator[Silence]:
 def _lost(node: ast.expr, known: LineValues) -> str:
     """Return where the type of an unknown value is lost, as the end of a sentence."""
     chain = Chain(known.analysis, known.program)
-    found = chain.break_of(node, Place(known.module, known.info))
+    found = chain.break_of(node, ExpressionPlace(known.module, known.info))
     if found is None:
         return ""
     return f"; {found.why if found.node is node else found.describe(known.module)}"

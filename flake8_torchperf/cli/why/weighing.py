@@ -32,7 +32,7 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Change:
+class Advice:
     """Advice after which a piece of evidence no longer applies."""
 
     feature: str
@@ -51,7 +51,7 @@ class Worth:
     worth: float
     start: float
     pieces: tuple[Piece, ...]
-    changes: tuple[Change, ...]
+    changes: tuple[Advice, ...]
     follows: int = 0
 
 
@@ -71,7 +71,7 @@ def rounded_down(finding: Finding) -> float:
     return floor(weights().worth(features(finding.site, finding.code)) * 100) / 100
 
 
-def _changes(finding: Finding, pieces: list[Piece], trials: Trials) -> Iterator[Change]:
+def _changes(finding: Finding, pieces: list[Piece], trials: Trials) -> Iterator[Advice]:
     """Yield what removes those pieces that the user can change, the lowest weights first."""
     lowering = (piece.feature for piece in pieces if piece.weight < 0)
     left = CHANGED
@@ -80,7 +80,7 @@ def _changes(finding: Finding, pieces: list[Piece], trials: Trials) -> Iterator[
         advice = possible.without(feature) if left else ""
         if advice:
             left -= 1
-            yield Change(feature, advice)
+            yield Advice(feature, advice)
 
 
 class _Possible:

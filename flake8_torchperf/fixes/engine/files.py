@@ -21,7 +21,7 @@ class NotWrittenError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FileText:
     """The content of a file: its bytes, and the text in them.
 
     ``encoding`` is Python's name for the encoding, ``mark`` the byte-order mark at the start.
@@ -41,7 +41,7 @@ class Source:
             raise NotWrittenError(f"the fixed text is no {self.encoding}") from error
 
 
-def read_source(path: str) -> Source:
+def read_source(path: str) -> FileText:
     """Read a file as Python would. Raises NotWrittenError, with the reason, where it can't."""
     return decoded(path, read_bytes(path))
 
@@ -56,7 +56,7 @@ def read_bytes(path: str) -> bytes:
         raise NotWrittenError(f"cannot be read: {error.strerror}") from error
 
 
-def decoded(path: str, data: bytes) -> Source:
+def decoded(path: str, data: bytes) -> FileText:
     """Return the text in a file's bytes. Raises NotWrittenError if they are not text."""
     try:
         encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
@@ -65,7 +65,7 @@ def decoded(path: str, data: bytes) -> Source:
         text = data[len(mark) :].decode(encoding)
     except (SyntaxError, UnicodeError, LookupError) as error:
         raise NotWrittenError(f"Python can't read it: {error}") from error
-    return Source(path, data, text, encoding, mark)
+    return FileText(path, data, text, encoding, mark)
 
 
 def check_writable(path: str) -> None:
@@ -81,7 +81,7 @@ def check_writable(path: str) -> None:
         raise NotWrittenError("is read-only")
 
 
-def write(source: Source, text: str) -> None:
+def write(source: FileText, text: str) -> None:
     """Replace the content of a file with ``text`` in one step, keeping its mode.
 
     Raises NotWrittenError, and leaves the file alone, where it is a symbolic link, is read-only, or

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.message import FIXABLE
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.registry import load
-from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 from flake8_torchperf.fixes.engine.twins import together
 from flake8_torchperf.interpreter.events.waiting_wrappers import OF_HELPERS
 from flake8_torchperf.project.resolver import Project
@@ -75,7 +75,7 @@ def _planned(finding: Finding, around: Surroundings, safety: str, name: str) -> 
     if safety != SAFE and _is_scripted(finding.site.node, around):
         return None
     try:
-        edit = load(safety, name).plan(Place(finding, around))
+        edit = load(safety, name).plan(FixPlace(finding, around))
     except RecursionError:
         return None  # expressions nested too deep for Python's stack are not rewritten
     return None if edit is None else edit.of(safety, name)

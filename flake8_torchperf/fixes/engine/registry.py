@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import libcst
 
     from flake8_torchperf.findings.model import Edit
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 _INNER = ("loops", "masks", "numbers", "reads")
 _ROOM = __name__.rpartition(".engine.")[0]
@@ -28,7 +28,7 @@ _ROOM = __name__.rpartition(".engine.")[0]
 class Fix(Protocol):
     """The functions that the module of a fix defines."""
 
-    def plan(self, place: Place) -> Edit | None:
+    def plan(self, place: FixPlace) -> Edit | None:
         """Return the edit for a finding; None where the fix does not apply.
 
         Runs while linting: it may read the ast and the interpreter's results, and must import

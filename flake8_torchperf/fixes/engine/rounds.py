@@ -75,7 +75,7 @@ def _within(inner: ast.AST, node: ast.AST) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AppliedFix:
     """One fix that was made: its edit, and the finding as it was in the text of that round."""
 
     finding: Finding
@@ -84,7 +84,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class FixedText:
     """The result of fixing one text.
 
     ``first`` are the findings before, ``left`` those after; ``found`` and ``changes`` are in the
@@ -92,7 +92,7 @@ class Outcome:
     """
 
     text: str
-    changes: tuple[Change, ...]
+    changes: tuple[AppliedFix, ...]
     first: tuple[Finding, ...]
     left: tuple[Finding, ...]
     open: bool = False
@@ -104,7 +104,7 @@ def fixed(
     choice: Choice,
     judge: Judge | None = None,
     width: int | None = None,
-) -> Outcome:
+) -> FixedText:
     """Fix ``text`` until nothing changes.
 
     ``find`` lints a text and returns the findings that may be fixed, without those that are ignored
@@ -114,23 +114,23 @@ def fixed(
     """
     first: tuple[Finding, ...] | None = None
     found: tuple[Finding, ...] = ()
-    changes: list[Change] = []
+    changes: list[AppliedFix] = []
     find = lru_cache(maxsize=4)(find)  # judging the gain of fixes lints the text that comes next
     for number in range(MAX_ROUNDS):
         found = tuple(find(text))
         first = found if first is None else first
         new, made = _round(text, find, choice, judge, width)
         if not made:
-            return Outcome(text, tuple(changes), first, found)
+            return FixedText(text, tuple(changes), first, found)
         by_edit = {id(edit): finding for finding in found for edit in finding.edits}
-        changes += [Change(by_edit[id(edit)], edit, number) for edit in made]
+        changes += [AppliedFix(by_edit[id(edit)], edit, number) for edit in made]
         text = new
     found = tuple(find(text))
     left_open = any(choice.edit(finding) is not None for finding in found)
-    return Outcome(text, tuple(changes), first or (), found, left_open)
+    return FixedText(text, tuple(changes), first or (), found, left_open)
 
 
-def followed(first: Outcome, second: Outcome) -> Outcome:
+def followed(first: FixedText, second: FixedText) -> FixedText:
     """Return the result of two successive runs of rounds on a text."""
     rounds = max((change.round for change in first.changes), default=-1) + 1
     later = (replace(change, round=change.round + rounds) for change in second.changes)

@@ -237,7 +237,7 @@ def _head(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FixPlace:
     """One finding and the code around it: the argument of a fix's `plan`."""
 
     finding: Finding

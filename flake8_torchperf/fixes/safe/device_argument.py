@@ -14,28 +14,28 @@ from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.shared.brackets import needs_brackets
 from flake8_torchperf.fixes.shared.factories import (
     PLAIN_FACTORIES,
-    Made,
+    MadeTensors,
     Repeated,
     Sameness,
     dtype_of_cast,
     is_dtype,
 )
-from flake8_torchperf.fixes.shared.held_names import Held
+from flake8_torchperf.fixes.shared.held_names import HeldNames
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to factories whose tensor is moved, or used as an index, and not used before."""
     return planned(place, Repeated.EXACTLY)
 
 
-def planned(place: Place, how: Repeated) -> Edit | None:
+def planned(place: FixPlace, how: Repeated) -> Edit | None:
     """Return the edit for numbers that a device repeats in this way."""
     if place.site.operation == "index":
         return _as_index(place, how)
@@ -46,8 +46,10 @@ def planned(place: Place, how: Repeated) -> Edit | None:
     statement = place.around.statement(call)
     if given is None or statement is None:
         return None
-    held = Held(place, statement, [ast.parse(text, mode="eval").body for text in given.values()])
-    made = Made(place.around, held)
+    held = HeldNames(
+        place, statement, [ast.parse(text, mode="eval").body for text in given.values()]
+    )
+    made = MadeTensors(place.around, held)
     receiver = call.func.value
     found = made.sameness(receiver)
     if found is None:
@@ -72,7 +74,7 @@ def planned(place: Place, how: Repeated) -> Edit | None:
 
 
 def _edit(
-    place: Place, call: ast.Call, receiver: ast.expr, made: Made, facts: dict[str, Any]
+    place: FixPlace, call: ast.Call, receiver: ast.expr, made: MadeTensors, facts: dict[str, Any]
 ) -> Edit | None:
     """Return the edit of a move, and of the factories in statements before it."""
     within = {id(one) for one in ast.walk(receiver)}
@@ -96,7 +98,7 @@ def _edit(
     return Edit((first, *before), facts)
 
 
-def _takes_dtype(made: Made, around: Surroundings) -> bool:
+def _takes_dtype(made: MadeTensors, around: Surroundings) -> bool:
     """True if a factory makes the same numbers in any dtype, and nothing is computed with them."""
     if made.casts or made.computes or len(made.calls) != 1:
         return False
@@ -110,7 +112,7 @@ def _is_plain(call: ast.Call, around: Surroundings) -> bool:
 
 
 def _folded(
-    made: Made, receiver: ast.expr, given: dict[str, str], around: Surroundings
+    made: MadeTensors, receiver: ast.expr, given: dict[str, str], around: Surroundings
 ) -> ast.Call | None:
     """Return the cast in ``torch.zeros(n).int()``, whose dtype is then given to the factory."""
     if made.computes or len(made.calls) != 1 or len(made.casts) != 1:
@@ -145,7 +147,7 @@ def _is_of_floats(call: ast.Call, cast: str, around: Surroundings) -> bool:
     return is_dtype(dtype, around, of_floats=True)
 
 
-def _as_index(place: Place, how: Repeated) -> Edit | None:
+def _as_index(place: FixPlace, how: Repeated) -> Edit | None:
     """Return the edit of ``x[torch.arange(n), ids]``, which makes the index where ``x`` is."""
     part = place.site.node
     around, statement = place.around.parent(part), place.around.statement(part)
@@ -156,7 +158,7 @@ def _as_index(place: Place, how: Repeated) -> Edit | None:
     if not isinstance(part, ast.expr) or statement is None:
         return None
     where = ast.Attribute(around.value, "device", ast.Load())
-    made = Made(place.around, Held(place, statement, [where]))
+    made = MadeTensors(place.around, HeldNames(place, statement, [where]))
     found = made.sameness(part, loose=True)
     if found is None:
         return None

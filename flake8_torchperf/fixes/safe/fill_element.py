@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 # A larger integer raises OverflowError in one form and ValueError in the other.
 _LARGEST = 2**63
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to an assignment of a number to a single element."""
     statement = assignment(place)
     operand = place.site.operand
@@ -48,7 +48,7 @@ def is_view(target: ast.AST, around: Surroundings) -> bool:
     return all(is_whole(one, around) for one in parts)
 
 
-def assignment(place: Place) -> ast.Assign | None:
+def assignment(place: FixPlace) -> ast.Assign | None:
     """Return the statement that assigns to the place of a finding, and to nothing else."""
     match place.around.parent(place.site.node):
         case ast.Assign(targets=[target]) as statement if target is place.site.node:

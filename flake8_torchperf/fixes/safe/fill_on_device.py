@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 # Who imports these handles fake tensors, or is called with them.
 _OF_FAKES = ("torch._subclasses", "torch._dynamo", "torch._inductor", "torch._functorch",
@@ -54,7 +54,7 @@ _ALIKE = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "
 _SMALL = frozenset(("eps", "tiny", "smallest_normal", "resolution"))
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a tensor of one number that is made on a device, or moved there at once.
 
     Not in modules that handle fake tensors: the number of a fake `torch.tensor` can be read, that
@@ -65,7 +65,7 @@ def plan(place: Place) -> Edit | None:
     return None if fake or _tries_device(place) else filled(place, _is_alike)
 
 
-def _tries_device(place: Place) -> bool:
+def _tries_device(place: FixPlace) -> bool:
     """True if the tensor is thrown away where an error is caught."""
     statement = place.around.statement(place.site.node)
     match statement:
@@ -74,7 +74,9 @@ def _tries_device(place: Place) -> bool:
     return False
 
 
-def filled(place: Place, allowed: Callable[[ast.Call, dict[str, str], Place], bool]) -> Edit | None:
+def filled(
+    place: FixPlace, allowed: Callable[[ast.Call, dict[str, str], FixPlace], bool]
+) -> Edit | None:
     """The edit for data that ``allowed(call, moved, place)`` lets be filled in."""
     call = place.site.node
     if "compiling-guard" in place.site.traits:
@@ -102,7 +104,7 @@ def filled(place: Place, allowed: Callable[[ast.Call, dict[str, str], Place], bo
     return Edit((call,), facts, ("torch",) if unnamed else ())
 
 
-def _dtype_of_class(made: ast.Call, place: Place) -> dict[str, str]:
+def _dtype_of_class(made: ast.Call, place: FixPlace) -> dict[str, str]:
     """Return the dtype of ``torch.LongTensor``; none for other calls."""
     typed = _TYPED.get(place.around.qualified(made.func))
     written = place.around.reach(spelt_dtype(typed, place.around), made) if typed else None
@@ -124,7 +126,7 @@ def _has_dtype(made: ast.Call, given: dict[str, str]) -> bool:
     return told or _is_new(made) or (isinstance(leaf, ast.Constant) and type(leaf.value) is float)
 
 
-def _dtype_of_whole(made: ast.Call, moved: dict[str, str], place: Place) -> dict[str, str]:
+def _dtype_of_whole(made: ast.Call, moved: dict[str, str], place: FixPlace) -> dict[str, str]:
     """The dtype of a whole number that is zero, one or computed.
 
     Zeros and ones are floats unless it is stated. torch's first ONNX exporter follows sizes
@@ -141,7 +143,7 @@ def _dtype_of_whole(made: ast.Call, moved: dict[str, str], place: Place) -> dict
     return {"dtype": written[0]} if written and not written[1] else {}
 
 
-def _maker(made: ast.Call, name: str, place: Place) -> str:
+def _maker(made: ast.Call, name: str, place: FixPlace) -> str:
     """Return how the call that fills is written; "" if this call makes no tensor of data."""
     func = made.func
     if isinstance(func, ast.Attribute) and func.attr == "new_tensor":
@@ -156,7 +158,7 @@ def _maker(made: ast.Call, name: str, place: Place) -> str:
     return f"{place.around.name_of('torch') or 'torch'}.{name}"
 
 
-def _size(data: ast.expr, place: Place) -> str | None:
+def _size(data: ast.expr, place: FixPlace) -> str | None:
     """The size of nested lists that repeat one element; None where they are not known to."""
     sizes: list[str] = []
     if isinstance(data, ast.BinOp) and isinstance(data.left, ast.List):
@@ -218,7 +220,7 @@ def _is_plain(made: ast.Call, moved: dict[str, str]) -> bool:
     return not moved.keys() & keywords and not (moved and "requires_grad" in keywords)
 
 
-def _is_alike(made: ast.Call, moved: dict[str, str], place: Place) -> bool:
+def _is_alike(made: ast.Call, moved: dict[str, str], place: FixPlace) -> bool:
     """True if filling gives the same bits, and the same errors."""
     keywords = {one.arg: one.value for one in made.keywords}
     leaf = _leaf(made.args[0])
@@ -237,7 +239,7 @@ def _is_alike(made: ast.Call, moved: dict[str, str], place: Place) -> bool:
     return not math.isfinite(value) or abs(value) <= LARGEST
 
 
-def _is_of_class(leaf: ast.expr, value: float | None, dtype: str, place: Place) -> bool:
+def _is_of_class(leaf: ast.expr, value: float | None, dtype: str, place: FixPlace) -> bool:
     """True if a number is the same in a dtype, without an error in only one of both ways."""
     if dtype in ("torch.int64", "torch.int32"):
         small = value is None or abs(value) <= EXACT
@@ -249,7 +251,7 @@ def _is_new(made: ast.Call) -> bool:
     return isinstance(made.func, ast.Attribute) and made.func.attr == "new_tensor"
 
 
-def _is_proved(leaf: ast.expr, dtype: ast.expr | None, place: Place) -> bool:
+def _is_proved(leaf: ast.expr, dtype: ast.expr | None, place: FixPlace) -> bool:
     """True for an ``int`` for every caller, and for a number cast to a dtype that limits none."""
     if dtype is None:
         return is_whole(leaf, place.around)
@@ -258,7 +260,7 @@ def _is_proved(leaf: ast.expr, dtype: ast.expr | None, place: Place) -> bool:
     return is_whole(leaf, place.around)
 
 
-def _number(node: ast.expr, place: Place) -> float | None:
+def _number(node: ast.expr, place: FixPlace) -> float | None:
     """The number that an expression is; None where it is not written there."""
     match node:
         case ast.Constant(value=bool()):

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 # Functions of torch whose result shares no memory with their arguments.
 _NEW = frozenset(("tensor", "stack", "cat", "concat", "zeros", "ones", "full", "empty", "arange",
                   "rand", "randn", "randint", "randperm"))  # fmt: skip
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a copy of a tensor that is pinned in the same expression."""
     call = planned(place)
     match call:
@@ -35,7 +35,7 @@ def plan(place: Place) -> Edit | None:
     return None
 
 
-def planned(place: Place) -> ast.Call | None:
+def planned(place: FixPlace) -> ast.Call | None:
     """Return the edit of a copy from pinned memory, where the flag can be passed to it."""
     operand = place.site.operand
     if not isinstance(operand, Tensor) or operand.memory != "pinned":

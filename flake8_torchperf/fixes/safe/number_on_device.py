@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a number assigned to positions, or to an element, of a stated tensor."""
     statement, operand = assignment(place), place.site.operand
     if statement is None or place.site.operation not in ("positions", "element"):

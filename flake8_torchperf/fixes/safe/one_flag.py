@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 _TESTS = methods_of("tests-finite-values")
 _EXTREMES = methods_of("finds-extremes")
@@ -46,7 +46,7 @@ class Flag:
     raises: frozenset[str]
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to ``or`` and ``and`` between flags of one tensor."""
     around = place.around
     here: ast.AST | None = place.site.node
@@ -77,7 +77,7 @@ def plan(place: Place) -> Edit | None:
     return Edit((here,), facts)
 
 
-def _is_truth_or_tensor(node: ast.expr, place: Place) -> bool:
+def _is_truth_or_tensor(node: ast.expr, place: FixPlace) -> bool:
     """True if a value is only tested, or passed to functions of torch.
 
     `torch.jit.script` makes a bool of ``a or b``, but a tensor of ``a | b``. Functions of torch

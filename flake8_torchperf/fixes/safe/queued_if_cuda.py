@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 # Methods that look at the same memory in another way, or compute on the host.
 _KEPT = frozenset(("unsqueeze", "view", "reshape", "squeeze", "t", "expand", "repeat", "float",
                    "double", "half", "int", "long", "bool", "type"))  # fmt: skip
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to new data that is copied to the device of a tensor."""
     call = _moved(place)
     if call is None or "compiling-guard" in place.site.traits:
@@ -41,7 +41,7 @@ def plan(place: Place) -> Edit | None:
     return Edit((call,), {"flag": flag}) if flag else None
 
 
-def _flag(device: ast.expr | None, place: Place) -> str:
+def _flag(device: ast.expr | None, place: FixPlace) -> str:
     """Return the test for a CUDA device; "" if nothing shows that this is a device."""
     around = place.around
     if device is None or not repeatable(device):
@@ -70,7 +70,7 @@ def _is_own(owner: ast.expr) -> bool:
     return isinstance(owner, ast.Name) and owner.id == "self"
 
 
-def _moved(place: Place) -> ast.Call | None:
+def _moved(place: FixPlace) -> ast.Call | None:
     """Return the call that moves the result of `torch.tensor` with Python data.
 
     For ``torch.tensor(v, device=d)``, no shorter code queues the copy.

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 # Expressions that cost nothing and cannot fail before a read is evaluated.
 _IDLE = (ast.Name, ast.Constant, ast.Load, ast.operator, ast.unaryop, ast.keyword)
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to the first of several equal reads in one statement, or in consecutive ones."""
     read, around = place.site.node, place.around
     first = around.statement(read)
@@ -59,7 +59,7 @@ def plan(place: Place) -> Edit | None:
     return Edit((first, *reads), {"name": name, "read": ast.unparse(read)}) if name else None
 
 
-def _is_called(node: ast.Attribute, place: Place) -> bool:
+def _is_called(node: ast.Attribute, place: FixPlace) -> bool:
     """True for the method of a call."""
     above = place.around.parent(node)
     return isinstance(above, ast.Call) and above.func is node
@@ -72,14 +72,14 @@ def _source(read: ast.Call) -> ast.expr:
     return read.args[0] if read.args else read
 
 
-def _is_read_twice(place: Place, read: ast.Call, first: ast.stmt) -> bool:
+def _is_read_twice(place: FixPlace, read: ast.Call, first: ast.stmt) -> bool:
     """True if the statement, or the next one, holds an equal read."""
     _, behind = around_in_block(place, first)
     again = _equal(read, behind) if isinstance(behind, _SIMPLE) else []
     return len(_equal(read, first)) > 1 or bool(again)
 
 
-def _is_read_before(place: Place, read: ast.Call, first: ast.stmt) -> bool:
+def _is_read_before(place: FixPlace, read: ast.Call, first: ast.stmt) -> bool:
     """True if the statement before, or an earlier part of this one, begins the equal reads."""
     if _equal(read, first)[:1] != [read]:
         return True
@@ -118,7 +118,7 @@ def _may_read(call: ast.Call) -> bool:
 
 
 def _read_again(
-    place: Place, read: ast.Call, first: ast.stmt
+    place: FixPlace, read: ast.Call, first: ast.stmt
 ) -> tuple[list[ast.stmt], list[ast.Call]]:
     """Return the statements from the first on that read the same, and their reads in order."""
     block, start = block_of(place, first), index_of(first, place.around)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a copy, or the only value of a name, that is read before anything waits for it."""
     read: ast.AST | None = place.site.operand_node
     if isinstance(read, ast.Name):

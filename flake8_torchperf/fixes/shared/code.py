@@ -15,13 +15,13 @@ from flake8_torchperf.syntax.traversal import FUNCTIONS, below, once
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 # Expressions that need no brackets at any place.
 _CLOSED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.ListComp)
 
 
-def text_of(place: Place, node: ast.expr) -> str:
+def text_of(place: FixPlace, node: ast.expr) -> str:
     """Return the source text of an expression, in brackets where it needs them in any place."""
     end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
     text = between(place.around.module.lines, (node.lineno, node.col_offset), end)
@@ -31,7 +31,7 @@ def text_of(place: Place, node: ast.expr) -> str:
     return text if plain else f"({text})"
 
 
-def argument_text(place: Place, node: ast.expr) -> str:
+def argument_text(place: FixPlace, node: ast.expr) -> str:
     """Return the source text of an expression, for use as an argument."""
     text = text_of(place, node)
     simple = isinstance(node, (*_CLOSED, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp))
@@ -94,7 +94,7 @@ def named_after(node: ast.expr, around: Surroundings) -> str:
 _SAME_VALUE = ("detach", "cpu", "clone", "squeeze", "float", "double", "contiguous")
 
 
-def fresh_name(place: Place, node: ast.AST, wanted: Sequence[str]) -> str:
+def fresh_name(place: FixPlace, node: ast.AST, wanted: Sequence[str]) -> str:
     """Return the first of several names that the code around a node does not use; "" if none."""
     taken = _names_taken(place.around.function(node) or place.around.tree)
     for name in wanted:
@@ -110,7 +110,7 @@ def _names_taken(whole: ast.AST) -> frozenset[str]:
     return names_in([whole]) | frozenset(arguments)
 
 
-def used_outside(place: Place, name: str, loop: ast.For) -> bool:
+def used_outside(place: FixPlace, name: str, loop: ast.For) -> bool:
     """True if a name that a loop binds may be read outside the loop, with its last value."""
     function = place.around.function(loop)
     if function is not None:
@@ -128,7 +128,7 @@ def used_outside(place: Place, name: str, loop: ast.For) -> bool:
     return False
 
 
-def _is_repeated(place: Place, loop: ast.stmt) -> bool:
+def _is_repeated(place: FixPlace, loop: ast.stmt) -> bool:
     """True if another loop or a class body encloses the loop within its function."""
     here: ast.AST | None = place.around.parent(loop)
     while here is not None and not isinstance(here, FUNCTIONS):
@@ -138,7 +138,7 @@ def _is_repeated(place: Place, loop: ast.stmt) -> bool:
     return False
 
 
-def _bound_around(place: Place, use: ast.Name, name: str, whole: ast.AST) -> bool:
+def _bound_around(place: FixPlace, use: ast.Name, name: str, whole: ast.AST) -> bool:
     """True if a loop, comprehension or function within ``whole``, around a use, binds the name."""
     inner: ast.AST = use
     here = place.around.parent(use)
@@ -157,7 +157,7 @@ def _bound_around(place: Place, use: ast.Name, name: str, whole: ast.AST) -> boo
     return False
 
 
-def _in_target_or_test(place: Place, use: ast.AST, node: ast.expr) -> bool:
+def _in_target_or_test(place: FixPlace, use: ast.AST, node: ast.expr) -> bool:
     """True if a use in a comprehension is not part of an iterable of its clauses."""
     here: ast.AST | None = use
     while here is not None and here is not node:

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 # Nodes that may skip a part of themselves, or evaluate it more than once.
 _LAZY = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp,
          ast.GeneratorExp, *FUNCTIONS)  # fmt: skip
 
 
-def is_lazy(place: Place, node: ast.AST, statement: ast.stmt) -> bool:
+def is_lazy(place: FixPlace, node: ast.AST, statement: ast.stmt) -> bool:
     """True if a statement may skip an expression in it, or evaluate it several times."""
     here = place.around.parent(node)
     while here is not None and here is not statement:
@@ -28,7 +28,7 @@ def is_lazy(place: Place, node: ast.AST, statement: ast.stmt) -> bool:
     return False
 
 
-def is_condition(place: Place, node: ast.expr) -> bool:
+def is_condition(place: FixPlace, node: ast.expr) -> bool:
     """True if only the truth of an expression matters, so that a tensor serves as well."""
     here: ast.AST = node
     parent = place.around.parent(here)

@@ -12,7 +12,7 @@ from enum import Enum, IntEnum, auto
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.shared.held_names import Held
+from flake8_torchperf.fixes.shared.held_names import HeldNames
 from flake8_torchperf.fixes.shared.masks import is_number
 from flake8_torchperf.fixes.shared.numbers import is_real, is_whole
 from flake8_torchperf.knowledge.methods import casts_to, methods_of
@@ -83,14 +83,14 @@ class Repeated(Enum):
     RANDOM = auto()  # not at all: it has its own generator
 
 
-class Made:
+class MadeTensors:
     """The factories in an expression; `sameness` compares their numbers on host and device.
 
     ``loose`` allows views whose memory a move would copy, as an index or arithmetic does. ``held``
     looks up names whose tensors earlier statements made.
     """
 
-    def __init__(self, around: Surroundings, held: Held | None = None) -> None:
+    def __init__(self, around: Surroundings, held: HeldNames | None = None) -> None:
         self.calls: list[ast.Call] = []
         self.computes = False
         self.casts: list[ast.Call] = []

@@ -16,19 +16,19 @@ from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr)
 _LAZY = (*FUNCTIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
-class Held:
+class HeldNames:
     """The names that a statement uses and that nothing else has used since they were bound.
 
     ``where`` is evaluated at the earlier statements instead: nothing in between may change it.
     """
 
-    def __init__(self, place: Place, statement: ast.stmt, where: Sequence[ast.expr]) -> None:
+    def __init__(self, place: FixPlace, statement: ast.stmt, where: Sequence[ast.expr]) -> None:
         self.assignments: list[ast.Assign] = []
         self._place = place
         self._user = statement

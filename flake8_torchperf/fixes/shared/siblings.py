@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.syntax.traversal import once
 
 if TYPE_CHECKING:
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 
 @once
@@ -22,7 +22,7 @@ def _positions(node: ast.AST) -> dict[int, tuple[str, int]]:
     }
 
 
-def block_of(place: Place, statement: ast.stmt) -> list[ast.stmt]:
+def block_of(place: FixPlace, statement: ast.stmt) -> list[ast.stmt]:
     """Return the block that contains a statement; empty if there is none."""
     parent = place.around.parent(statement)
     found = None if parent is None else _positions(parent).get(id(statement))
@@ -37,7 +37,9 @@ def index_of(statement: ast.stmt, around: Surroundings) -> int:
     return -1 if found is None else found[1]
 
 
-def around_in_block(place: Place, statement: ast.stmt) -> tuple[ast.stmt | None, ast.stmt | None]:
+def around_in_block(
+    place: FixPlace, statement: ast.stmt
+) -> tuple[ast.stmt | None, ast.stmt | None]:
     """Return the statements directly before and after one."""
     block = block_of(place, statement)
     at = index_of(statement, place.around)

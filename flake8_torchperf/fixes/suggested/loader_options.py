@@ -12,7 +12,7 @@ from flake8_torchperf.fixes.shared.options import options_set, rewrite
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 __all__ = ["plan", "rewrite"]
 
@@ -20,7 +20,7 @@ __all__ = ["plan", "rewrite"]
 _POSITION = 5
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a loader without workers, or without pinned memory."""
     call, traits = place.site.node, place.site.traits
     if not isinstance(call, ast.Call):

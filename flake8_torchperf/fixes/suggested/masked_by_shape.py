@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     import libcst
 
     from flake8_torchperf.findings.model import Edit
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply where the mask may have fewer dimensions than the tensor that it selects from."""
     reduced = masked_reduction.planned(place, certain=False)
     return reduced or masked_assignment.planned(place, certain=False)

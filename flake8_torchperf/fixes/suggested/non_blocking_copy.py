@@ -8,12 +8,12 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.safe.non_blocking import queueable, rewrite
 
 if TYPE_CHECKING:
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 __all__ = ["plan", "rewrite"]
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a copy to the device from memory that is not known to be pinned."""
     if {"non-blocking", "pinned"} & place.site.traits:
         return None

@@ -13,14 +13,14 @@ from flake8_torchperf.fixes.shared.tensors import only_value
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 __all__ = ["plan", "rewrite"]
 
 _OPTION = "validate_args"
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a distribution that is made here, or once in the function that uses it."""
     call = place.site.node
     if "option" not in place.site.traits or not isinstance(call, ast.Call):

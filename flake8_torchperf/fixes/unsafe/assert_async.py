@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 # These errors say that values are wrong. Other errors are often caught and handled.
 ERRORS = frozenset(("ValueError", "RuntimeError", "AssertionError", "ArithmeticError", "Exception",
@@ -35,7 +35,7 @@ _OF_TENSORS = methods_of("tests-finite-reals")
 _NUMBERS = frozenset(("builtins.int", "builtins.float", "builtins.bool"))
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a tensor that decides on an error, alone or as one term of ``and`` or ``or``."""
     around, term = place.around, place.site.node
     operand = place.site.operand

@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 _OPTIONS = {"zero_grad": "set_to_none", "foreach": "foreach", "fused": "fused"}
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to an option that is written as False in the call."""
     call, option = place.site.node, _OPTIONS.get(place.site.operation)
     if not isinstance(call, ast.Call) or option is None:

@@ -14,17 +14,17 @@ from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 __all__ = ["plan", "rewrite"]
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a tensor of one Python number."""
     return filled(place, _is_one_number)
 
 
-def _is_one_number(made: ast.Call, moved: dict[str, str], place: Place) -> bool:
+def _is_one_number(made: ast.Call, moved: dict[str, str], place: FixPlace) -> bool:
     operand = place.site.operand
     if not isinstance(operand, Tensor):
         return False

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 # Functions of one number that torch has under another name, and under the same name. Those that
 # return an int in Python, such as `floor`, are left out.
@@ -22,7 +22,7 @@ _SAME = frozenset(("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "co
                    "sqrt", "tan", "tanh"))  # fmt: skip
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a function of `math` that is called with one tensor."""
     match place.site.node:
         case ast.Call(func=func, args=[_], keywords=[]) as call:

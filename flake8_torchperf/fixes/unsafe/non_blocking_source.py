@@ -19,14 +19,14 @@ from flake8_torchperf.values.values import Tensor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 __all__ = ["plan", "rewrite"]
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a copy from memory that is pinned for it, and not written after it."""
     call = planned(place)
     if call is None or not isinstance(call.func, ast.Attribute):
@@ -62,7 +62,7 @@ def _pins(node: ast.expr) -> bool:
     return False
 
 
-def _is_made_each_time(name: ast.Name, place: Place) -> bool:
+def _is_made_each_time(name: ast.Name, place: FixPlace) -> bool:
     """True if the round or call that copies a name has also made it, or took it from a loader."""
     function = place.around.function(name)
     if function is None:
@@ -78,13 +78,13 @@ def _is_made_each_time(name: ast.Name, place: Place) -> bool:
     )
 
 
-def _comes_from_loader(place: Place) -> bool:
+def _comes_from_loader(place: FixPlace) -> bool:
     operand = place.site.operand
     assert isinstance(operand, Tensor)
     return operand.reason.root().source is Source.LOADER_BATCH
 
 
-def _loop(node: ast.AST, place: Place) -> ast.AST | None:
+def _loop(node: ast.AST, place: FixPlace) -> ast.AST | None:
     """Return the innermost loop around a node in its function."""
     function = place.around.function(node)
     here: ast.AST | None = node
@@ -95,7 +95,7 @@ def _loop(node: ast.AST, place: Place) -> ast.AST | None:
     return None
 
 
-def _is_written_after(name: ast.Name, call: ast.Call, place: Place) -> bool:
+def _is_written_after(name: ast.Name, call: ast.Call, place: FixPlace) -> bool:
     """True if code behind a copy writes into the memory of a name."""
     function = place.around.function(name)
     assert function is not None

@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a call that is a whole statement."""
     statement = place.around.parent(place.site.node)
     if not isinstance(statement, ast.Expr) or statement.value is not place.site.node:

@@ -10,12 +10,12 @@ from flake8_torchperf.syntax.traversal import below
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 __all__ = ["plan", "rewrite"]
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a loader that is made once in the function, or in the module around it."""
     loader = place.site.node
     if place.site.operation != "new-workers" or not isinstance(loader, ast.Name):

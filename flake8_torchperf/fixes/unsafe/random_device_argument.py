@@ -12,11 +12,11 @@ from flake8_torchperf.fixes.shared.factories import Repeated
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 __all__ = ["plan", "rewrite"]
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to random numbers."""
     return planned(place, Repeated.RANDOM)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 _INTS = frozenset(("builtins.int",))
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to an index that is a list, beside slices alone."""
     node: ast.AST | None = place.site.node
     while isinstance(node, (ast.List, ast.Tuple)):
@@ -44,7 +44,7 @@ def _is_basic(part: ast.expr) -> bool:
     )
 
 
-def _slice(index: ast.List, place: Place) -> str:
+def _slice(index: ast.List, place: FixPlace) -> str:
     """Return the slice with the same elements as a list; "" if there is none."""
     numbers = [_literal(one) for one in index.elts]
     known = [one for one in numbers if one is not None]

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 _METHODS = {"max": "max()", "min": "min()", "sum": "sum(0)", "any": "any()", "all": "all()"}
 _OF_TWO = {"max": "maximum", "min": "minimum"}
 _LISTS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to reductions without a key, a default or a start."""
     call, site = place.site.node, place.site
     if not isinstance(call, ast.Call) or call.keywords or "keyed" in site.traits:
@@ -47,7 +47,7 @@ def plan(place: Place) -> Edit | None:
     return _of_list(call, name, place)
 
 
-def _of_two(call: ast.Call, name: str, place: Place) -> Edit | None:
+def _of_two(call: ast.Call, name: str, place: FixPlace) -> Edit | None:
     if "bounded" not in place.site.traits:
         # Python returns one of the two unchanged; torch promotes to a dtype that both fit into.
         if not have_one_dtype(call.args, place.around):
@@ -76,7 +76,7 @@ def _is_plain(node: ast.expr) -> bool:
     return repeatable(node)
 
 
-def _of_list(call: ast.Call, name: str, place: Place) -> Edit | None:
+def _of_list(call: ast.Call, name: str, place: FixPlace) -> Edit | None:
     (given,) = call.args
     if "bounded" in place.site.traits:
         return None

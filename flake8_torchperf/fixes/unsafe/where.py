@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a condition of one tensor that chooses one name's value, or an expression's."""
     around, condition, operand = place.around, place.site.node, place.site.operand
     if not isinstance(condition, ast.expr) or not isinstance(operand, Tensor):

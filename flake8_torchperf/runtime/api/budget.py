@@ -19,8 +19,8 @@ from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
 from flake8_torchperf.runtime.counting.evidence import (
     INFERRED_WAITS,
     REPORTED_WAITS,
-    Evidence,
     LineEvidence,
+    Observation,
     counted,
 )
 from flake8_torchperf.runtime.counting.frames import Owner
@@ -65,7 +65,7 @@ class Overspent:
 class BudgetExceeded(AssertionError):
     """A block spent more than its budget; `overspent` holds the limits, `evidence` all counts."""
 
-    def __init__(self, overspent: tuple[Overspent, ...], evidence: Evidence) -> None:
+    def __init__(self, overspent: tuple[Overspent, ...], evidence: Observation) -> None:
         super().__init__("\n".join(str(one) for one in overspent))
         self.overspent = overspent
         self.evidence = evidence
@@ -136,7 +136,7 @@ class dispatch_budget:
             DispatchCounter, level, owner=owner, host_as_device=host_as_device
         )
         self._counters: list[DispatchCounter] = []
-        self.evidence: Evidence | None = None
+        self.evidence: Observation | None = None
 
     def counting(self) -> DispatchCounter:
         """Return a new counter of the level that these limits need, to be checked with `check`."""
@@ -172,7 +172,7 @@ class dispatch_budget:
 
         return limited
 
-    def check(self, evidence: Evidence) -> None:
+    def check(self, evidence: Observation) -> None:
         """Raise BudgetExceeded if this evidence is over a limit."""
         __tracebackhide__ = True  # pytest shows the test, not us
         spenders = [one for one in evidence.lines if one.line not in allowed_lines(one.path)]

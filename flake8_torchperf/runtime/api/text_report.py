@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, latest
-from flake8_torchperf.runtime.counting.evidence import Counts, Evidence, OpEvidence, human_time
+from flake8_torchperf.runtime.counting.evidence import Counts, Observation, OpEvidence, human_time
 
 PERCENTILES = (1, 5, 10, 20, 50, 80, 90, 95, 99)
 
 
-def metrics_report(source: DispatchCounter | Evidence | None = None) -> str:
+def metrics_report(source: DispatchCounter | Observation | None = None) -> str:
     """Return the report of a counter or of its evidence; by default of the counter opened last.
 
     It has one `Metric` of times and one `Counter` for each operation, most dispatched first, then
@@ -27,8 +27,8 @@ def metrics_report(source: DispatchCounter | Evidence | None = None) -> str:
     return "\n".join(parts) + "\n" if parts else "Nothing was counted.\n"
 
 
-def _evidence(source: DispatchCounter | Evidence | None) -> Evidence:
-    if isinstance(source, Evidence):
+def _evidence(source: DispatchCounter | Observation | None) -> Observation:
+    if isinstance(source, Observation):
         return source
     counter = latest() if source is None else source
     if counter is None:

@@ -11,7 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from flake8_torchperf import __version__
-from flake8_torchperf.runtime.confirm.report import Judged, Session, isolation_notes, summary
+from flake8_torchperf.runtime.confirm.report import (
+    Circumstances,
+    ConfirmedFinding,
+    isolation_notes,
+    summary,
+)
 from flake8_torchperf.runtime.confirm.scaling import Law
 from flake8_torchperf.runtime.html_page import render as fill
 
@@ -30,9 +35,9 @@ class Line:
     codes: str
 
 
-def render(all_judged: Sequence[Judged], session: Session) -> str:
+def render(all_judged: Sequence[ConfirmedFinding], session: Circumstances) -> str:
     """Return the whole page."""
-    groups: dict[int, list[Judged]] = {}
+    groups: dict[int, list[ConfirmedFinding]] = {}
     for one in all_judged:
         groups.setdefault(id(one.group), []).append(one)
     return fill(
@@ -45,7 +50,7 @@ def render(all_judged: Sequence[Judged], session: Session) -> str:
     )
 
 
-def _function(judged: list[Judged]) -> dict[str, Any]:
+def _function(judged: list[ConfirmedFinding]) -> dict[str, Any]:
     group = judged[0].group
     shown = next((one.verdict for one in judged if one.verdict.probes), judged[0].verdict)
     return {
@@ -68,7 +73,7 @@ def _function(judged: list[Judged]) -> dict[str, Any]:
     }
 
 
-def _lines(judged: list[Judged], spent: Mapping[str, Mapping[str, int]]) -> list[Line]:
+def _lines(judged: list[ConfirmedFinding], spent: Mapping[str, Mapping[str, int]]) -> list[Line]:
     group = judged[0].group
     codes: dict[int, list[str]] = {}
     for one in judged:

@@ -50,7 +50,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Settings:
+class ConfirmSettings:
     """The user's choices that decide how functions are run."""
 
     sizes: tuple[int, ...]
@@ -120,7 +120,7 @@ def positive(text: str) -> int:
 
 
 def plan(
-    requests: Sequence[Request], settings: Settings, tell: Callable[[str], object]
+    requests: Sequence[Request], settings: ConfirmSettings, tell: Callable[[str], object]
 ) -> list[Group]:
     """Lint the requested paths. Raises PlanError.
 
@@ -156,13 +156,13 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
 
 
-def _plan_file(path: Path, line: int, settings: Settings) -> list[Group]:
+def _plan_file(path: Path, line: int, settings: ConfirmSettings) -> list[Group]:
     source = _read(path)
     return grouped(path, source, _findings(path, source, line, settings), settings)
 
 
 def grouped(
-    path: Path, source: str, findings: Sequence[Finding], settings: Settings
+    path: Path, source: str, findings: Sequence[Finding], settings: ConfirmSettings
 ) -> list[Group]:
     """Return the findings in a file's text by function, each with the job that runs it."""
     if not findings:
@@ -188,7 +188,7 @@ def _read(path: Path) -> str:
         raise PlanError(f"{path} cannot be read: {error}") from error
 
 
-def _findings(path: Path, source: str, line: int, settings: Settings) -> list[Finding]:
+def _findings(path: Path, source: str, line: int, settings: ConfirmSettings) -> list[Finding]:
     options = settings.options.of_any_worth()
     if line:
         options = replace(options, scope=Level.COLD)
@@ -219,7 +219,7 @@ def unparsable(path: Path, error: Exception) -> str:
     return f"{path} cannot be parsed: {error}"
 
 
-def _machine(module: ModuleMap, settings: Settings) -> Analysis:
+def _machine(module: ModuleMap, settings: ConfirmSettings) -> Analysis:
     """Return the interpreter's shared state for one file, as the pipeline sets it up."""
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.interpreter.driver.function_analysis import module_constant
@@ -240,7 +240,7 @@ def _group(
     findings: list[Finding],
     module: ModuleMap,
     machine: Analysis,
-    settings: Settings,
+    settings: ConfirmSettings,
 ) -> Group:
     info = _function(module, name.partition(".<locals>")[0])
     targets = tuple(_target(str(i), one, module.tree) for i, one in enumerate(findings))

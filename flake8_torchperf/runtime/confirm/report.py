@@ -10,20 +10,20 @@ from typing import Any
 from flake8_torchperf import __version__
 from flake8_torchperf.runtime.confirm.plan import Group, Target
 from flake8_torchperf.runtime.confirm.scaling import Law
-from flake8_torchperf.runtime.confirm.verdict import SHOWN_COUNTS, Verdict
+from flake8_torchperf.runtime.confirm.verdict import SHOWN_COUNTS, CallVerdict
 
 
 @dataclass(frozen=True, eq=False)
-class Judged:
+class ConfirmedFinding:
     """One finding with its verdict."""
 
     group: Group
     target: Target
-    verdict: Verdict
+    verdict: CallVerdict
 
 
 @dataclass(frozen=True)
-class Session:
+class Circumstances:
     """The facts shared by all verdicts: torch's version, the device, the size extrapolated to."""
 
     torch: str
@@ -32,14 +32,14 @@ class Session:
     isolation: Mapping[str, str]
 
 
-def line_of_text(judged: Judged) -> str:
+def line_of_text(judged: ConfirmedFinding) -> str:
     """Return a finding and its verdict in one line, in the form that editors and CI understand."""
     finding, verdict = judged.target.finding, judged.verdict
     place = f"{judged.group.path}:{finding.line}:{finding.column + 1}"
     return f"{place}: {finding.code} {verdict.status}: {verdict.reason}"
 
 
-def summary(all_judged: Sequence[Judged]) -> str:
+def summary(all_judged: Sequence[ConfirmedFinding]) -> str:
     """Return the last line, with the number of findings for each verdict."""
     if not all_judged:
         return "nothing to confirm"
@@ -47,7 +47,7 @@ def summary(all_judged: Sequence[Judged]) -> str:
     return ", ".join(f"{counts[s]} {s}" for s in ("confirmed", "refuted", "inconclusive"))
 
 
-def isolation_notes(session: Session) -> list[str]:
+def isolation_notes(session: Circumstances) -> list[str]:
     """Return a note for each kind of isolation that this machine did not grant."""
     notes: list[str] = []
     network, files, processes = (
@@ -64,7 +64,7 @@ def isolation_notes(session: Session) -> list[str]:
     return notes
 
 
-def as_json(all_judged: Sequence[Judged], session: Session) -> dict[str, Any]:
+def as_json(all_judged: Sequence[ConfirmedFinding], session: Circumstances) -> dict[str, Any]:
     """Return the report as plain data."""
     return {
         "version": __version__,
@@ -74,7 +74,7 @@ def as_json(all_judged: Sequence[Judged], session: Session) -> dict[str, Any]:
     }
 
 
-def _finding(judged: Judged, size: int) -> dict[str, Any]:
+def _finding(judged: ConfirmedFinding, size: int) -> dict[str, Any]:
     finding, group, verdict = judged.target.finding, judged.group, judged.verdict
     laws = verdict.laws
     return {

@@ -35,7 +35,7 @@ SHOWN_COUNTS = ("dispatches", "host_reads", "dynamic_shapes", "transfers")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class CallVerdict:
     """``laws`` are those of the whole call, by counter; empty where nothing ran."""
 
     status: Status
@@ -45,35 +45,39 @@ class Verdict:
     inputs: Mapping[str, str] = field(default_factory=dict)
 
 
-def judge(group: Group, target: Target, answer: Answer, size: int, device: str) -> Verdict:
+def verdict_of_call(
+    group: Group, target: Target, answer: Answer, size: int, device: str
+) -> CallVerdict:
     """Return the verdict on one finding; ``size`` is the size that its reason extrapolates to."""
     if answer.result is None:
-        return Verdict("inconclusive", answer.failure)
+        return CallVerdict("inconclusive", answer.failure)
     try:
         return _judge(group, target, answer.result, size, device)
     except MALFORMED as error:
-        return Verdict("inconclusive", f"the child's report is malformed ({error})")
+        return CallVerdict("inconclusive", f"the child's report is malformed ({error})")
 
 
-def _judge(group: Group, target: Target, result: dict[str, Any], size: int, device: str) -> Verdict:
+def _judge(
+    group: Group, target: Target, result: dict[str, Any], size: int, device: str
+) -> CallVerdict:
     if "failed" in result:
         stage = str(result["failed"])
-        return Verdict("inconclusive", f"{STAGES.get(stage, stage)}: {result['reason']}")
+        return CallVerdict("inconclusive", f"{STAGES.get(stage, stage)}: {result['reason']}")
     entry = result["targets"][target.id]
     inputs = {str(k): str(v) for k, v in entry["inputs"].items()}
     if entry["reached"] is not True:
-        return Verdict("inconclusive", _not_reached(group, entry, result), inputs=inputs)
+        return CallVerdict("inconclusive", _not_reached(group, entry, result), inputs=inputs)
     probes = [one for one in entry.get("probes", ()) if one["counted"] is True]
     ran = [one for one in probes if number(one["executions"][target.id]) > 0]
     if not ran:
-        return Verdict("inconclusive", _no_probe(entry, result), inputs=inputs)
+        return CallVerdict("inconclusive", _no_probe(entry, result), inputs=inputs)
     laws = {name: _law(ran, name) for name in SHOWN_COUNTS}
     on_host = device == "cuda" and inputs.get(PLACE) == HOST
     status, words = _decide(target, ran, device, on_host)
     reason = f"{words}; {_whole(laws, size)}" if status == "confirmed" else words
     if result.get("mode") == "extract" and status != "inconclusive":
         reason += f" (the function alone: its module does not import, {result['problem']})"
-    return Verdict(status, reason, tuple(_plain(one) for one in ran), laws, inputs)
+    return CallVerdict(status, reason, tuple(_plain(one) for one in ran), laws, inputs)
 
 
 def _seconds(value: object) -> float:

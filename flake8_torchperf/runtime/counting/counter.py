@@ -15,7 +15,7 @@ from torch.utils._python_dispatch import _pop_mode, _push_mode
 
 from flake8_torchperf.runtime.counting import dispatch_modes, interceptors, threads
 from flake8_torchperf.runtime.counting.cuda_syncs import SyncWatch
-from flake8_torchperf.runtime.counting.evidence import Evidence
+from flake8_torchperf.runtime.counting.evidence import Observation
 from flake8_torchperf.runtime.counting.frames import Owner, owner_predicate
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.recording.recorder import Recorder
@@ -183,7 +183,7 @@ class DispatchCounter:
             )
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> Observation:
         """The counts so far; also available while the counter is open."""
         seconds = self._seconds
         if self._depth:

@@ -149,7 +149,7 @@ class OpEvidence:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class Observation:
     """Everything that one counter saw. `seconds` is how long it was open.
 
     `allowed` are the events in regions of `allow_sync`, which no line and no total holds.

@@ -16,7 +16,7 @@ from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.history.kept_inputs import calls_of
 from flake8_torchperf.project.roots import project_folder
-from flake8_torchperf.runtime.confirm.plan import Settings, grouped
+from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, grouped
 from flake8_torchperf.runtime.confirm.specs.from_callers import calls_in, wanted_of
 from flake8_torchperf.runtime.verify.definitions import definitions
 from flake8_torchperf.runtime.verify.unshown import unshown
@@ -53,7 +53,7 @@ class Trial:
 def job_of(trial: Trial, options: Options, chosen: Limits) -> dict[str, Any]:
     """Return the job that compares both texts. Raises KeptInputsError."""
     path, finding, device = Path(trial.path), trial.finding, chosen.device
-    settings = Settings(SIZES, device, dict(chosen.given), chosen.harness, options)
+    settings = ConfirmSettings(SIZES, device, dict(chosen.given), chosen.harness, options)
     job = grouped(path, trial.before, [finding], settings)[0].job
     name = finding.site.function
     first, last, after = _function(trial.after, name)

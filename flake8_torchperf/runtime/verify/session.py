@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.engine.apply import apply_edits
 from flake8_torchperf.linter import values_in
-from flake8_torchperf.runtime.confirm.report import Session, isolation_notes
+from flake8_torchperf.runtime.confirm.report import Circumstances, isolation_notes
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox, SandboxError
 from flake8_torchperf.runtime.verify.blocks import changed_alone
 from flake8_torchperf.runtime.verify.limits import Limits
 from flake8_torchperf.runtime.verify.plan import Trial, job_of
-from flake8_torchperf.runtime.verify.verdict import UNVERIFIED, VERIFIED, Verdict, verdicts
+from flake8_torchperf.runtime.verify.verdict import UNVERIFIED, VERIFIED, FixVerdict, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ class Tried:
 
     finding: Finding
     edit: Edit
-    verdict: Verdict
+    verdict: FixVerdict
 
 
 class Verifier:
@@ -46,7 +46,7 @@ class Verifier:
 
     def __init__(self, path: str, options: Options, limits: Limits) -> None:
         self._path, self._options, self._limits = path, options, limits
-        self._known: dict[tuple[str, ...], Verdict] = {}
+        self._known: dict[tuple[str, ...], FixVerdict] = {}
         self._tried: dict[int, Tried] = {}
         self._refused: list[Tried] = []
 
@@ -88,10 +88,10 @@ class Verifier:
         sandbox = _open.get(_key(self._limits))
         if sandbox is None or not self._tried:
             return []
-        session = Session(sandbox.torch, self._limits.device, 0, sandbox.isolation)
+        session = Circumstances(sandbox.torch, self._limits.device, 0, sandbox.isolation)
         return isolation_notes(session)
 
-    def _run(self, trials: dict[tuple[str, ...], Trial]) -> dict[tuple[str, ...], Verdict]:
+    def _run(self, trials: dict[tuple[str, ...], Trial]) -> dict[tuple[str, ...], FixVerdict]:
         """Return the verdicts on trials of one text, as one job: it imports the module once."""
         if not trials:
             return {}
@@ -101,7 +101,7 @@ class Verifier:
                 found[at] = self._told_alone(trial) or found[at]
         return dict(zip(trials, found, strict=True))
 
-    def _told_alone(self, trial: Trial) -> Verdict | None:
+    def _told_alone(self, trial: Trial) -> FixVerdict | None:
         """Return the verdict on the changed statements alone; None where that shows nothing."""
         block = changed_alone(trial, partial(self._values, trial.before))
         told = None if block is None else self._told([block], alone=True)[0]
@@ -114,7 +114,7 @@ class Verifier:
         known = values_in(text, self._path, line, self._options).values
         return {node.id: value for node, value in known if isinstance(node, ast.Name)}
 
-    def _told(self, trials: Sequence[Trial], *, alone: bool) -> list[Verdict]:
+    def _told(self, trials: Sequence[Trial], *, alone: bool) -> list[FixVerdict]:
         """Return the verdicts on trials of one text; ``alone`` runs no more than their function."""
         limits = self._limits
         jobs = [{**job_of(one, self._options, limits), "seconds": limits.timeout} for one in trials]

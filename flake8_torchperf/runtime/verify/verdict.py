@@ -41,94 +41,94 @@ _STAGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FixVerdict:
     """The result for one fix; ``words`` are the reason in one line."""
 
     status: Status
     words: str
 
 
-def verdicts(rules: Sequence[Rule], answer: Answer) -> list[Verdict]:
+def verdicts(rules: Sequence[Rule], answer: Answer) -> list[FixVerdict]:
     """Return the verdicts on fixes, by the rules whose findings they are for."""
     told = answer.result
     if told is None:
-        return [Verdict(UNVERIFIED, answer.failure) for _ in rules]
+        return [FixVerdict(UNVERIFIED, answer.failure) for _ in rules]
     if "failed" in told:
         return [_failure(str(told["failed"]), str(told.get("reason"))) for _ in rules]
     trials = told.get("trials")
     if not isinstance(trials, list) or len(trials) != len(rules):
-        return [Verdict(UNVERIFIED, "the child's report is malformed") for _ in rules]
-    return [judge(rule, one) for rule, one in zip(rules, trials, strict=True)]
+        return [FixVerdict(UNVERIFIED, "the child's report is malformed") for _ in rules]
+    return [verdict_of_fix(rule, one) for rule, one in zip(rules, trials, strict=True)]
 
 
-def judge(rule: Rule, told: dict[str, Any]) -> Verdict:
+def verdict_of_fix(rule: Rule, told: dict[str, Any]) -> FixVerdict:
     """Return the verdict on a fix of one of the rule's findings, from the child's report."""
     try:
         return _judge(rule, told)
     except MALFORMED as error:
-        return Verdict(UNVERIFIED, f"the child's report is malformed ({error})")
+        return FixVerdict(UNVERIFIED, f"the child's report is malformed ({error})")
 
 
-def _judge(rule: Rule, told: dict[str, Any]) -> Verdict:
+def _judge(rule: Rule, told: dict[str, Any]) -> FixVerdict:
     if "failed" in told:
         return _failure(str(told["failed"]), str(told["reason"]), str(told.get("side", "")))
     calls, raised = number(told["calls"]), number(told["raised"])
     if told["difference"]:
-        return Verdict(WITHDRAWN, f"{told['difference']}, for {told['inputs']}")
+        return FixVerdict(WITHDRAWN, f"{told['difference']}, for {told['inputs']}")
     if calls - raised < 1:
-        return Verdict(UNVERIFIED, "no call came to its end")
+        return FixVerdict(UNVERIFIED, "no call came to its end")
     alike = f"{_amount(calls, 'call')} alike" + (f", {raised} of them raise" if raised else "")
     if recorded := number(told.get("recorded", 0)):
         alike += f", {recorded} of them recorded"
     found = _by_evidence(rule, told, alike)
     unshown = str(told.get("unshown", ""))
     if found.status == VERIFIED and unshown:
-        return Verdict(UNVERIFIED, f"{alike}, but {unshown}")
+        return FixVerdict(UNVERIFIED, f"{alike}, but {unshown}")
     return found
 
 
-def _failure(stage: str, reason: str, side: str = "") -> Verdict:
+def _failure(stage: str, reason: str, side: str = "") -> FixVerdict:
     if side == "after" and any(reason.endswith(name) for name in _OWN_FAULT):
-        return Verdict(WITHDRAWN, f"after the fix {reason}")
-    return Verdict(UNVERIFIED, f"{_STAGES.get(stage, stage)}: {reason}")
+        return FixVerdict(WITHDRAWN, f"after the fix {reason}")
+    return FixVerdict(UNVERIFIED, f"{_STAGES.get(stage, stage)}: {reason}")
 
 
-def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
+def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> FixVerdict:
     """Return the verdict on a fix whose calls gave equal results, from the counts of both."""
     spec = evidence_of(rule)
     if spec is None or spec.counter not in _COUNTED or spec.counter == "graph_breaks":
-        return Verdict(UNVERIFIED, f"{alike}, but nothing counts what its page promises")
+        return FixVerdict(UNVERIFIED, f"{alike}, but nothing counts what its page promises")
     if spec.needs == "cuda" and told["device"] != "cuda":
         # The page says that only CUDA can show the evidence, so only the calls can be compared.
-        return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
+        return FixVerdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
     both = told["counted"]
     if not both:
-        return Verdict(UNVERIFIED, f"{alike}, but no time was left to count")
+        return FixVerdict(UNVERIFIED, f"{alike}, but no time was left to count")
     if not any(number(new["ran"]) for _, new in both):
-        return Verdict(UNVERIFIED, "the rewritten function did not run")
+        return FixVerdict(UNVERIFIED, "the rewritten function did not run")
     on_host = told["device"] != "cuda"
     if told["in_loop"] and max(number(old["flagged"]) for old, _ in both) < 2:
-        return Verdict(UNVERIFIED, f"{alike}, but no call ran the loop more than once")
+        return FixVerdict(UNVERIFIED, f"{alike}, but no call ran the loop more than once")
     for counter in (spec.counter, *(name for name in _WAITS if name != spec.counter)):
         pairs = [
             (number(old["size"]), number(old[counter]), number(new[counter])) for old, new in both
         ]
         shrunk = _shrunk(pairs, number(told["sizes"]), counter)
         if shrunk:
-            return Verdict(VERIFIED, f"{shrunk}; {alike}")
+            return FixVerdict(VERIFIED, f"{shrunk}; {alike}")
         grown = max(pairs, key=lambda pair: pair[2] - pair[1])
         if grown[2] > grown[1]:
             words = f"{counted(grown[1], counter)} before, {grown[2]:,} after"
-            return Verdict(WITHDRAWN, f"{alike}, but {words}")
+            return FixVerdict(WITHDRAWN, f"{alike}, but {words}")
     if spec.counter == "copies_to_device" and on_host:
         # With only one device, copies to it are not made or not visible.
-        return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
+        return FixVerdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
     most = max(number(old[spec.counter]) for old, _ in both)
     if most:
         same = f"{counted(most, spec.counter)} before and after"
-        return Verdict(WITHDRAWN, f"{alike}, but {same}")
+        return FixVerdict(WITHDRAWN, f"{alike}, but {same}")
     words = in_words(spec.counter)
-    return Verdict(UNVERIFIED, f"{alike}, but no {words} were counted before the fix either")
+    return FixVerdict(UNVERIFIED, f"{alike}, but no {words} were counted before the fix either")
 
 
 def _shrunk(pairs: Sequence[tuple[int, int, int]], sizes: int, counter: str) -> str:

@@ -20,7 +20,7 @@ import flake8_torchperf
 from flake8_torchperf.runtime.workload.ownership import is_installed_command
 from flake8_torchperf.runtime.workload.plan import Observed, Plan, this_interpreter
 from flake8_torchperf.runtime.workload.ranks.environment import given_rank
-from flake8_torchperf.runtime.workload.ranks.merge import Run, bring_together
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun, bring_together
 from flake8_torchperf.runtime.workload.ranks.recordings import new_plan, read_recordings
 from flake8_torchperf.runtime.workload.ranks.team import Team
 
@@ -32,14 +32,14 @@ _SENT_BY_PROCESS = (0, -1, -6)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """The child's exit status (negative: its signal), and what the processes of the run observed.
 
     ``run`` is None if the parent of another rank, which ends later, reports for all ranks.
     """
 
     returncode: int
-    run: Run | None
+    run: MergedRun | None
 
     @property
     def observed(self) -> Observed | None:
@@ -62,7 +62,7 @@ def run_workload(
     step: str = "",
     warmup: int | None = None,
     options: Sequence[str] = (),
-) -> Outcome:
+) -> RunOutcome:
     """Run a script or module in a child process and wait for it to end.
 
     ``options`` are Python's own (`-W error`), besides those that this interpreter was started with.
@@ -92,13 +92,13 @@ def run_workload(
     if team is None:
         with tempfile.TemporaryDirectory(prefix="torchperf-") as folder:
             returncode = _wait(_command(plan, Path(folder), options))
-            return Outcome(returncode, bring_together(read_recordings(Path(folder))))
+            return RunOutcome(returncode, bring_together(read_recordings(Path(folder))))
     with team:
         returncode = _wait(_command(plan, team.folder, options))
         if not team.is_last():
-            return Outcome(returncode, None)
+            return RunOutcome(returncode, None)
         run = bring_together(read_recordings(team.folder), team.expected)
-        return Outcome(returncode, run)
+        return RunOutcome(returncode, run)
 
 
 def _whole(step: str) -> str:

@@ -25,7 +25,7 @@ from flake8_torchperf.runtime.rule_pages.unshown import IN_DATA_WORKERS, unshown
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 from flake8_torchperf.runtime.workload import device_reports
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
-from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.ranks.shares import Shares, part_of
 from flake8_torchperf.runtime.workload.waits import (
     HOST_INDEX,
@@ -55,7 +55,7 @@ Causes: TypeAlias = "Mapping[int, Mapping[str, Mapping[str, int]]]"
 
 
 @dataclass(frozen=True)
-class Judged:
+class Matched:
     """A finding and the verdict of this run on it.
 
     ``count`` is how often the flagged statement raised ``counter``, the evidence that the rule's
@@ -108,13 +108,13 @@ class FileReport:
     source: tuple[str, ...]
     executed: frozenset[int]
     counts: Mapping[int, Counts]
-    judged: tuple[Judged, ...]
+    judged: tuple[Matched, ...]
     missed: tuple[Missed, ...]
     note: str = ""
     shares: Mapping[Span, Shares] = field(default_factory=dict)
 
 
-def judge(run: Run, options: Options) -> tuple[FileReport, ...]:
+def match_findings(run: MergedRun, options: Options) -> tuple[FileReport, ...]:
     """Return a report for each owned file that did anything, by path; ``options`` are the linter's.
 
     A file that was only imported is left out: nothing in it was called and nothing dispatched.
@@ -243,7 +243,7 @@ def _view(
     return _FileView(statements, ran, in_data_workers, counts, context, causes, ops, syncs)
 
 
-def _shared(view: _FileView, ranks: Mapping[int, _FileView], finding: Finding) -> Judged:
+def _shared(view: _FileView, ranks: Mapping[int, _FileView], finding: Finding) -> Matched:
     """Return the verdict of the whole run on a finding, with the share of each rank."""
     judged = view.judge(finding)
     if not ranks:
@@ -253,7 +253,7 @@ def _shared(view: _FileView, ranks: Mapping[int, _FileView], finding: Finding) -
     return replace(judged, ranks=Shares(counts, {rank: one.seconds for rank, one in each.items()}))
 
 
-def apportioned(judged: Sequence[Judged]) -> tuple[Judged, ...]:
+def apportioned(judged: Sequence[Matched]) -> tuple[Matched, ...]:
     """Return the verdicts with each statement's counts divided among its findings, which add up."""
     alike: dict[tuple[Span, str], list[int]] = {}
     for number, one in enumerate(judged):
@@ -265,7 +265,7 @@ def apportioned(judged: Sequence[Judged]) -> tuple[Judged, ...]:
     return tuple(found)
 
 
-def _part_of(judged: Judged, place: int, parts: int) -> Judged:
+def _part_of(judged: Matched, place: int, parts: int) -> Matched:
     """Return a verdict with one of so many equal parts of what its statement counted."""
     if parts == 1:
         return judged
@@ -344,7 +344,7 @@ class _FileView:
     ops: Mapping[int, set[str]]
     syncs: tuple[SyncRow, ...]
 
-    def judge(self, finding: Finding) -> Judged:
+    def judge(self, finding: Finding) -> Matched:
         span = self.statements.span(finding.line)
         spec = evidence_of(finding.rule)
         spans = self._regions(span, finding, spec)
@@ -366,7 +366,7 @@ class _FileView:
         else:
             verdict, reason, counter, count = self._decide(finding, spec, spans, spent)
         waited = spent.waited if self.context.heard else None
-        return Judged(finding, verdict, span, counter, count, spent.seconds, reason, waited=waited)
+        return Matched(finding, verdict, span, counter, count, spent.seconds, reason, waited=waited)
 
     def _decide(
         self, finding: Finding, spec: EvidenceSpec | None, spans: Sequence[Span], spent: Counts

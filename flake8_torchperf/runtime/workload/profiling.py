@@ -14,7 +14,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flake8_torchperf.history.data_files import relative
-from flake8_torchperf.history.profile import SHOWN, STEP_COUNTS, Entry, Profile, StepCounts, keyed
+from flake8_torchperf.history.profile import (
+    SHOWN,
+    STEP_COUNTS,
+    Profile,
+    ProfileEntry,
+    StepCounts,
+    keyed,
+)
 from flake8_torchperf.runtime.counting.evidence import Counts, total
 from flake8_torchperf.runtime.workload import device_reports
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow, Times
@@ -35,7 +42,7 @@ def profile_of(observed: Observed, folder: str) -> Profile:
     for name, pieces in observed.times.items():
         times[os.path.realpath(name)] += pieces
     root = os.path.realpath(folder)
-    files: dict[str, tuple[Entry, ...]] = {}
+    files: dict[str, tuple[ProfileEntry, ...]] = {}
     for path in sorted({*times, *lines}):
         source = _source(path)
         if source is not None:
@@ -117,7 +124,7 @@ class _File:
         for span, times in began.items():
             self._times[span] = max(self._times.get(span, 0), times)
 
-    def entries(self) -> Iterable[Entry]:
+    def entries(self) -> Iterable[ProfileEntry]:
         """Yield an entry for each statement that ran, in the order of the text."""
         for statement, (function, digest, nth) in keyed(self._statements):
             span = statement.span
@@ -131,4 +138,4 @@ class _File:
             operations = spent.dispatches if self._dispatches else None
             text = " ".join(line.strip() for line in self._lines[span[0] - 1 : span[1]])[:SHOWN]
             place = (span[0], function, digest, nth, text)
-            yield Entry(*place, 1, times, waits, seconds, operations)
+            yield ProfileEntry(*place, 1, times, waits, seconds, operations)

@@ -19,9 +19,9 @@ from flake8_torchperf.runtime.workload.callers.report import Callers
 from flake8_torchperf.runtime.workload.copies.report import seeming
 from flake8_torchperf.runtime.workload.device_reports import UNHEARD, was_silenced
 from flake8_torchperf.runtime.workload.gate.allowed import allowed_waits
-from flake8_torchperf.runtime.workload.matching import VERDICTS, FileReport, Judged, Missed
+from flake8_torchperf.runtime.workload.matching import VERDICTS, FileReport, Matched, Missed
 from flake8_torchperf.runtime.workload.plan import KILLED, Observed
-from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.statement_costs import StatementCosts
 from flake8_torchperf.runtime.workload.steps.report import as_data as steps_as_data
 from flake8_torchperf.runtime.workload.waits import would_wait
@@ -36,7 +36,7 @@ def shown_path(path: str) -> str:
 
 
 def as_data(
-    command: Sequence[str], returncode: int, run: Run, files: Sequence[FileReport]
+    command: Sequence[str], returncode: int, run: MergedRun, files: Sequence[FileReport]
 ) -> dict[str, Any]:
     """Return the whole report. Lines count from 1, columns too, as flake8 prints them.
 
@@ -158,7 +158,7 @@ def _dearest_first(row: Mapping[str, Any]) -> tuple[float, float, int]:
     return -(row["waited"] or 0.0), -row["seconds"], -row["count"]
 
 
-def _finding(file: FileReport, judged: Judged, callers: Callers) -> dict[str, Any]:
+def _finding(file: FileReport, judged: Matched, callers: Callers) -> dict[str, Any]:
     finding = judged.finding
     waits = judged.verdict == "confirmed" and judged.counter in WAITING_COUNTS
     return {

@@ -22,14 +22,14 @@ _SCOPES = (*DEFINITIONS, ast.Lambda)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class DictTotal:
     """A total in a dict: the number that it starts with, and the loop that adds to it."""
 
     start: int | float
     loop: ast.For | ast.AsyncFor | ast.While
 
 
-def entry_total(target: ast.Subscript, function: ast.AST, around: Surroundings) -> Entry | None:
+def entry_total(target: ast.Subscript, function: ast.AST, around: Surroundings) -> DictTotal | None:
     """Return the total of ``d["loss"] += x``; None where code beyond the loop may see its entry.
 
     The function must make the dict, by a display or by ``dict()``, and use it only for entries with
@@ -65,7 +65,7 @@ def entry_total(target: ast.Subscript, function: ast.AST, around: Surroundings) 
         if within or number is None or id(around.parent(above)) not in before:
             return None
         start = number
-    return None if start is None else Entry(start, loop)
+    return None if start is None else DictTotal(start, loop)
 
 
 def _uses(function: ast.AST, name: str) -> Iterator[ast.Name]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.fixes.shared.code import text_of
 
 if TYPE_CHECKING:
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 _CHECKS = {"isinf": frozenset(("inf",)), "isnan": frozenset(("nan",))}
 _ALL = frozenset(("inf", "nan"))
@@ -31,7 +31,7 @@ def tensor_read(node: ast.expr) -> ast.expr:
     return node
 
 
-def flag_text(place: Place, node: ast.expr) -> str:
+def flag_text(place: FixPlace, node: ast.expr) -> str:
     """Return the text of a condition as one 0-d boolean tensor; "" if it is not a tensor."""
     match tensor_read(node):
         case ast.BoolOp(op=op, values=values):
@@ -51,7 +51,7 @@ def flag_text(place: Place, node: ast.expr) -> str:
     return ""
 
 
-def subject_of(place: Place, node: ast.expr) -> tuple[ast.expr, frozenset[str]] | None:
+def subject_of(place: FixPlace, node: ast.expr) -> tuple[ast.expr, frozenset[str]] | None:
     """Return the tensor that ``isinf(t).any()`` checks, and whether for "inf", "nan" or both."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=head), attr="any"), args=[inner]) if (
@@ -70,7 +70,7 @@ def subject_of(place: Place, node: ast.expr) -> tuple[ast.expr, frozenset[str]] 
 
 
 def _checked(
-    place: Place, node: ast.expr, *, finite: bool
+    place: FixPlace, node: ast.expr, *, finite: bool
 ) -> tuple[ast.expr, frozenset[str]] | None:
     """Return the tensor checked and for which values; with ``finite``, for finite ones only."""
     match node:
@@ -94,7 +94,7 @@ def _checked(
     return None
 
 
-def both_checked(place: Place, test: ast.expr) -> ast.expr | None:
+def both_checked(place: FixPlace, test: ast.expr) -> ast.expr | None:
     """Return the tensor that a condition tests for an element that is not finite."""
     test = tensor_read(test)
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]

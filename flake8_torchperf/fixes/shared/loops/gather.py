@@ -20,7 +20,7 @@ from flake8_torchperf.fixes.shared.code import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 # Functions that look at a value without changing anything.
 _LOOKS = frozenset(("isinstance", "len", "hasattr", "getattr", "id", "type"))
@@ -48,7 +48,7 @@ class Rounds:
         return f"[{element} for {self.target} in {self.iterable}{tests}]"
 
 
-def rounds_of(place: Place, loop: ast.AST | None) -> Rounds | None:
+def rounds_of(place: FixPlace, loop: ast.AST | None) -> Rounds | None:
     """Take a loop apart; None where no list can replace it, or its names are read after it."""
     if not isinstance(loop, ast.For) or loop.orelse or loop.type_comment:
         return None
@@ -103,7 +103,7 @@ def _looks(test: ast.expr) -> bool:
     return False
 
 
-def _negated(place: Place, test: ast.expr) -> str:
+def _negated(place: FixPlace, test: ast.expr) -> str:
     match test:
         case ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=None)]):
             return f"{text_of(place, left)} is not None"
@@ -114,7 +114,7 @@ def _negated(place: Place, test: ast.expr) -> str:
     return f"not {text_of(place, test)}"
 
 
-def is_list(place: Place, node: ast.expr) -> bool:
+def is_list(place: FixPlace, node: ast.expr) -> bool:
     """True if a name is a parameter annotated as a list or tuple, and never bound again."""
     function = place.around.function(node)
     if not isinstance(node, ast.Name) or function is None or node.id in bound_by(function.body):
@@ -131,7 +131,7 @@ def is_list(place: Place, node: ast.expr) -> bool:
 _LISTS = frozenset(("list", "List", "tuple", "Tuple"))
 
 
-def stays(place: Place, node: ast.expr) -> bool:
+def stays(place: FixPlace, node: ast.expr) -> bool:
     """True if an iterable gives the same items each time, as a generator does not."""
     match node:
         case ast.Name():

@@ -13,11 +13,11 @@ from flake8_torchperf.fixes.shared.code import bound_by, names_in, written_by
 from flake8_torchperf.fixes.shared.effects import is_pure
 
 if TYPE_CHECKING:
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class LoopWrites:
     """The names that a loop binds, whose tensors it writes into, and that it gives to calls.
 
     ``given`` holds the arguments of calls that may do more than compute a value.
@@ -28,12 +28,12 @@ class Changes:
     given: frozenset[str]
 
 
-def changes_of(loop: ast.For, around: Surroundings) -> Changes:
+def changes_of(loop: ast.For, around: Surroundings) -> LoopWrites:
     """Return what a loop changes; each loop is looked at once."""
     known = around.known(_looked_at)
     if id(loop) not in known:
         nodes = [node for one in loop.body for node in ast.walk(one)]
-        known[id(loop)] = Changes(
+        known[id(loop)] = LoopWrites(
             bound_by([loop.target, *loop.body]),
             frozenset(name for node in nodes for name in _written(node, around)),
             frozenset(name for node in nodes for name in _given(node, around)),
@@ -41,7 +41,7 @@ def changes_of(loop: ast.For, around: Surroundings) -> Changes:
     return known[id(loop)]
 
 
-def _looked_at(_around: Surroundings) -> dict[int, Changes]:
+def _looked_at(_around: Surroundings) -> dict[int, LoopWrites]:
     return {}
 
 
@@ -67,7 +67,7 @@ def _given(node: ast.AST, around: Surroundings) -> frozenset[str]:
     return frozenset(one.id for one in given if isinstance(one, ast.Name))
 
 
-def runs_always(place: Place, node: ast.AST, loop: ast.For) -> bool:
+def runs_always(place: FixPlace, node: ast.AST, loop: ast.For) -> bool:
     """True if each round evaluates an expression, unless it ends before."""
     inner: ast.AST = node
     here = place.around.parent(node)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class _Step:
     options: tuple[tuple[str, ast.expr], ...] = ()
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a loop that does nothing but operations in place that have a foreach form."""
     if not place.site.loops:
         return None
@@ -99,7 +99,7 @@ def plan(place: Place) -> Edit | None:
     return Edit((loop,), {"texts": (text,)}, () if torch else ("torch",))
 
 
-def _steps(statement: ast.stmt, place: Place, rounds: Rounds) -> list[_Step]:
+def _steps(statement: ast.stmt, place: FixPlace, rounds: Rounds) -> list[_Step]:
     """Return the operations of ``p.mul_(a).add_(b)`` or ``p *= a``, the first one first."""
     match statement:
         case ast.AugAssign(target=target, op=op, value=value) if type(op) in _AUGMENTED:
@@ -109,7 +109,9 @@ def _steps(statement: ast.stmt, place: Place, rounds: Rounds) -> list[_Step]:
     return []
 
 
-def _augmented(name: str, target: ast.expr, value: ast.expr, place: Place, rounds: Rounds) -> _Step:
+def _augmented(
+    name: str, target: ast.expr, value: ast.expr, place: FixPlace, rounds: Rounds
+) -> _Step:
     """Return the operation of ``p += a``, where ``p += c * a`` adds each ``a`` with a factor."""
     match value:
         case ast.BinOp(left=one, op=ast.Mult(), right=other) if name in ("add_", "sub_"):
@@ -154,7 +156,7 @@ def _varies(node: ast.expr, rounds: Rounds) -> bool:
     return not invariant(node, rounds.bound)
 
 
-def _changed(place: Place, loop: ast.For, tensor: ast.expr, rounds: Rounds) -> tuple[str, str]:
+def _changed(place: FixPlace, loop: ast.For, tensor: ast.expr, rounds: Rounds) -> tuple[str, str]:
     """Return the name of the list of changed tensors, and the statement that makes it.
 
     The name is "" if the tensor does not change with the round, is not a simple name, or if no name
@@ -182,7 +184,7 @@ def _simple(tensor: ast.expr) -> bool:
     return False
 
 
-def _is_listed(node: ast.expr, place: Place) -> bool:
+def _is_listed(node: ast.expr, place: FixPlace) -> bool:
     """True for what another list may hold: a simple tensor, or an entry such as ``state[k]``."""
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[]):
@@ -198,7 +200,7 @@ def _is_listed(node: ast.expr, place: Place) -> bool:
     return _simple(node)
 
 
-def _call(place: Place, step: _Step, rounds: Rounds, torch: str, values: str) -> str:
+def _call(place: FixPlace, step: _Step, rounds: Rounds, torch: str, values: str) -> str:
     """Return the call for one operation; "" where it does not take an operand in that form."""
     kind = _KINDS[step.name]
     if len(step.args) != len(kind.lists) or not {name for name, _ in step.options} <= kind.options:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a loop that only tests, and leaves or sets constants where the test is true."""
     if not place.site.loops:
         return None
@@ -56,7 +56,7 @@ def plan(place: Place) -> Edit | None:
     return Edit((loop,), facts, () if torch else ("torch",))
 
 
-def _each(place: Place, loop: ast.For, rounds: Rounds, flags: str, flag: str) -> Edit | None:
+def _each(place: FixPlace, loop: ast.For, rounds: Rounds, flags: str, flag: str) -> Edit | None:
     """Return the edit of a loop whose rounds need their own flags."""
     every = fresh_name(place, loop, ("rounds", "every_round", "all_rounds"))
     single = fresh_name(place, loop, ("hit", "is_hit", "found"))

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 _JOINING = frozenset(f"torch.{name}" for name in methods_of("concatenates"))
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a loop that only adds to the tensor, sets it, or tests it for None."""
     call = place.site.node
     grown = place.around.statement(call)
@@ -57,12 +57,12 @@ def plan(place: Place) -> Edit | None:
     return Edit((loop,), facts)
 
 
-def _loop(place: Place) -> ast.For | ast.While | None:
+def _loop(place: FixPlace) -> ast.For | ast.While | None:
     loop = place.site.loops[-1].node if place.site.loops else None
     return loop if isinstance(loop, (ast.For, ast.While)) and not loop.orelse else None
 
 
-def _start(place: Place, name: str, loop: ast.stmt, uses: _Uses) -> tuple[str, str] | None:
+def _start(place: FixPlace, name: str, loop: ast.stmt, uses: _Uses) -> tuple[str, str] | None:
     """Return the list before the loop, and a suffix that restores None if nothing was added.
 
     None where these are not known.
@@ -92,7 +92,7 @@ def _start(place: Place, name: str, loop: ast.stmt, uses: _Uses) -> tuple[str, s
     return None
 
 
-def _is_none(place: Place, target: ast.Name) -> bool:
+def _is_none(place: FixPlace, target: ast.Name) -> bool:
     match place.around.parent(target):
         case ast.Assign(targets=[_], value=ast.Constant(value=None)):
             return True
@@ -106,7 +106,7 @@ class _Uses:
     gives the tensor its first value, ``asked`` that it tests the tensor for None.
     """
 
-    def __init__(self, place: Place, name: str, loop: ast.For | ast.While) -> None:
+    def __init__(self, place: FixPlace, name: str, loop: ast.For | ast.While) -> None:
         self._place = place
         self._name = name
         self._loop = loop

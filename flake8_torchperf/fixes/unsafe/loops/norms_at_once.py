@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a sum over a generator or list that is all that a statement assigns."""
     around, statement = place.around, place.around.statement(place.site.node)
     match statement:
@@ -78,7 +78,7 @@ def _power(elt: ast.expr) -> tuple[ast.expr, str]:
     return elt, ""
 
 
-def _clauses(place: Place, clauses: Sequence[ast.comprehension]) -> str:
+def _clauses(place: FixPlace, clauses: Sequence[ast.comprehension]) -> str:
     """Return the source of the clauses of a comprehension."""
     text = ""
     for one in clauses:

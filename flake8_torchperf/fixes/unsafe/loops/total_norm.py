@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 _TWO = ast.Constant(2)
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to the loop, with the statements directly before and after it."""
     if not place.site.loops:
         return None
@@ -87,7 +87,7 @@ if {tensors}:
 """
 
 
-def _cast(place: Place) -> str:
+def _cast(place: FixPlace) -> str:
     return ".double()" if has_float64(place.around) else ".float()"
 
 
@@ -98,7 +98,7 @@ def _is_read(node: ast.AST) -> bool:
     return False
 
 
-def _root(place: Place, after: ast.stmt, total: str) -> str:
+def _root(place: FixPlace, after: ast.stmt, total: str) -> str:
     """Return the function that takes the root; "" for a power."""
     match after:
         case ast.Assign(value=ast.Call() as call):
@@ -106,7 +106,7 @@ def _root(place: Place, after: ast.stmt, total: str) -> str:
     return ""
 
 
-def _summed(place: Place, rounds: Rounds) -> tuple[str, ast.expr, ast.expr] | None:
+def _summed(place: FixPlace, rounds: Rounds) -> tuple[str, ast.expr, ast.expr] | None:
     """Return the total, the tensor whose norm is added to it, and the order of the norm."""
     norm: ast.expr | None = None
     match rounds.body:
@@ -148,7 +148,7 @@ def _names(total: str) -> frozenset[str]:
     return names_in([ast.parse(total)])
 
 
-def _used_behind(place: Place, name: str, rounds: Rounds) -> bool:
+def _used_behind(place: FixPlace, name: str, rounds: Rounds) -> bool:
     whole = place.around.function(rounds.body[0]) or place.around.tree
     uses = [n for n in below(whole) if isinstance(n, ast.Name) and n.id == name]
     return len(uses) != 2  # bound and read in the loop, and nowhere else
@@ -163,7 +163,7 @@ def _without_read(node: ast.expr) -> ast.expr:
     return node
 
 
-def norm_of(place: Place, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+def norm_of(place: FixPlace, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     """Return the tensor and the order of ``t.norm(n)``, ``torch.norm(t, n)`` and similar calls."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
@@ -183,7 +183,7 @@ def norm_of(place: Place, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     return (tensor, args[0] if args else _TWO) if len(args) <= 1 else None
 
 
-def _zero(place: Place, loop: ast.For, total: str) -> ast.stmt | None:
+def _zero(place: FixPlace, loop: ast.For, total: str) -> ast.stmt | None:
     """Return the statement before a loop that sets its total to 0; none between may use it."""
     for line in reversed(statements_before(loop, place.around)):
         match line:
@@ -197,7 +197,7 @@ def _zero(place: Place, loop: ast.For, total: str) -> ast.stmt | None:
     return None
 
 
-def _is_root(place: Place, after: ast.stmt, total: str, order: ast.expr) -> bool:
+def _is_root(place: FixPlace, after: ast.stmt, total: str, order: ast.expr) -> bool:
     """True for ``total = total ** (1.0 / n)``, or a square root where n is 2."""
     match after:
         case ast.Assign(targets=[target], value=value):

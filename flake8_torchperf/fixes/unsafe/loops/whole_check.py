@@ -8,11 +8,11 @@ from flake8_torchperf.fixes.unsafe.loops.whole_tensor import planned, rewrite
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 __all__ = ["plan", "rewrite"]
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a loop that ends at a row for which a condition holds."""
     return planned(place, leaves=True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 # Attributes that a row shares with its tensor.
 _SHARED = frozenset(("device", "dtype", "layout", "is_cuda", "is_cpu", "requires_grad"))
@@ -33,12 +33,12 @@ _FILLING = frozenset(("fill_", "zero_"))
 _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a loop whose every statement means the same for the whole tensor."""
     return planned(place, leaves=False)
 
 
-def planned(place: Place, *, leaves: bool) -> Edit | None:
+def planned(place: FixPlace, *, leaves: bool) -> Edit | None:
     """Return the edit of a loop; ``leaves`` says whether a condition on a row may end it early."""
     tensor = place.site.node
     loop = place.around.parent(tensor)
@@ -58,7 +58,7 @@ def planned(place: Place, *, leaves: bool) -> Edit | None:
 class _Body:
     """A loop's body, tested for meaning the same for the whole tensor as for its rows."""
 
-    def __init__(self, place: Place, tensor: ast.expr, row: str, bound: frozenset[str]) -> None:
+    def __init__(self, place: FixPlace, tensor: ast.expr, row: str, bound: frozenset[str]) -> None:
         self.place = place
         self.tensor = ast.dump(tensor)
         self.row = row

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 _CLOSED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to the first index alone, where it is read as a number."""
     call, operand, around = place.site.node, place.site.operand, place.around
     mask = _mask(call, around)

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply where the mask surely has the shape of the tensor that it selects from."""
     return planned(place, certain=True)
 
 
-def planned(place: Place, *, certain: bool) -> Edit | None:
+def planned(place: FixPlace, *, certain: bool) -> Edit | None:
     """Return the edit for a statement that reads and writes through one mask."""
     around, node = place.around, place.site.node
     statement = around.statement(node)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 # The values for elements that are not selected.
 _NEUTRAL = {"sum": "0", "mean": "0", "any": "0", "all": "1"}
@@ -27,12 +27,12 @@ _QUOTIENT = ast.BinOp(ast.Name("total"), ast.Div(), ast.Name("count"))
 _COUNTS = methods_of("counts-elements")
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply where the mask surely has the shape of the tensor that it selects from."""
     return planned(place, certain=True)
 
 
-def planned(place: Place, *, certain: bool) -> Edit | None:
+def planned(place: FixPlace, *, certain: bool) -> Edit | None:
     """Return the edit for a selection that is reduced directly.
 
     ``certain`` selects between reductions whose shapes surely agree and those where they may not.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
     from flake8_torchperf.judgement.site import JudgedSite
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
@@ -41,7 +41,7 @@ _UNNAMED = ("kept", "selected", "chosen", "taken", "picked")
 _MASK = re.compile(r"ma?sks?(?=\d*$)")
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to the indices by one mask in consecutive statements."""
     node, around = place.site.node, place.around
     first = around.statement(node)
@@ -89,7 +89,7 @@ def _mask(site: JudgedSite, around: Surroundings) -> ast.expr | None:
     return next((one for one in node.slice.elts if one is operand), None)
 
 
-def _name(place: Place, mask: ast.expr, called: str) -> str:
+def _name(place: FixPlace, mask: ast.expr, called: str) -> str:
     """Return a name for the positions of a mask that no other mask gets; "" if none is free."""
     around, function = place.around, place.around.function(mask)
     masks = {
@@ -140,7 +140,9 @@ class _Use:
     among: bool = False
 
 
-def _uses(block: Sequence[ast.stmt], first: ast.stmt, mask: ast.expr, place: Place) -> list[_Use]:
+def _uses(
+    block: Sequence[ast.stmt], first: ast.stmt, mask: ast.expr, place: FixPlace
+) -> list[_Use]:
     """Return the selections by a mask from a statement on, until something may change the mask."""
     start = next((at for at, one in enumerate(block) if one is first), len(block))
     names = names_in([mask])
@@ -159,7 +161,7 @@ def _uses(block: Sequence[ast.stmt], first: ast.stmt, mask: ast.expr, place: Pla
     return found
 
 
-def _uses_in(line: ast.stmt, mask: ast.expr, place: Place) -> list[_Use]:
+def _uses_in(line: ast.stmt, mask: ast.expr, place: FixPlace) -> list[_Use]:
     """Return the places in a statement where a mask selects and positions can replace it."""
     key = ast.dump(mask)
     found = place.site.operand
@@ -197,7 +199,7 @@ def _is_store_alone(node: ast.expr, line: ast.stmt) -> bool:
     return False
 
 
-def _is_reduced(node: ast.expr, place: Place) -> bool:
+def _is_reduced(node: ast.expr, place: FixPlace) -> bool:
     """True for ``a[mask].sum()``, but not for a mask among other indices."""
     among = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
     return not among and reduced_by(node, place.around) is not None

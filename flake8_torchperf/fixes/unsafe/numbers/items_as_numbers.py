@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 _PATHS = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
@@ -31,7 +31,7 @@ class _Given(NamedTuple):
     names: tuple[str, ...]
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to a loop or comprehension that uses the items of a tensor as numbers alone."""
     for read in elements_read(place.site):
         if isinstance(read.element, ast.Name):
@@ -41,7 +41,7 @@ def plan(place: Place) -> Edit | None:
     return None
 
 
-def _planned(place: Place, name: ast.Name) -> Edit | None:
+def _planned(place: FixPlace, name: ast.Name) -> Edit | None:
     found = _binding(place, name)
     if found is None:
         return None
@@ -68,7 +68,7 @@ def _planned(place: Place, name: ast.Name) -> Edit | None:
     return Edit((given.tensor, *(node for node, _ in calls)), facts)
 
 
-def _binding(place: Place, name: ast.Name) -> tuple[ast.AST, _Given, Sequence[ast.AST]] | None:
+def _binding(place: FixPlace, name: ast.Name) -> tuple[ast.AST, _Given, Sequence[ast.AST]] | None:
     """Return the loop or clause that binds a name, what gives it, and the code that may use it."""
     here = place.around.parent(name)
     while here is not None and not isinstance(here, (*FUNCTIONS, ast.Lambda)):
@@ -87,7 +87,7 @@ def _binding(place: Place, name: ast.Name) -> tuple[ast.AST, _Given, Sequence[as
     return None
 
 
-def _given(place: Place, target: ast.expr, iterated: ast.expr, name: str) -> _Given | None:
+def _given(place: FixPlace, target: ast.expr, iterated: ast.expr, name: str) -> _Given | None:
     """Return what gives a name its values in ``for target in iterated``; None where unclear."""
     elts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else []
     if isinstance(iterated, ast.Call):

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 _TO_NUMBER = frozenset(("int", "float", "bool"))
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply where every item of a loop or comprehension is used as a number."""
     tensor = place.site.node
     operand = place.site.operand
@@ -58,7 +58,7 @@ def _is_plain(tensor: ast.expr) -> bool:
     return isinstance(tensor, (ast.Name, ast.Attribute, ast.Call, ast.Subscript))
 
 
-def _is_item(place: Place, node: ast.AST | None) -> bool:
+def _is_item(place: FixPlace, node: ast.AST | None) -> bool:
     """True for the function of ``i.item()`` or ``i.tolist()``."""
     match node:
         case ast.Attribute(attr=name) if name in methods_of("reads"):
@@ -67,7 +67,7 @@ def _is_item(place: Place, node: ast.AST | None) -> bool:
     return False
 
 
-def _is_number(place: Place, use: ast.Name) -> bool:
+def _is_number(place: FixPlace, use: ast.Name) -> bool:
     """True if a use of an item gives the same for a number as for a tensor of one element."""
     if not isinstance(use.ctx, ast.Load):
         return False

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace
     from flake8_torchperf.fixes.shared.loops.element_reads import ElementRead
     from flake8_torchperf.judgement.site import JudgedSite
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to the elements of one tensor at the index of a loop, once for all of its reads."""
     for read in _of_elements(place.site):
         owner, index = _parts(read.element)
@@ -86,7 +86,7 @@ def _index(element: ast.expr) -> ast.expr:
     return element.slice
 
 
-def _loop(place: Place, node: ast.AST, index: str) -> ast.For | None:
+def _loop(place: FixPlace, node: ast.AST, index: str) -> ast.For | None:
     """Return the loop around a node that counts with a name; None if it is bound in another way."""
     inner: ast.AST = node
     here = place.around.parent(node)
@@ -101,7 +101,7 @@ def _loop(place: Place, node: ast.AST, index: str) -> ast.For | None:
     return None
 
 
-def _counts(place: Place, loop: ast.For, index: str) -> bool:
+def _counts(place: FixPlace, loop: ast.For, index: str) -> bool:
     """True for ``for i in range(n)`` and ``for i, x in enumerate(xs)``, if nothing else binds i."""
     if index in bound_by(loop.body) or not isinstance(loop.iter, ast.Call):
         return False
@@ -114,7 +114,9 @@ def _counts(place: Place, loop: ast.For, index: str) -> bool:
     return False
 
 
-def _is_there(place: Place, owner: ast.expr, loop: ast.For, reads: Sequence[ElementRead]) -> bool:
+def _is_there(
+    place: FixPlace, owner: ast.expr, loop: ast.For, reads: Sequence[ElementRead]
+) -> bool:
     """True if a loop that runs a round reads the tensor in it, so that it is not None there."""
     if any(runs_always(place, one.node, loop) for one in reads):
         return True
@@ -133,14 +135,14 @@ def _is_there(place: Place, owner: ast.expr, loop: ast.For, reads: Sequence[Elem
     return not (none or tested or (optional and not is_tensor(owner, place.around)))
 
 
-def _reads_at(read: ElementRead, owner: ast.expr, loop: ast.For, place: Place) -> bool:
+def _reads_at(read: ElementRead, owner: ast.expr, loop: ast.For, place: FixPlace) -> bool:
     other, index = _parts(read.element)
     if other is None or ast.dump(other) != ast.dump(owner):
         return False
     return _loop(place, read.node, index) is loop
 
 
-def _name(place: Place, owner: ast.expr, loop: ast.For) -> str:
+def _name(place: FixPlace, owner: ast.expr, loop: ast.For) -> str:
     """Return a name for the list of a tensor's elements; "" if none is free."""
     last = owner.attr if isinstance(owner, ast.Attribute) else ast.unparse(owner)
     base = last.strip("_")

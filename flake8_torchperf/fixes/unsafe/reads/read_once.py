@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
     from flake8_torchperf.project.module_index import FunctionNode
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Try, ast.With)
@@ -36,7 +36,7 @@ _WHOLE = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 _DECIDED = (SiteKind.BRANCH, SiteKind.FORMAT, SiteKind.HOST_READ)
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply where a name is bound once to one number, and used as one at least twice."""
     use, operand = place.site.node, place.site.operand
     if isinstance(use, ast.BinOp):
@@ -60,7 +60,7 @@ def plan(place: Place) -> Edit | None:
     return Edit((line.value,)) if numbers and _decides(function, place) else None
 
 
-def _bound_once(name: str, function: FunctionNode, place: Place) -> ast.Assign | None:
+def _bound_once(name: str, function: FunctionNode, place: FixPlace) -> ast.Assign | None:
     """Return the only assignment that the uses of a name can see."""
     if any(isinstance(one, (ast.Global, ast.Nonlocal)) for one in below(function)):
         return None
@@ -99,7 +99,7 @@ def _is_plain(value: ast.expr) -> bool:
     return isinstance(value, (ast.Call, ast.Subscript, ast.Attribute))
 
 
-def _is_number(use: ast.expr, place: Place) -> bool:
+def _is_number(use: ast.expr, place: FixPlace) -> bool:
     """True if a use reads a number, and gives the same for a Python number."""
     above = place.around.parent(use)
     match above:
@@ -121,7 +121,7 @@ def _number_uses(around: Surroundings) -> dict[int, str]:
     return {id(site.node): site.operation for site in around.reported(SiteKind.NUMBER_USE)}
 
 
-def _is_bound(use: ast.expr, place: Place) -> bool:
+def _is_bound(use: ast.expr, place: FixPlace) -> bool:
     """True if a use is the bound of a slice, a size, or arithmetic of these with whole numbers."""
     here: ast.AST = use
     above = place.around.parent(here)
@@ -133,7 +133,7 @@ def _is_bound(use: ast.expr, place: Place) -> bool:
     return place.around.known(_number_uses).get(id(here)) in _BOUNDS
 
 
-def _is_read_in_any_case(line: ast.stmt, name: str, place: Place) -> bool:
+def _is_read_in_any_case(line: ast.stmt, name: str, place: FixPlace) -> bool:
     """True if the code after an assignment reads the number on every path."""
     block = block_of(place, line)
     for statement in block[block.index(line) + 1 :]:
@@ -158,7 +158,7 @@ def _evaluated(statement: ast.stmt) -> list[ast.AST]:
     return []
 
 
-def _decides(function: FunctionNode, place: Place) -> bool:
+def _decides(function: FunctionNode, place: FixPlace) -> bool:
     """True if a value that is read decides on something in the function itself."""
     within = {id(one) for one in below(function)}
     return any(id(site.node) in within for site in place.around.reported(*_DECIDED))

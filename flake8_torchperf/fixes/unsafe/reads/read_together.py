@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+    from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
     from flake8_torchperf.judgement.site import JudgedSite
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
@@ -63,7 +63,7 @@ class _Read:
     rank: int
 
 
-def plan(place: Place) -> Edit | None:
+def plan(place: FixPlace) -> Edit | None:
     """Apply to consecutive assignments, and to reads in consecutive statements."""
     around = place.around
     statement = around.statement(place.site.node)
@@ -94,7 +94,7 @@ def plan(place: Place) -> Edit | None:
     return Edit(tuple(touched), whole, stack[1])
 
 
-def _behind(place: Place, statement: ast.stmt) -> list[_Read]:
+def _behind(place: FixPlace, statement: ast.stmt) -> list[_Read]:
     """Return the read of a finding, with those in its statement and in the statements after it."""
     around = place.around
     block, first = block_of(place, statement), index_of(statement, around)
@@ -186,7 +186,7 @@ def _alike(reads: Sequence[_Read], around: Surroundings) -> list[_Read]:
     ]
 
 
-def _assignments(reads: Sequence[_Read], place: Place) -> list[_Read]:
+def _assignments(reads: Sequence[_Read], place: FixPlace) -> list[_Read]:
     """Return the first of the reads and those directly after it that each fill a name alone."""
     found: list[_Read] = []
     filled: set[str] = set()
@@ -207,13 +207,13 @@ def _assignments(reads: Sequence[_Read], place: Place) -> list[_Read]:
     return found[: found.index(acting[0])] if acting else found
 
 
-def _follows(line: ast.stmt, other: ast.stmt, place: Place) -> bool:
+def _follows(line: ast.stmt, other: ast.stmt, place: FixPlace) -> bool:
     block = block_of(place, other)
     at = next((i for i, one in enumerate(block) if one is other), len(block)) + 1
     return at < len(block) and block[at] is line
 
 
-def _movable(reads: Sequence[_Read], place: Place) -> list[_Read]:
+def _movable(reads: Sequence[_Read], place: FixPlace) -> list[_Read]:
     """Return the reads, from the first on, whose tensors can be computed before all statements."""
     free = [one for one in reads if _is_free(one, place)]
     while len(free) > 1 and not _can_move(free, place):
@@ -221,7 +221,7 @@ def _movable(reads: Sequence[_Read], place: Place) -> list[_Read]:
     return free
 
 
-def _is_free(read: _Read, place: Place) -> bool:
+def _is_free(read: _Read, place: FixPlace) -> bool:
     """True if a read, and every call of the same text, is evaluated exactly once."""
     text = ast.dump(read.call)
     calls = (one for one in ast.walk(read.statement) if isinstance(one, ast.Call))
@@ -229,7 +229,7 @@ def _is_free(read: _Read, place: Place) -> bool:
     return not any(is_lazy(place, one, read.statement) for one in same)
 
 
-def _statements(reads: Sequence[_Read], place: Place) -> list[ast.stmt]:
+def _statements(reads: Sequence[_Read], place: FixPlace) -> list[ast.stmt]:
     """Return the statements from the first of the reads to the last one."""
     if not reads:
         return []
@@ -238,7 +238,7 @@ def _statements(reads: Sequence[_Read], place: Place) -> list[ast.stmt]:
     return block[at[0] : at[-1] + 1]
 
 
-def _can_move(reads: Sequence[_Read], place: Place) -> bool:
+def _can_move(reads: Sequence[_Read], place: FixPlace) -> bool:
     """True if all tensors can be computed before the first of the statements, in their order."""
     lines = _statements(reads, place)
     stored = stored_by(lines[:-1], place.around)

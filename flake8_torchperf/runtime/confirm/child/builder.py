@@ -57,7 +57,7 @@ class Builder:
     def attribute(self, name: str) -> Any:
         """Return a value for an attribute of which only the name is known."""
         suggested = by_name(name)
-        return self.build(suggested[0]) if suggested else StandIn(self)
+        return self.build(suggested[0]) if suggested else UnknownObject(self)
 
     def size(self, dimension: int | str) -> int:
         """Return a dimension as a number."""
@@ -203,7 +203,7 @@ def _callable(builder: Builder, spec: InputSpec) -> Callable[..., Any]:
     return stand_in
 
 
-class Context:
+class AutogradContext:
     """A stand-in for the context that `torch.autograd.Function` passes to its methods."""
 
     def __init__(self, builder: Builder) -> None:
@@ -225,7 +225,7 @@ class Context:
         """Ignored: no graph is built."""
 
 
-class StandIn:
+class UnknownObject:
     """An object of an unknown class: it makes an attribute, by its name, when it is first read."""
 
     def __init__(self, builder: Builder) -> None:
@@ -243,8 +243,8 @@ class StandIn:
         return _callable(self._torchperf, {"kind": "callable"})(*arguments, **named)
 
 
-def _stand_in(builder: Builder, spec: InputSpec) -> StandIn:
-    return StandIn(builder)
+def _stand_in(builder: Builder, spec: InputSpec) -> UnknownObject:
+    return UnknownObject(builder)
 
 
 def _device(builder: Builder, spec: InputSpec) -> torch.device:
@@ -317,7 +317,7 @@ _MAKERS: dict[str, Callable[[Builder, InputSpec], Any]] = {
     "optimizer": _optimizer,
     "loader": _loader,
     "callable": _callable,
-    "context": lambda builder, spec: Context(builder),
+    "context": lambda builder, spec: AutogradContext(builder),
     "stand-in": _stand_in,
     "device": _device,
     "dtype": lambda builder, spec: torch.float32,

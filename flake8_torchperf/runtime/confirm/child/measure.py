@@ -18,17 +18,22 @@ from flake8_torchperf.runtime.confirm.child.load import load, one_line
 from flake8_torchperf.runtime.confirm.child.search import (
     MAX_ATTEMPTS,
     Assignment,
+    AssignmentSearch,
     Dimension,
     Score,
-    Search,
     chosen,
 )
 from flake8_torchperf.runtime.confirm.child.target import Subject, SubjectError
-from flake8_torchperf.runtime.confirm.child.traced_call import Outcome, TooLate, time_limit, watch
+from flake8_torchperf.runtime.confirm.child.traced_call import (
+    CallOutcome,
+    TooLate,
+    time_limit,
+    watch,
+)
 from flake8_torchperf.runtime.confirm.child_report import failed
 from flake8_torchperf.runtime.confirm.specs.input_specs import describe
 from flake8_torchperf.runtime.counting.counter import DispatchCounter
-from flake8_torchperf.runtime.counting.evidence import Evidence, total
+from flake8_torchperf.runtime.counting.evidence import Observation, total
 from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
 from flake8_torchperf.runtime.counting.graph_breaks import explain, uncompiled
 
@@ -92,7 +97,7 @@ def start_cuda(seconds: float) -> str:
 
 
 def _judge(subject: Subject, job: dict[str, Any], seconds: float) -> dict[str, Any]:
-    trials = Trials(subject, job, seconds * SEARCH_SHARE)
+    trials = AssignmentTrials(subject, job, seconds * SEARCH_SHARE)
     best = trials.search()
     end = time.monotonic() + seconds * (1 - SEARCH_SHARE) * 0.9
     probed: dict[Assignment, list[dict[str, Any]]] = {}
@@ -120,7 +125,7 @@ def _judge(subject: Subject, job: dict[str, Any], seconds: float) -> dict[str, A
     }
 
 
-class Trials:
+class AssignmentTrials:
     """Tries assignments at the smallest size and remembers which flagged lines each one reached."""
 
     def __init__(self, subject: Subject, job: dict[str, Any], seconds: float) -> None:
@@ -140,7 +145,7 @@ class Trials:
         # Short rounds first: an error that names a size leads there sooner than many guesses.
         attempts, share = FIRST_ATTEMPTS, self.seconds * ROUND_SHARE
         while True:
-            search = Search(
+            search = AssignmentSearch(
                 self.subject.dimensions,
                 self._evaluate,
                 lambda score: self._enough(score, wanted),
@@ -328,7 +333,7 @@ def _probe(
 
 
 def _counts(
-    evidence: Evidence, job: dict[str, Any], n: int, error: str, outcome: Outcome
+    evidence: Observation, job: dict[str, Any], n: int, error: str, outcome: CallOutcome
 ) -> dict[str, Any]:
     path = job["path"]
     regions: dict[str, dict[str, Any]] = {}

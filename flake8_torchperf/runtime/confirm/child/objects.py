@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from flake8_torchperf.runtime.confirm.child.builder import Builder, SpecError, give_gradients
-from flake8_torchperf.runtime.confirm.child.search import Dimension, Score, Search, chosen
+from flake8_torchperf.runtime.confirm.child.search import AssignmentSearch, Dimension, Score, chosen
 from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
 from flake8_torchperf.runtime.confirm.specs.from_signatures import choices
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, unique
@@ -29,7 +29,7 @@ CONSTRUCTION_ATTEMPTS = 150
 BARE = "_torchperf_bare"
 
 
-class Objects:
+class Constructions:
     """Remembers how each class was constructed, so that the search runs once."""
 
     def __init__(self) -> None:
@@ -91,7 +91,7 @@ class Objects:
                 return (0, False, 0, len(lines))
             return (1, True, 0, 0)
 
-        search = Search(
+        search = AssignmentSearch(
             dimensions,
             evaluate,
             lambda score: score[1],

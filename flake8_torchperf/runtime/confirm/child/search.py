@@ -33,7 +33,7 @@ class Dimension:
 
 
 @dataclass
-class Search:
+class AssignmentSearch:
     """``evaluate`` runs an assignment and scores it; ``enough`` is true of the best score."""
 
     dimensions: Sequence[Dimension]

@@ -34,7 +34,7 @@ class TooLate(BaseException):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CallOutcome:
     """``error`` is empty where the call came to its end; ``lines`` maps lines to executions."""
 
     error: str = ""
@@ -166,7 +166,7 @@ def finish(result: Any, inputs: Callable[[Callable[..., Any]], Any] | None) -> A
 
 def watch(
     call: Callable[[], None], path: str, seconds: float, targets: Sequence[Mapping[str, Any]]
-) -> Outcome:
+) -> CallOutcome:
     """Call once within ``seconds`` and return which lines of ``path`` and which targets ran.
 
     Any exception of the user's code is stored as the outcome's error.
@@ -182,7 +182,7 @@ def watch(
         error = f"a call did not come back within its share of --timeout, {seconds:.3g} s"
     except (Exception, SystemExit, KeyboardInterrupt) as raised:
         error = one_line(raised)
-    return Outcome(error, late, lines, spots.executions(lines))
+    return CallOutcome(error, late, lines, spots.executions(lines))
 
 
 def gradients(wanted: bool) -> contextlib.AbstractContextManager[Any]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
-from flake8_torchperf.runtime.confirm.specs.read_values import Scope
+from flake8_torchperf.runtime.confirm.specs.read_values import VisibleValues
 
 # Bounds of the search: it is done for each function that is run.
 MOST_FILES, LARGEST_FILE, MOST_CALLS = 1_500, 400_000, 6
@@ -105,7 +105,7 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _calls(tree: ast.Module, wanted: Wanted) -> Iterator[dict[str, InputSpec]]:
-    top = Scope.of_module(tree)
+    top = VisibleValues.of_module(tree)
     functions = [
         node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]
@@ -114,7 +114,7 @@ def _calls(tree: ast.Module, wanted: Wanted) -> Iterator[dict[str, InputSpec]]:
 
 
 def _calls_in(
-    function: ast.FunctionDef | ast.AsyncFunctionDef, scope: Scope, wanted: Wanted
+    function: ast.FunctionDef | ast.AsyncFunctionDef, scope: VisibleValues, wanted: Wanted
 ) -> Iterator[dict[str, InputSpec]]:
     for node in ast.walk(function):
         if not isinstance(node, ast.Call):
@@ -144,7 +144,7 @@ def _is_of_the_class(func: ast.expr, wanted: Wanted) -> bool:
     return _name_of(func.value) == wanted.owner
 
 
-def _made_by(func: ast.expr, here: Scope, wanted: Wanted) -> ast.Call | None:
+def _made_by(func: ast.expr, here: VisibleValues, wanted: Wanted) -> ast.Call | None:
     """Return the call that constructs the object whose method is called; None if unknown."""
     held = func
     if isinstance(func, ast.Attribute) and func.attr == wanted.name:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.runtime.confirm.specs import input_specs
 from flake8_torchperf.runtime.confirm.specs.from_names import by_name, is_device, pool
-from flake8_torchperf.runtime.confirm.specs.from_usage import Use, uses
+from flake8_torchperf.runtime.confirm.specs.from_usage import ParameterUse, uses
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, listing, simple, tensor
 from flake8_torchperf.values import values as v
 from flake8_torchperf.values.combining import without
@@ -51,7 +51,7 @@ def candidates(
     found: dict[str, list[InputSpec]] = {}
     unsure: list[str] = []
     for name, value in declared.items():
-        use = used.get(name, Use())
+        use = used.get(name, ParameterUse())
         made = of_value(value, use)
         if not made:
             made = [*(by_name(name) if is_device(name) else ()), *of_use(use)]
@@ -77,7 +77,7 @@ def _defaults(spec: ast.arguments) -> dict[str, list[InputSpec]]:
     return made
 
 
-def of_value(value: v.Value, use: Use) -> list[InputSpec]:
+def of_value(value: v.Value, use: ParameterUse) -> list[InputSpec]:
     """Return specs for the interpreter's value of a parameter; none for Unknown."""
     match value:
         case v.Tensor(dtype=dtype, scalar=scalar, role=role):
@@ -132,7 +132,7 @@ def _of_instance(name: str, ours: bool) -> list[InputSpec]:
     return [input_specs.instance(name), simple("stand-in")]
 
 
-def _of_scalar(value: v.Scalar, use: Use) -> list[InputSpec]:
+def _of_scalar(value: v.Scalar, use: ParameterUse) -> list[InputSpec]:
     if value.known:
         return input_specs.values((value.value,))
     told = [one for one in use.compared if isinstance(one, str) == (value.kind == "str")]
@@ -148,7 +148,7 @@ def _of_scalar(value: v.Scalar, use: Use) -> list[InputSpec]:
     return input_specs.values((0.5, 2.0, 1.0, 4, *told))
 
 
-def _of_sequence(value: v.Sequence, use: Use) -> list[InputSpec]:
+def _of_sequence(value: v.Sequence, use: ParameterUse) -> list[InputSpec]:
     form = {"tuple": "tuple", "set": "set", "iterator": "iterator", "generator": "iterator"}.get(
         value.kind, "list"
     )
@@ -161,7 +161,7 @@ def _of_sequence(value: v.Sequence, use: Use) -> list[InputSpec]:
         if isinstance(element, v.Union):
             made.append(listing(input_specs.value(None), "n", form))
         return [*made, input_specs.fixed((), form)]
-    inner = of_value(element, Use())
+    inner = of_value(element, ParameterUse())
     if not inner:
         inner = [tensor((4,)), input_specs.value(2)]
     # A list of lists of tensors grows in one place only, or counts would grow with n squared.
@@ -173,7 +173,7 @@ def _of_sequence(value: v.Sequence, use: Use) -> list[InputSpec]:
     return [*made, *(listing(one, 2, form) for one in inner[:4]), input_specs.fixed((), form)]
 
 
-def _tensor_lists(inside: v.Tensor, use: Use, form: str) -> list[InputSpec]:
+def _tensor_lists(inside: v.Tensor, use: ParameterUse, form: str) -> list[InputSpec]:
     """Return specs of lists of tensors, the most suitable first.
 
     Where the code also iterates each tensor, a list of one tensor comes first: the number of
@@ -193,7 +193,7 @@ def _tensor_lists(inside: v.Tensor, use: Use, form: str) -> list[InputSpec]:
     return [*wide, *long] if use.twice else [*long, *wide]
 
 
-def of_use(use: Use) -> list[InputSpec]:
+def of_use(use: ParameterUse) -> list[InputSpec]:
     """Return specs for a parameter of which only the uses are known; none if they say nothing."""
     made: list[InputSpec] = []
     if use.attributes & OPTIMIZER_USES:
@@ -226,7 +226,7 @@ def of_use(use: Use) -> list[InputSpec]:
     return made
 
 
-def _ranks(use: Use) -> tuple[int, ...]:
+def _ranks(use: ParameterUse) -> tuple[int, ...]:
     if use.ranks:
         return tuple(sorted(use.ranks))
     return tuple(range(use.least_rank, 5)) if use.least_rank else ()
@@ -237,7 +237,7 @@ def _tensors_first(options: tuple[v.Value, ...]) -> list[v.Value]:
 
 
 def _first(value: v.Value) -> InputSpec:
-    made = of_value(value, Use())
+    made = of_value(value, ParameterUse())
     return made[0] if made else tensor(("n",))
 
 

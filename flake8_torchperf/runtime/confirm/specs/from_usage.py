@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Use:
+class ParameterUse:
     """The ways in which one parameter is used."""
 
     ranks: set[int] = field(default_factory=set)
@@ -36,21 +36,21 @@ class Use:
     classes: set[str] = field(default_factory=set)
 
 
-def uses(node: FunctionNode) -> dict[str, Use]:
+def uses(node: FunctionNode) -> dict[str, ParameterUse]:
     """Return the use of every parameter of ``node``, nested functions included."""
     spec = node.args
     arguments = named_parameters(spec)
-    found = {one.arg: Use() for one in arguments}
+    found = {one.arg: ParameterUse() for one in arguments}
     for one in (spec.vararg, spec.kwarg):
         if one is not None:
-            found[one.arg] = Use()
-    items: dict[str, Use] = {}
+            found[one.arg] = ParameterUse()
+    items: dict[str, ParameterUse] = {}
     for inner in ast.walk(node):
         _look(inner, found, items)
     return found
 
 
-def _look(node: ast.AST, found: dict[str, Use], items: dict[str, Use]) -> None:
+def _look(node: ast.AST, found: dict[str, ParameterUse], items: dict[str, ParameterUse]) -> None:
     match node:
         case ast.Attribute(value=ast.Name(id=name), attr=attr) if name in found:
             found[name].attributes.add(attr)
@@ -79,7 +79,7 @@ def _look(node: ast.AST, found: dict[str, Use], items: dict[str, Use]) -> None:
                 found[inner].indexes = True
 
 
-def _subscript(use: Use, index: ast.expr) -> None:
+def _subscript(use: ParameterUse, index: ast.expr) -> None:
     match index:
         case ast.Constant(value=str(key)):
             if key not in use.keys:
@@ -106,7 +106,7 @@ def _is_new_axis(part: ast.expr) -> bool:
     return isinstance(part, ast.Constant) and part.value in (None, Ellipsis)
 
 
-def _axis(base: ast.expr, axis: int, found: dict[str, Use]) -> None:
+def _axis(base: ast.expr, axis: int, found: dict[str, ParameterUse]) -> None:
     """Note the rank that an index implies: ``x.shape[2]`` needs three dimensions, ``[-2]`` two."""
     match base:
         case ast.Attribute(value=ast.Name(id=name), attr="shape") if name in found:
@@ -114,7 +114,7 @@ def _axis(base: ast.expr, axis: int, found: dict[str, Use]) -> None:
             found[name].least_rank = max(found[name].least_rank, needed)
 
 
-def _call(func: ast.expr, arguments: list[ast.expr], found: dict[str, Use]) -> None:
+def _call(func: ast.expr, arguments: list[ast.expr], found: dict[str, ParameterUse]) -> None:
     match func, arguments:
         case ast.Name(id="isinstance"), [ast.Name(id=name), classes] if name in found:
             for inner in ast.walk(classes):
@@ -136,7 +136,10 @@ def _call(func: ast.expr, arguments: list[ast.expr], found: dict[str, Use]) -> N
 
 
 def _loop(
-    target: ast.expr, iterated: ast.expr, found: dict[str, Use], items: dict[str, Use]
+    target: ast.expr,
+    iterated: ast.expr,
+    found: dict[str, ParameterUse],
+    items: dict[str, ParameterUse],
 ) -> None:
     pairs = [(target, iterated)]
     if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
@@ -155,7 +158,7 @@ def _loop(
                 items[one.id] = found[what.id]
 
 
-def _compare(use: Use, right: ast.expr) -> None:
+def _compare(use: ParameterUse, right: ast.expr) -> None:
     literals = right.elts if isinstance(right, (ast.Tuple, ast.List, ast.Set)) else [right]
     for one in literals:
         plain = isinstance(one, ast.Constant) and isinstance(one.value, (str, int, float))
@@ -163,7 +166,7 @@ def _compare(use: Use, right: ast.expr) -> None:
             use.compared.append(one.value)
 
 
-def _unpack(length: int, unpacked: ast.expr, found: dict[str, Use]) -> None:
+def _unpack(length: int, unpacked: ast.expr, found: dict[str, ParameterUse]) -> None:
     """Note the rank that unpacking implies: ``b, c, h, w = x.shape`` has four dimensions."""
     match unpacked:
         case ast.Call(func=ast.Name(id=name)) if name in found:

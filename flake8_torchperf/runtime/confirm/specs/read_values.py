@@ -40,31 +40,31 @@ _OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 @dataclass(frozen=True)
-class Scope:
+class VisibleValues:
     """The assignments that are visible at a place: by name, in order of their lines."""
 
     bound: dict[str, list[tuple[int, ast.expr]]] = field(default_factory=dict)
-    outer: Scope | None = None
+    outer: VisibleValues | None = None
     line: int = 1 << 60
     imports: dict[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of_module(cls, tree: ast.Module) -> Scope:
+    def of_module(cls, tree: ast.Module) -> VisibleValues:
         """Return the names that a module's top level binds."""
         return cls(_bound(tree.body), imports=_imports(tree))
 
-    def inside(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> Scope:
+    def inside(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> VisibleValues:
         """Return the names that a function binds, defaults of its parameters too."""
         bound = _bound(list(ast.walk(function)))
         ordinary = [*function.args.posonlyargs, *function.args.args]
         defaults = function.args.defaults
         for arg, default in zip(ordinary[len(ordinary) - len(defaults) :], defaults, strict=True):
             bound.setdefault(arg.arg, []).insert(0, (0, default))
-        return Scope(bound, self)
+        return VisibleValues(bound, self)
 
-    def until(self, line: int) -> Scope:
+    def until(self, line: int) -> VisibleValues:
         """Return the same names, as they are bound before a line."""
-        return Scope(self.bound, self.outer, line, self.imports)
+        return VisibleValues(self.bound, self.outer, line, self.imports)
 
     def value(self, node: ast.expr, depth: int = 0) -> ast.expr:
         """Return the expression that a name stands for, or the node itself."""

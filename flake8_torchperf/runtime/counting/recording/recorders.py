@@ -11,7 +11,7 @@ from types import FrameType
 
 import torch
 
-from flake8_torchperf.runtime.counting.evidence import Evidence
+from flake8_torchperf.runtime.counting.evidence import Observation
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.recording.recorder import Recorder
 from flake8_torchperf.runtime.counting.recording.tables import Tables, evidence, tables
@@ -122,7 +122,7 @@ class Recorders:
         for recorder in list(self._all):
             recorder.clear()
 
-    def evidence(self, level: str, seconds: float, graph_breaks: int) -> Evidence:
+    def evidence(self, level: str, seconds: float, graph_breaks: int) -> Observation:
         """Return the counts of all threads so far, resolved to source lines."""
         return evidence(list(self._all), level, seconds, graph_breaks)
 

@@ -12,8 +12,8 @@ from flake8_torchperf.runtime.counting.evidence import (
     ELSEWHERE,
     AllowedEvidence,
     Counts,
-    Evidence,
     LineEvidence,
+    Observation,
     OpEvidence,
     total,
 )
@@ -93,13 +93,13 @@ def _in_order(lines: Iterable[LineEvidence]) -> tuple[LineEvidence, ...]:
 
 def evidence(
     recorders: Sequence[Recorder], level: str, seconds: float, graph_breaks: int
-) -> Evidence:
+) -> Observation:
     """Return the counts of some threads so far, added up and resolved to source lines."""
     resolved = _resolved({recorder: tables(recorder) for recorder in recorders})
     lines = _in_order(resolved.lines())
     totals = total(one.counts for one in lines) + Counts(graph_breaks=graph_breaks)
     allowed = tuple(sorted(resolved.allowed(), key=lambda one: (one.path, one.line, one.reason)))
-    return Evidence(level, seconds, lines, _by_operation(recorders), totals, allowed)
+    return Observation(level, seconds, lines, _by_operation(recorders), totals, allowed)
 
 
 def _by_operation(recorders: Sequence[Recorder]) -> tuple[OpEvidence, ...]:

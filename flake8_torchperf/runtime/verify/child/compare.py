@@ -30,7 +30,11 @@ from flake8_torchperf.runtime.confirm.child.load import (
     load,
     one_line,
 )
-from flake8_torchperf.runtime.confirm.child.measure import SEARCH_SHARE, Trials, start_cuda
+from flake8_torchperf.runtime.confirm.child.measure import (
+    SEARCH_SHARE,
+    AssignmentTrials,
+    start_cuda,
+)
 from flake8_torchperf.runtime.confirm.child.search import Assignment, chosen
 from flake8_torchperf.runtime.confirm.child.target import Subject
 from flake8_torchperf.runtime.confirm.child.traced_call import Spots, TooLate, time_limit
@@ -182,7 +186,7 @@ def _version(job: dict[str, Any], loaded: Loaded, text: str) -> Subject:
     return Subject({**job, "text": text}, loaded)
 
 
-class _Found(Trials):
+class _Found(AssignmentTrials):
     """Remembers every assignment with which the flagged expression ran to the call's end."""
 
     def __init__(self, subject: Subject, job: dict[str, Any], seconds: float) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from flake8_torchperf.runtime.confirm.child.builder import Builder, Context, StandIn
+from flake8_torchperf.runtime.confirm.child.builder import AutogradContext, Builder, UnknownObject
 from flake8_torchperf.runtime.confirm.child.objects import BARE
 
 Node: TypeAlias = "list[Any]"
@@ -86,7 +86,7 @@ class Taker:
             inside = {name: getattr(value, name) for name in names}
         else:
             inside = dict(getattr(value, "__dict__", {}))
-        lazy = isinstance(value, (StandIn, Context)) or hasattr(type(value), BARE)
+        lazy = isinstance(value, (UnknownObject, AutogradContext)) or hasattr(type(value), BARE)
         inside.pop("_torchperf", None)
         taken = {str(name): self.take(one, depth) for name, one in inside.items()}
         return ["object", type(value).__qualname__, taken, lazy]

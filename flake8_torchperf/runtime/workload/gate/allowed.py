@@ -15,10 +15,10 @@ from flake8_torchperf.runtime.workload.matching import (
     REFUTED,
     UNDECIDED,
     FileReport,
-    Judged,
+    Matched,
 )
 from flake8_torchperf.runtime.workload.plan import QUEUED, Observed, SyncRow
-from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.waits import statement_waits
 from flake8_torchperf.syntax.statements import Span, Statements
 
@@ -67,7 +67,7 @@ def allowed_remark(row: Mapping[str, Any]) -> str:
     return f"{spent} ({row['reason']})"
 
 
-def judge_allowed(files: Sequence[FileReport], run: Run) -> tuple[FileReport, ...]:
+def judge_allowed(files: Sequence[FileReport], run: MergedRun) -> tuple[FileReport, ...]:
     """Return the reports without verdicts that a finding's line is free, where it is allowed.
 
     What a region allows is in no count, so the counts refute nothing there.
@@ -78,7 +78,7 @@ def judge_allowed(files: Sequence[FileReport], run: Run) -> tuple[FileReport, ..
     rows = allowed_waits(observed, {file.path: file.source for file in files})
     reasons = {(row["path"], row["line"]): row["reason"] for row in reversed(rows)}
 
-    def judged(file: FileReport, one: Judged) -> Judged:
+    def judged(file: FileReport, one: Matched) -> Matched:
         reason = reasons.get((file.path, one.span[0]))
         if reason is None or one.verdict not in (REFUTED, NOT_IN_RUN):
             return one

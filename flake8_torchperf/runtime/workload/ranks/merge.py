@@ -1,4 +1,4 @@
-"""Adds up the recordings of the processes of one run, as a `Run`.
+"""Adds up the recordings of the processes of one run, as a `MergedRun`.
 
 Ranks and other processes count together; the workers of a DataLoader are listed apart.
 """
@@ -17,7 +17,7 @@ NOT_STARTED = "not started"
 
 
 @dataclass(frozen=True)
-class Run:
+class MergedRun:
     """One run of one or many processes.
 
     ``merged`` is the sum over all processes except the workers of DataLoaders, None if no process
@@ -38,14 +38,14 @@ class Run:
         """The observations of all workers of DataLoaders together; None if there are none."""
         return merge(self.data_workers) if self.data_workers else None
 
-    def by_rank(self) -> Mapping[int, Run]:
+    def by_rank(self) -> Mapping[int, MergedRun]:
         """Return the part of each rank as a separate run; a process without a rank is rank 0."""
         if self.merged is None:
             return {}
         if not self.ranks:
             return {self.merged.rank or 0: self}
         return {
-            rank: Run(
+            rank: MergedRun(
                 one,
                 data_workers=tuple(worker for worker in self.data_workers if worker.rank == rank),
                 processes=tuple(process for process in self.processes if process.rank == rank),
@@ -54,7 +54,7 @@ class Run:
         }
 
 
-def bring_together(recordings: Sequence[Recording], expected: Iterable[int] = ()) -> Run:
+def bring_together(recordings: Sequence[Recording], expected: Iterable[int] = ()) -> MergedRun:
     """Return the run of these processes. ``expected`` are ranks that should be among them."""
     seen = [one.observed for one in recordings if one.observed is not None]
     began = [one for one in seen if one.ended != NOT_STARTED]
@@ -62,7 +62,7 @@ def bring_together(recordings: Sequence[Recording], expected: Iterable[int] = ()
     counted = [one for one in began if one.data_worker is None]
     problem = next((one.problem for one in recordings if one.problem), "")
     if not counted or (len(counted) < len(seen) and not any(one.executed for one in counted)):
-        return Run(None, problem=problem, not_started=_not_started(recordings))
+        return MergedRun(None, problem=problem, not_started=_not_started(recordings))
     by_rank: dict[int, list[Observed]] = {}
     for one in counted:
         if one.rank is not None:
@@ -72,7 +72,7 @@ def bring_together(recordings: Sequence[Recording], expected: Iterable[int] = ()
     merged = merge(counted)
     merged = replace(merged, notes=(*merged.notes, *notes))
     ranks = ranks if len(counted) > 1 else {}
-    return Run(merged, ranks, data_workers, problem, processes=tuple(counted))
+    return MergedRun(merged, ranks, data_workers, problem, processes=tuple(counted))
 
 
 def _not_started(recordings: Iterable[Recording]) -> str:

@@ -22,7 +22,7 @@ from flake8_torchperf.runtime.workload.plan import (
     Observed,
     SyncRow,
 )
-from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.summary import shown_path
 from flake8_torchperf.runtime.workload.waits import would_wait
 
@@ -34,7 +34,7 @@ _READ = "host_reads"
 Event = dict[str, Any]
 
 
-def as_trace(run: Run, command: Iterable[str]) -> str:
+def as_trace(run: MergedRun, command: Iterable[str]) -> str:
     """Return the text of the file. Times count from the start of the first process."""
     processes = [(one, one.timeline) for one in (*run.processes, *run.data_workers) if one.timeline]
     zero = min((timeline.began for _, timeline in processes), default=0)
