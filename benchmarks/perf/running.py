@@ -52,7 +52,13 @@ class Run:
 def run(
     command: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> Run:
-    """Run a command once; raises RuntimeError if it fails or leaves a file out."""
+    """Run a command once; raises RuntimeError if it fails or leaves a file out.
+
+    Python keeps the bytecode of modules, as it does for an installed package: without, each run
+    would compile the plugin's sources but not flake8's, which pip compiled.
+    """
+    given_environment = os.environ if environment is None else environment
+    kept = {k: v for k, v in given_environment.items() if k != "PYTHONDONTWRITEBYTECODE"}
     with (
         tempfile.TemporaryFile() as given,
         tempfile.TemporaryFile() as output,
@@ -61,9 +67,7 @@ def run(
         given.write(stdin)
         given.seek(0)
         start = time.perf_counter()
-        process = subprocess.Popen(
-            command, stdin=given, stdout=output, stderr=errors, env=environment
-        )
+        process = subprocess.Popen(command, stdin=given, stdout=output, stderr=errors, env=kept)
         # Of this one process and those it waited for, where RUSAGE_CHILDREN knows only the sum and
         # the largest of all that were ever started here.
         _, status, used = os.wait4(process.pid, 0)

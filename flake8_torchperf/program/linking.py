@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from flake8_torchperf.program.given import PLAIN_DECORATORS
 from flake8_torchperf.program.outline import FUNCTION, OWNER, VALUE, Kind, Outline
-from flake8_torchperf.program.outlining import outline_of
-from flake8_torchperf.program.shelf import outline_of_text
+from flake8_torchperf.program.shelf import outline_of_text, outline_once
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.live_names import is_class_found, is_looked_up
@@ -93,7 +92,7 @@ class Linker:
         if known is None:
             linted = self.project.linted
             if path == self.linted_path:
-                outline = outline_of(linted.tree)
+                outline = outline_once("".join(linted.lines), linted.tree)
                 known = Module(linted.name, linted.package, {}, outline)
             else:
                 self.project.note_whole(path)

@@ -1,4 +1,4 @@
-"""Outlines of texts, kept on disk by the digest of the text where a run has a cache."""
+"""Outlines of texts, kept by the digest of the text: in memory, and on disk if there is a cache."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ class Shelf(Protocol):
 
 # The shelf of this run; empty without a cache.
 _SHELVES: list[Shelf] = []
+# The outlines that were made last, by the digest of their text. A run over a tree reads most
+# modules twice: to lint them, and to follow values from another module.
+_MADE: dict[str, Outline] = {}
+# The most outlines in ``_MADE``.
+MADE_OUTLINES = 128
 
 
 def keep_on(shelf: Shelf | None) -> None:
@@ -42,16 +47,30 @@ def outline_of_text(text: str) -> Outline:
     Raises one of `NO_PYTHON` if it is not Python.
     """
     if not _SHELVES:
-        return outline_of(ast.parse(text))
+        return outline_once(text)
     key = digest_of([_version(), text])
     known = _restored(_SHELVES[0].get(key))
     if known is not None:
         return known
-    found = outline_of(ast.parse(text))
+    found = outline_once(text)
     try:
         _SHELVES[0].put(key, as_data(found))
     except OSError:
         keep_on(None)  # the folder can't be written: what follows is read each time
+    return found
+
+
+def outline_once(text: str, tree: ast.Module | None = None) -> Outline:
+    """Return the outline of a text, whose ``tree`` may be built already.
+
+    Raises one of `NO_PYTHON` if it is not Python.
+    """
+    key = digest_of([text])
+    found = _MADE.get(key)
+    if found is None:
+        found = _MADE[key] = outline_of(ast.parse(text) if tree is None else tree)
+        if len(_MADE) > MADE_OUTLINES:
+            del _MADE[next(iter(_MADE))]
     return found
 
 

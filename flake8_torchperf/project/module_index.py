@@ -197,7 +197,7 @@ class ModuleMap:
         """True if the source contains a word, even as part of a longer one."""
         if self.parts is not None:
             self.parts.ask(f"{SAYS}{word}")
-        return any(word in line for line in self.held)
+        return word in "".join(self.held)
 
     def nodes(self, node: ast.AST) -> Nodes:
         """Return the nodes in a piece of the module, cached."""

@@ -340,7 +340,7 @@ class Project:
         """
         if self.linted.path is None:
             return self._alone
-        return self._texts_in(self._searched())
+        return self._texts_in(self._searched)
 
     @cached_property
     def _alone(self) -> TextSearch:
@@ -360,13 +360,13 @@ class Project:
             self._texts[folder] = read_texts(folder)
         return self._texts.get(folder)
 
-    @property
+    @cached_property
     def is_searched_whole(self) -> bool:
         """True if all modules of the package are searched for callers.
 
         In a package that is too large, only the part around the linted module is searched.
         """
-        searched = self._searched()
+        searched = self._searched
         alone = self.linted.path is None
         return alone or (searched != "" and searched in (self._whole(), self.top_folder))
 
@@ -374,8 +374,9 @@ class Project:
         """Return the project's folder; "" if there is none."""
         return os.path.join(self._folder, "") if self._folder else ""
 
+    @cached_property
     def _searched(self) -> str:
-        """Return the folder to search for callers: the project, or else the package; "" if none."""
+        """The folder to search for callers: the project, or else the package; "" if none."""
         whole = self._whole()
         return whole if whole and not is_too_large(whole) else self._package()
 
@@ -393,7 +394,7 @@ class Project:
     def _range(self, module: ModuleMap) -> Range:
         """Return the modules that may call those of a module, among those that are searched."""
         whole, inside = self._whole(), _package_path(module)
-        if self._searched() != whole or inside == whole or not inside.startswith(whole):
+        if self._searched != whole or inside == whole or not inside.startswith(whole):
             return EVERYWHERE
         return Range(inside.removeprefix(whole), (module.name.partition(".")[0],))
 

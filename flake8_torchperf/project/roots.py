@@ -32,7 +32,8 @@ STARTS = "*starts "
 EXISTS = "*exists"
 YES, NO = "yes", ""
 
-_RELATIVE = re.compile(r"^[ \t]*from[ \t]+(\.\.+)(\w*)", re.MULTILINE)
+# Begins with a literal: a text is searched ten times as fast for one as for the start of a line.
+_RELATIVE = re.compile(r"from[ \t]+(\.\.+)(\w*)")
 
 
 class Place(NamedTuple):
@@ -94,6 +95,9 @@ def _relative_top(
     for found in _RELATIVE.finditer(text) if text else ():
         level = len(found[1])
         if level <= max(depth, most) or level > MAX_PACKAGE_DEPTH:
+            continue
+        before = text[text.rfind("\n", 0, found.start()) + 1 : found.start()]
+        if before.strip(" \t"):
             continue
         base = folder
         for _ in range(level - 1):

@@ -10,7 +10,7 @@ import pytest
 
 from flake8_torchperf.program.outline import Kind, Outline, as_data, from_data
 from flake8_torchperf.program.outlining import outline_of
-from flake8_torchperf.program.shelf import keep_on, outline_of_text
+from flake8_torchperf.program.shelf import MADE_OUTLINES, keep_on, outline_of_text, outline_once
 
 TEXT = """
 from functools import partial
@@ -94,7 +94,7 @@ def test_a_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     keep_on(entries)
     try:
         first = outline_of_text(TEXT)
-        monkeypatch.setattr("flake8_torchperf.program.shelf.outline_of", None)
+        monkeypatch.setattr("flake8_torchperf.program.shelf.outline_once", None)
         assert same(outline_of_text(TEXT), first)
         assert len(entries.held) == 1
     finally:
@@ -102,12 +102,13 @@ def test_a_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("damage", ["[]", "[1, 2, 3, 4, 5]", '{"a": 1}', "[[], [], [[1]], {}, []]"])
-def test_a_damaged_entry_is_read_again(damage: str) -> None:
+def test_a_damaged_entry_is_read_again(damage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     entries = Entries()
     keep_on(entries)
     try:
         first = outline_of_text(TEXT)
         entries.held = dict.fromkeys(entries.held, damage)
+        monkeypatch.setattr("flake8_torchperf.program.shelf._MADE", {})
         assert same(outline_of_text(TEXT), first)
     finally:
         keep_on(None)
@@ -128,3 +129,16 @@ def test_deep_expressions_end() -> None:
     deep = "x = " + "f(" * 80 + ")" * 80
     outline = outline_of(ast.parse(deep))
     assert 0 < len(outline.nodes) < 200
+
+
+def test_a_linted_module_is_not_outlined_again_where_another_reads_it() -> None:
+    linted = outline_once(TEXT, ast.parse(TEXT))
+    assert outline_of_text(TEXT) is linted
+    assert outline_of_text(TEXT + "x = 1\n") is not linted
+
+
+def test_only_the_outlines_made_last_stay_in_memory() -> None:
+    first = outline_once(TEXT)
+    for number in range(MADE_OUTLINES):
+        outline_once(f"x = {number}\n")
+    assert outline_once(TEXT) is not first

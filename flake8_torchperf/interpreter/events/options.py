@@ -32,8 +32,14 @@ def outcome_by_settings(test: ast.expr, asker: Asker, analysis: Analysis) -> boo
     The settings are the option's default and the values that calls, configurations and command
     lines in the project give an option of its name.
     """
+    option = _option_behind(test, asker)
+    if option is None:  # most tests
+        return None
+    name, asked = option
+    given = _given(asked, name, asker, analysis)
     for outcome in (True, False):
-        if is_never_taken([(test, not outcome)], asker, analysis):
+        otherwise = [(test, not outcome)]
+        if _is_given_none(given, otherwise) and _leads_elsewhere(asked, otherwise, asker, analysis):
             return outcome
     return None
 
@@ -47,16 +53,22 @@ def is_never_taken(path: Sequence[tuple[ast.expr, bool]], asker: Asker, analysis
     by_option: dict[str, list[tuple[ast.expr, bool]]] = {}
     asked: dict[str, Asked] = {}
     for test, holds in path:
-        about = None if _is_of_none(test) else asked_by(test)
-        name = "" if about is None else option_of(about, asker.function, asker.owner)
-        if about is not None and name:
+        option = _option_behind(test, asker)
+        if option is not None:
+            name, asked[name] = option
             by_option.setdefault(name, []).append((test, holds))
-            asked[name] = about
     return any(
         _is_given_none(_given(asked[name], name, asker, analysis), tests)
         and _leads_elsewhere(asked[name], tests, asker, analysis)
         for name, tests in by_option.items()
     )
+
+
+def _option_behind(test: ast.expr, asker: Asker) -> tuple[str, Asked] | None:
+    """Return the option that a test asks about, and the expression that holds it; None if none."""
+    asked = None if _is_of_none(test) else asked_by(test)
+    name = "" if asked is None else option_of(asked, asker.function, asker.owner)
+    return None if asked is None or not name else (name, asked)
 
 
 def _is_of_none(test: ast.expr) -> bool:
