@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 MAX_MET = 60
 # Modules whose functions other programs load: torch.hub.load calls those of hubconf.py.
 ENTERED_MODULES = ("hubconf.py",)
+# Classes that other programs make: Triton's server makes those of this name (Python backend).
+ENTERED_CLASSES = ("TritonPythonModel",)
 
 
 class Living:
@@ -116,7 +118,8 @@ class Living:
         if klass not in self._elsewhere:
             name = self._linker.klass(klass).name
             self._elsewhere[klass] = (
-                self._project.program_texts(name, closed=self._closed) is None
+                name in ENTERED_CLASSES
+                or self._project.program_texts(name, closed=self._closed) is None
                 or self._linker.has_registry(klass)
                 or self._linker.is_looked_up(klass, closed=self._closed)
             )
