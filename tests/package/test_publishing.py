@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import configparser
+import os
 import re
 import sys
 from pathlib import Path
@@ -60,6 +61,7 @@ class Runner:
         values = {
             "steps.python.outputs.python-path": sys.executable,
             "github.action_path": str(self.source),
+            "github.action_ref": "main",
             **{
                 f"inputs.{name}": given.get(name, one["default"])
                 for name, one in action["inputs"].items()
@@ -113,6 +115,51 @@ def test_the_action_as_the_documents_show_it(tmp_path: Path) -> None:
     hostile = {"paths": "src; touch made $(touch made)", "baseline": "", "options": "`touch made`"}
     assert runner.run(check_only, hostile) == 2
     assert not (project / "made").exists()
+
+
+# Stands for Python: makes an environment that holds itself, and notes what pip is asked for.
+STUB = """\
+#!/bin/sh
+case "$2" in
+venv) mkdir -p "$3/bin" && cp "$0" "$3/bin/python" ;;
+pip) shift 4; echo "$*" >> "$ASKED"; [ "$1" != --only-binary ] || exit "$NO_WHEEL" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("ref", "no_wheel", "asked"),
+    [
+        ("v1.2", "0", ["--only-binary flake8-torchperf flake8-torchperf==1.2"]),
+        ("v1.2", "1", ["--only-binary flake8-torchperf flake8-torchperf==1.2", "SOURCE"]),
+        ("main", "0", ["SOURCE"]),
+    ],
+    ids=["a release", "a release without a wheel", "a branch"],
+)
+def test_the_action_takes_the_wheel_of_its_release(
+    tmp_path: Path, ref: str, no_wheel: str, asked: list[str]
+) -> None:
+    source = tmp_path / "source"
+    (source / "flake8_torchperf").mkdir(parents=True)
+    (source / "flake8_torchperf" / "__init__.py").write_text('"""Docs."""\n\n__version__ = "1.2"\n')
+    stub = tmp_path / "python"
+    stub.write_text(STUB)
+    stub.chmod(0o755)
+    (step,) = (one for one in read("action.yml")["runs"]["steps"] if "venv" in one.get("run", ""))
+    given = {
+        "PYTHON": str(stub),
+        "ACTION": str(source),
+        "REF": ref,
+        "RUNNER_TEMP": str(tmp_path / "temp"),
+        "GITHUB_ENV": str(tmp_path / "env"),
+        "ASKED": str(tmp_path / "asked"),
+        "NO_WHEEL": no_wheel,
+    }
+    command = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"])
+    done = attempt(*command, cwd=tmp_path, env={**os.environ, **given})
+    assert done.returncode == 0, done.stderr
+    said = (tmp_path / "asked").read_text().replace(str(source), "SOURCE").splitlines()
+    assert said == asked
 
 
 def test_no_input_of_the_action_reaches_a_script_as_text() -> None:
