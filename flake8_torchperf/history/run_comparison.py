@@ -60,7 +60,8 @@ class CostChange:
 class Comparison:
     """Two sets of runs. ``unit`` is what numbers are for: "step", "run" or, for one run each, "".
 
-    ``before`` and ``after`` are the sums over all statements.
+    ``before`` and ``after`` are the sums over all statements, and ``is_whole`` is True if no run
+    was cut short.
     """
 
     unit: str
@@ -68,6 +69,7 @@ class Comparison:
     changes: tuple[CostChange, ...]
     before: Costs
     after: Costs
+    is_whole: bool = True
 
     def by(self, cost: str) -> Mapping[str, tuple[CostChange, ...]]:
         """Return the statements of which a cost changed, by how, the greatest change first."""
@@ -103,7 +105,8 @@ def compared(before: Sequence[RunRecord], after: Sequence[RunRecord]) -> Compari
         for side in ([one.before for one in changes], [one.after for one in changes])
     ]
     ordered = tuple(sorted(changes, key=lambda one: (one.path, one.line)))
-    return Comparison(unit, tuple(_notes(before, after, unit)), ordered, *totals)
+    whole = not any(one.is_cut_short for one in runs)
+    return Comparison(unit, tuple(_notes(before, after, unit)), ordered, *totals, is_whole=whole)
 
 
 _Side: TypeAlias = "dict[StatementKey, tuple[StatementCost, Costs]]"
@@ -165,7 +168,7 @@ def _notes(before: Sequence[RunRecord], after: Sequence[RunRecord], unit: str) -
         without = ", ".join(str(one.path) for one in runs if not one.has_steps)
         yield f"{without}: no steps were counted, so the numbers are for whole runs"
     for one in runs:
-        if one.ended not in ("returned", "SystemExit"):
+        if one.is_cut_short:
             yield f"{one.path}: the program was cut short ({one.ended})"
 
 

@@ -75,6 +75,11 @@ class RunRecord:
     warmup: int = 0
 
     @property
+    def is_cut_short(self) -> bool:
+        """True if the program ended by an error or a signal, so that its counts are of a part."""
+        return self.ended not in ("returned", "SystemExit")
+
+    @property
     def has_steps(self) -> bool:
         """True if all costs are known per step, after the warm-up."""
         return bool(self.steps) and all(one.counted is not None for one in self.costs)

@@ -105,6 +105,12 @@ def test_the_gate_fails_where_there_are_more_waits_in_all(folder: Path) -> None:
     assert compare(*save(BEFORE, more), "--fail-on", "more-waits")
 
 
+def test_the_gate_fails_where_a_program_was_cut_short(folder: Path) -> None:
+    before, after = save(BEFORE, {**AFTER, "ended": "NameError"})
+    assert "cut short (NameError)" in compare(before, after)
+    assert "83 -> 25" in compare(before, after, "--fail-on", "more-waits", status=1)
+
+
 def test_the_same_as_data(folder: Path) -> None:
     data = json.loads(compare(*save(BEFORE, AFTER), "--format", "json"))
     assert (data["unit"], data["notes"]) == ("run", [])

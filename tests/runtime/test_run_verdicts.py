@@ -265,3 +265,44 @@ def test_a_tensor_that_was_moved_is_the_devices_as_one_made_there_is() -> None:
     assert [(row.line, row.category) for row in witness.rows if row.kind == "item"] == [
         (3, "sync"), (4, "sync"),
     ]  # fmt: skip
+
+
+# The device is a text that stands for the host only where there is no accelerator.
+CHOSEN = """\
+import torch
+
+
+def moved(lengths: torch.Tensor, device: str) -> float:
+    return lengths.to(device).max().item()  # device
+
+
+def made(device: str) -> float:
+    return torch.ones(3, device=device).max().item()  # device
+
+
+def kept(lengths: torch.Tensor) -> float:
+    return lengths.to("cpu").max().item()  # host
+
+
+def chosen(lengths: torch.Tensor) -> float:
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    return lengths.to(device).max().item()  # device
+
+
+if __name__ == "__main__":
+    lengths = torch.arange(4)
+    for function in (moved, made):
+        for _ in range(2):
+            function(*((lengths, "cpu") if function is moved else ("cpu",)))
+    kept(torch.arange(5))
+    chosen(torch.arange(6))
+"""
+
+
+def test_a_variable_that_holds_the_host_is_where_a_program_computes(tmp_path: Path) -> None:
+    data, _ = run(tmp_path, CHOSEN, "--scope", "all", "--level", "reads")
+    waiting = [n for n, line in enumerate(CHOSEN.splitlines(), 1) if "# device" in line]
+    assert sorted(lines(data["confirmed"])) == waiting
+    host = at("# host", CHOSEN)
+    assert host not in lines(data["confirmed"])
+    assert host not in lines(data["missed"])

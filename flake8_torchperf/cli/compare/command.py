@@ -35,7 +35,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--fail-on",
         choices=("more-waits",),
-        help="exit with 1 if there are more waits in all than before",
+        help="exit with 1 if there are more waits in all than before, or a program was cut short",
     )
     parser.set_defaults(run=run)
 
@@ -61,4 +61,4 @@ def run(arguments: argparse.Namespace) -> int:
         return fail(f"compare: {error}")
     print(REPORTS[arguments.format](comparison), end="")
     more = comparison.after["waits"] > comparison.before["waits"]
-    return int(arguments.fail_on == "more-waits" and more)
+    return int(arguments.fail_on == "more-waits" and (more or not comparison.is_whole))

@@ -27,6 +27,7 @@ from flake8_torchperf.runtime.counting.hidden_modes import dispatch_modes_aside
 from flake8_torchperf.runtime.counting.recording.recorder import Recorder
 from flake8_torchperf.runtime.counting.stand_ins import StandIn, hide_from_dynamo
 from flake8_torchperf.runtime.counting.threads import by_thread
+from flake8_torchperf.runtime.counting.written_devices import as_written
 
 Note = Callable[[Recorder, FrameType, Any, tuple[Any, ...], dict[str, Any], Any], None]
 """(recorder, caller, self or first argument, other arguments, keywords, result)"""
@@ -151,6 +152,7 @@ def _observe(
     moved = [recorder.transfers for recorder in watching]
     # Asked before the call: its result may be the same tensor, and be the host's from now on.
     known = [recorder.before(operand) for recorder in watching]
+    args, kwargs = as_written(frame, args, kwargs)
     began = perf_counter_ns()
     try:
         out = call()

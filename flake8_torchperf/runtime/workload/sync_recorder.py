@@ -27,6 +27,7 @@ from flake8_torchperf.runtime.counting.hidden_modes import hide_modes, stop_hidi
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.recording.recorder import ITERATION, Recorder
 from flake8_torchperf.runtime.counting.stand_ins import hide_from_dynamo
+from flake8_torchperf.runtime.counting.written_devices import as_written
 from flake8_torchperf.runtime.workload.callers.chains import Chains
 from flake8_torchperf.runtime.workload.copies.queued import QUEUED_CALLS, IsPinned, queued
 from flake8_torchperf.runtime.workload.copies.to_device import COPY_CALLS, copied
@@ -225,6 +226,8 @@ class Witness(TorchFunctionMode):
 
     def _judge(self, caller: FrameType, name: str, args: Any, kwargs: Any, out: Any) -> Any:
         """Note how a call waited and where its result lies; return the result."""
+        if name in _MINDED or "device" in kwargs:
+            args, kwargs = as_written(self._caller(caller), args, kwargs)
         if name in QUEUED_CALLS:
             self._note_queued(caller, name, args, kwargs, out)
         kind = waiting_kind(name, args, kwargs)
