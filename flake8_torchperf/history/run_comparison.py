@@ -100,13 +100,14 @@ def compared(before: Sequence[RunRecord], after: Sequence[RunRecord]) -> Compari
         for key in sorted(old.keys() | new.keys())
         for shown, costs_before, costs_after in [_pair(old.get(key), new.get(key))]
     )
-    totals = [
+    spent, spent_after = (
         {cost: sum(one[cost] for one in side) for cost in COSTS}
         for side in ([one.before for one in changes], [one.after for one in changes])
-    ]
+    )
     ordered = tuple(sorted(changes, key=lambda one: (one.path, one.line)))
     whole = not any(one.is_cut_short for one in runs)
-    return Comparison(unit, tuple(_notes(before, after, unit)), ordered, *totals, is_whole=whole)
+    notes = tuple(_notes(before, after, unit))
+    return Comparison(unit, notes, ordered, spent, spent_after, is_whole=whole)
 
 
 _Side: TypeAlias = "dict[StatementKey, tuple[StatementCost, Costs]]"

@@ -66,6 +66,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     """Print the statements of a profile that cost most; returns the exit status."""
     from flake8_torchperf.cli.profile.files import number
     from flake8_torchperf.history.profile import STEP_COUNTS, ProfileError, read
+    from flake8_torchperf.runtime.counting.evidence import mean_in_words
 
     try:
         profile = read(arguments.file)
@@ -81,9 +82,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     rest = f"; {number(left, 'statement')} not shown" if left else ""
     print(f"{number(profile.runs, 'run')}{devices}, {how}{rest}")
     if (steps := profile.steps) is not None:
-        each = ", ".join(
-            f"{steps.each(name):,.4g} {name.replace('_', ' ')}" for name in STEP_COUNTS
-        )
+        each = ", ".join(mean_in_words(steps.each(name), name, digits=4) for name in STEP_COUNTS)
         print(f"{number(steps.steps, 'step')} after the warm-up; in each {each}")
     return 0
 

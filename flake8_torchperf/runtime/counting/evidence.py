@@ -89,6 +89,8 @@ def mean_in_words(each: float, counter: str, *, digits: int = 3) -> str:
     """Return a mean in words, without digits that say nothing: "1 wait", "0.25 transfers"."""
     if each == round(each):
         return counted(round(each), counter)
+    if each >= 10**digits:
+        return f"{each:,.0f} {in_words(counter)}"
     return f"{each:,.{digits}g} {in_words(counter)}"
 
 
