@@ -191,7 +191,7 @@ def _searched(tree: ast.Module, said: set[str]) -> tuple[frozenset[str], frozens
     nodes = walk([tree])
     imported = dict(_imports(nodes))
     searches = _Searches(nodes, imported)
-    only_run = _only_run(nodes)
+    passed = _only_run(nodes) | _only_named(nodes)
     found: set[str] = set()
     loaded: set[str] = set()
     for node in nodes:
@@ -200,7 +200,7 @@ def _searched(tree: ast.Module, said: set[str]) -> tuple[frozenset[str], frozens
                 found.add("__name__")
             case ast.Call(func=ast.Name(id="eval" | "exec")):
                 found.add("__name__")
-            case ast.Call() if id(node) in only_run:
+            case ast.Call() if id(node) in passed:
                 pass
             case ast.Call(
                 func=ast.Name(id=name) | ast.Attribute(attr=name), args=[first, *others]
@@ -233,6 +233,33 @@ def _only_run(nodes: Sequence[ast.AST]) -> frozenset[int]:
                 if name not in read:
                     found.add(id(value))
     return frozenset(found)
+
+
+def _only_named(nodes: Sequence[ast.AST]) -> frozenset[int]:
+    """Return the imports at run time of whose modules only names that the code writes are used.
+
+    ``getattr(import_module(path), "Trainer")`` finds a class of that name alone, and so does
+    ``loaded.Trainer`` or ``getattr(loaded, "Trainer")`` where ``loaded`` is such a module.
+    """
+    written: set[int] = set()
+    for node in nodes:
+        match node:
+            case ast.Attribute(value=value, attr=name) if name != "__dict__":
+                written.add(id(value))
+            case ast.Call(
+                func=ast.Name(id="getattr"), args=[value, ast.Constant(value=str()), *_]
+            ):
+                written.add(id(value))
+    used: dict[str, list[ast.Name]] = {}
+    for node in nodes:
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            used.setdefault(node.id, []).append(node)
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in used:
+                if all(id(one) in written for one in used[name]):
+                    written.add(id(value))
+    return frozenset(written)
 
 
 def _imports(nodes: Sequence[ast.AST]) -> Iterator[tuple[str, str]]:

@@ -92,6 +92,18 @@ NAMED: dict[str, dict[str, str]] = {
         "models/__init__.py": "for one in FILES:\n    importlib.import_module(one)\n",
         "main.py": "import models\n\n\ndef build(args):\n    return getattr(models, args.name)()\n",
     },
+    "a written name in a module made at run time": {
+        "main.py": (
+            "import importlib\n\n\ndef build(kind):\n"
+            "    return getattr(importlib.import_module(f'models.{kind}'), 'Net')()\n"
+        )
+    },
+    "an attribute of a module made at run time": {
+        "main.py": (
+            "import importlib\n\n\ndef build(kind):\n"
+            "    found = importlib.import_module(f'models.{kind}')\n    return found.Net()\n"
+        )
+    },
     "a name in a loaded module": {
         "main.py": (
             "import sys\n\n\ndef build(name):\n"
@@ -140,6 +152,13 @@ def test_a_class_that_may_be_made_is_told(name: str, tmp_path: Path) -> None:
 UNNAMED: dict[str, dict[str, str]] = {
     "nothing": {},
     "a public class of a distribution that nothing shows how to use": DISTRIBUTION,
+    "another written name in a module made at run time": {
+        "main.py": (
+            "import importlib\n\n\ndef build(kind):\n"
+            "    found = importlib.import_module(f'models.{kind}')\n"
+            "    return getattr(found, 'Other')(), found.Third()\n"
+        )
+    },
     "a class that only names itself": {
         **DISTRIBUTION,
         "models/net.py": NET.replace(
