@@ -246,9 +246,7 @@ def _only_named(nodes: Sequence[ast.AST]) -> frozenset[int]:
         match node:
             case ast.Attribute(value=value, attr=name) if name != "__dict__":
                 written.add(id(value))
-            case ast.Call(
-                func=ast.Name(id="getattr"), args=[value, ast.Constant(value=str()), *_]
-            ):
+            case ast.Call(func=ast.Name(id="getattr"), args=[value, ast.Constant(value=str()), *_]):
                 written.add(id(value))
     used: dict[str, list[ast.Name]] = {}
     for node in nodes:
