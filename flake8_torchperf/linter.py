@@ -438,5 +438,5 @@ def _findings(
         analysis.forget()
         heats.forget()
     findings.sort(key=lambda f: (f.line, f.column, f.code))
-    regions = allowed_regions(module) if findings else []
+    regions = allowed_regions(module, options.allow_comments) if findings else []
     return [one for one in findings if not any(region.holds(one.line) for region in regions)]

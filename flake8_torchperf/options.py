@@ -5,6 +5,7 @@ Imported at every start of flake8, so it imports little.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -45,13 +46,13 @@ class Options:
     ``scope`` is the coldest level that is still reported, ``confidence`` (one of `CONFIDENCES`) the
     weakest reason that still supports a finding. ``hot``, ``cold`` and ``sync_free`` are globs over
     qualified function names; ``rules`` are existing folders with further rule pages and
-    conventions, absolute.
-    ``cache`` is None if it was not set. ``assume_compiled`` treats every module's ``forward`` as
-    compiled. ``logging`` is one of `LOGGING`. ``preview`` tells rules that are still in preview.
-    ``min_worth`` is the least worth, from 0 to 1, of a finding that is reported; None if it was
-    not set. ``chosen`` are the codes and files of [tool.torchperf]. ``baseline`` is the file that
-    lists old findings, ``profile`` the file that a run recorded. ``without`` names causes and rows
-    of conventions to switch off, to measure what each hides. ``review`` looks at callers in scope
+    conventions, absolute. ``cache`` is None if it was not set. ``assume_compiled`` treats every
+    module's ``forward`` as compiled. ``logging`` is one of `LOGGING`. ``preview`` tells rules that
+    are still in preview. ``min_worth`` is the least worth, from 0 to 1, of a finding that is
+    reported; None if it was not set. ``allow_comments`` are words of comments that allow waits.
+    ``chosen`` are the codes and files of [tool.torchperf]. ``baseline`` is the file that lists old
+    findings, ``profile`` the file that a run recorded. ``without`` names causes and rows of
+    conventions to switch off, to measure what each hides. ``review`` looks at callers in scope
     "all" too, for `torchperf why`. Users can't set these two. Every field pickles, since flake8 may
     lint in other processes.
     """
@@ -71,6 +72,7 @@ class Options:
     logging: str = "report"
     preview: bool = False
     min_worth: float | None = None
+    allow_comments: tuple[str, ...] = ()
     chosen: Chosen = field(default_factory=Chosen)
     without: tuple[str, ...] = ()
     review: bool = False
@@ -132,6 +134,15 @@ def _globs(option: str, value: object) -> tuple[str, ...]:
         for problem in filter(None, map(problem_with, patterns)):
             raise OptionError(f"{option}: {problem}")
     return patterns
+
+
+def _markers(option: str, value: object) -> tuple[str, ...]:
+    """Return words that comments begin with, without the ``#`` and what follows the word."""
+    words = _listed(option, value, '["gpu-sync-ok"]')
+    for word in words:
+        if not re.fullmatch(r"[\w-]+", word):
+            raise OptionError(f"{option}: {word!r} is no word; write for example gpu-sync-ok")
+    return words
 
 
 def _switch(option: str, value: object) -> bool:
@@ -317,6 +328,16 @@ SETTINGS = (
         "fitted table in scope hot, 0 in other scopes)",
         example="0.5",
         metavar="share",
+    ),
+    Setting(
+        "allow-comments",
+        "allow_comments",
+        _markers,
+        "words of comments that allow the waits of their line, with a reason: gpu-sync-ok for "
+        "lines that end in # gpu-sync-ok: the sampler needs it",
+        example='["gpu-sync-ok"]',
+        metavar="words",
+        listed=True,
     ),
     Setting(
         "explain",

@@ -1,4 +1,4 @@
-"""Regions of code that may wait for the device, as a block or as a decorated function states it.
+"""Regions of code that may wait for the device: a block, a decorated function or a comment says so.
 
 Of a function that is called in a region, nothing is known here; nor of one that is defined in it.
 """
@@ -6,6 +6,9 @@ Of a function that is called in a region, nothing is known here; nor of one that
 from __future__ import annotations
 
 import ast
+import io
+import re
+import tokenize
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -45,17 +48,34 @@ class Allowed:
         return not any(first <= line <= last for first, last in self.inner)
 
 
-def allowed_region(line: int, module: ModuleMap) -> Allowed | None:
+def allowed_region(line: int, module: ModuleMap, comments: Sequence[str]) -> Allowed | None:
     """Return the innermost region that allows waits in a line; None if there is none."""
-    found = [one for one in allowed_regions(module) if one.holds(line)]
+    found = [one for one in allowed_regions(module, comments) if one.holds(line)]
     return max(found, key=lambda one: one.first, default=None)
 
 
-def allowed_regions(module: ModuleMap) -> list[Allowed]:
-    """Return the regions of a module, in no particular order."""
-    if not any(module.says(name) for name in _NAMES):
-        return []
-    return [one for node in ast.walk(module.tree) for one in _regions(node, module)]
+def allowed_regions(module: ModuleMap, comments: Sequence[str]) -> list[Allowed]:
+    """Return the regions of a module, in no particular order.
+
+    ``comments`` are the words with which comments allow the waits that begin in their line.
+    """
+    found = list(_commented(module, comments))
+    if any(module.says(name) for name in _NAMES):
+        found += [one for node in ast.walk(module.tree) for one in _regions(node, module)]
+    return found
+
+
+def _commented(module: ModuleMap, comments: Sequence[str]) -> Iterator[Allowed]:
+    """Yield the lines with such a comment, which may hold a reason behind a colon."""
+    words = [word for word in comments if any(word in line for line in module.lines)]
+    if not words:
+        return
+    stated = re.compile(rf"#\s*({'|'.join(map(re.escape, words))})\b(?![\w-])\s*:?\s*(.*)")
+    for token in tokenize.generate_tokens(io.StringIO("".join(module.lines)).readline):
+        found = stated.match(token.string) if token.type == tokenize.COMMENT else None
+        if found is not None:
+            line = token.start[0]
+            yield Allowed(line, line, f"# {found[1]}", found[2].strip(), ())
 
 
 def _regions(node: ast.AST, module: ModuleMap) -> Iterator[Allowed]:

@@ -99,3 +99,30 @@ def test_why_gives_the_reason(tmp_path: Path) -> None:
     lines(tmp_path, body, imports="from torchperf import allow_sync")
     done = torchperf("why", "train.py:11", cwd=tmp_path)
     assert "`allow_sync` allows waits here: the loss is shown" in done.output
+
+
+COMMENT = """        print(model(batch).sum().item())  # gpu-sync-ok: shown for once
+        print(model(batch).sum().item())  # gpu-sync-okay: another word
+        # gpu-sync-ok: the line below
+        print(model(batch).sum().item())
+        print("# gpu-sync-ok: a text", model(batch).sum().item())"""
+
+
+def test_a_comment_allows_the_waits_of_its_line(tmp_path: Path) -> None:
+    assert lines(tmp_path, COMMENT) == [1, 2, 4, 5]
+    assert lines(tmp_path, COMMENT, "--allow-comments", "gpu-sync-ok") == [2, 4, 5]
+    assert lines(tmp_path, COMMENT, "--allow-comments=gpu-sync-ok,gpu-sync-okay") == [4, 5]
+    assert lines(tmp_path, COMMENT, "--allow-comments", "gpu-sync-ok", "--scope=all") == [2, 4, 5]
+
+
+def test_why_gives_the_reason_of_a_comment(tmp_path: Path) -> None:
+    lines(tmp_path, COMMENT)
+    done = torchperf("why", "--allow-comments=gpu-sync-ok", "train.py:10", cwd=tmp_path)
+    assert "`# gpu-sync-ok` allows waits here: shown for once" in done.output
+
+
+def test_a_comment_that_is_no_word_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "train.py").touch()
+    done = torchperf("check", "--allow-comments=# ok", "train.py", cwd=tmp_path)
+    assert done.status == 2
+    assert "allow-comments: '#' is no word; write for example gpu-sync-ok" in done.errors

@@ -52,7 +52,7 @@ class Silence:
 
 def silences(trials: Trials, line: int, known: LineValues) -> tuple[Silence, ...]:
     """Return why nothing is found in a line, the reason that explains most first."""
-    found = [*_settings(trials, line), *_allowed(line, known)]
+    found = [*_settings(trials, line), *_allowed(line, known, trials.options)]
     if found:
         return tuple(found)
     found += _elsewhere(trials, line, known)
@@ -66,8 +66,8 @@ def silences(trials: Trials, line: int, known: LineValues) -> tuple[Silence, ...
     return (_plain(line, known),)
 
 
-def _allowed(line: int, known: LineValues) -> Iterator[Silence]:
-    region = allowed_region(line, known.module)
+def _allowed(line: int, known: LineValues, options: Options) -> Iterator[Silence]:
+    region = allowed_region(line, known.module, options.allow_comments)
     if region is not None:
         why = f": {region.reason}" if region.reason else ""
         yield Silence("allowed", f"`{region.name}` allows waits here{why}")
