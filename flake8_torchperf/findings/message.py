@@ -6,10 +6,12 @@ The words of a rule's page are never cut; expressions and names from the source 
 
 from __future__ import annotations
 
+import ast
 from string import Formatter
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.heat_text import place
+from flake8_torchperf.idioms.host_twins import host_twin
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import tensor_of
@@ -67,6 +69,8 @@ def format_message(
         advice = LOG_SELDOM
     elif others:
         advice = _together((site, *others)) or advice
+    elif rule.family == HOST_READS and (twin := _twin(site, snippet)):
+        advice = f"read {twin} instead"
     node = site.operand_node if site.operand_node is not None else site.node
     found = {
         "expression": snippet.code(site.node),
@@ -95,6 +99,12 @@ def format_message(
     text = printable(_one_line(_filled(template, _cut(values, longest))))
     text = text.replace(_room_for(others), MORE) if others else text
     return text.removesuffix(FIXABLE) if rule.has_safe_fix else text
+
+
+def _twin(site: JudgedSite, snippet: Snippet) -> str:
+    """Return the copy on the host of what a site reads; "" if none is known."""
+    node = site.operand_node if site.operand_node is not None else site.node
+    return host_twin(node, snippet.nodes) if isinstance(node, ast.expr) else ""
 
 
 def _joined(template: str, parts: Mapping[str, str]) -> str:
