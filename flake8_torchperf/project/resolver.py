@@ -136,9 +136,13 @@ class Project:
     def note_whole(self, path: str) -> None:
         """Record that findings depend on all of a file whose text has been searched."""
         if self._reads is not None and f"{path}{PART}{ALL}" not in self._reads:
-            content = _content(path, stamp(path))
-            self.note(path, content)
-            self.note(f"{path}{PART}{ALL}", content)
+            self.note_content(path)
+            self.note(f"{path}{PART}{ALL}", self._reads[path])
+
+    def note_content(self, path: str) -> None:
+        """Record the content of a file of which parts are queried."""
+        if self._reads is not None:
+            self._reads[path] = _content(path, stamp(path))
 
     def note(self, path: str, content: str) -> None:
         """Record that findings depend on an answer, if answers are recorded."""
