@@ -16,7 +16,14 @@ from flake8_torchperf.project.files import read_bytes, read_file, stamp
 from flake8_torchperf.project.lazy_index import parts_of
 from flake8_torchperf.project.module_index import module_name
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
-from flake8_torchperf.project.roots import EXISTS, STARTS, exists, started
+from flake8_torchperf.project.roots import (
+    EXISTS,
+    IS_FOLDER,
+    STARTS,
+    exists,
+    is_folder,
+    started,
+)
 from flake8_torchperf.project.settings_files import (
     ALL_NOTEBOOKS,
     ALL_SETTINGS,
@@ -62,6 +69,8 @@ class Current:
                 content = digest_of_files(below, self.content)
             elif path.endswith(EXISTS):
                 content = exists(path.removesuffix(EXISTS))
+            elif path.endswith(IS_FOLDER):
+                content = is_folder(path.removesuffix(IS_FOLDER))
             elif STARTS in path:
                 root, _, head = path.partition(STARTS)
                 content = started(root, head)
