@@ -3,21 +3,36 @@
 from __future__ import annotations
 
 import os
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.digest import digest_of, digest_of_files
-from flake8_torchperf.project.answers import ALL, PART, PROMISES, WHOLE, Parts
+from flake8_torchperf.program.asked import NAME, answer, answer_of_name
+from flake8_torchperf.program.shelf import outline_of_text
+from flake8_torchperf.project.answers import ALL, OUTLINED, PART, PROMISES, WHOLE
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import read_bytes, read_file, stamp
 from flake8_torchperf.project.lazy_index import parts_of
+from flake8_torchperf.project.module_index import module_name
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
-from flake8_torchperf.project.roots import EXISTS, STARTS, exists, started
+from flake8_torchperf.project.roots import (
+    EXISTS,
+    IS_FOLDER,
+    STARTS,
+    exists,
+    is_folder,
+    started,
+)
 from flake8_torchperf.project.settings_files import BESIDE_MODULES
 from flake8_torchperf.project.text_search import read_texts
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from flake8_torchperf.program.outline import Outline
+    from flake8_torchperf.project.answers import Parts
 
 
 class Current:
@@ -30,7 +45,7 @@ class Current:
     def __init__(self, stamped: dict[str, tuple[tuple[int, int], str]] | None = None) -> None:
         self._stamped = stamped
         self._contents: dict[str, str] = {}
-        self._parts: dict[str, Parts | None] = {}
+        self._modules: dict[str, Module] = {}
 
     def note(self, path: str, content: str) -> None:
         """Remember the digest of a file that was read anyway."""
@@ -49,6 +64,8 @@ class Current:
                 content = digest_of_files(below, self.content)
             elif path.endswith(EXISTS):
                 content = exists(path.removesuffix(EXISTS))
+            elif path.endswith(IS_FOLDER):
+                content = is_folder(path.removesuffix(IS_FOLDER))
             elif STARTS in path:
                 root, _, head = path.partition(STARTS)
                 content = started(root, head)
@@ -87,10 +104,13 @@ class Current:
         """Return the digest of the answers of a module, or a folder, to questions for parts."""
         if path.endswith(os.sep):
             return digest_of(map(read_texts(path).answer, parts))
-        if path not in self._parts:
-            self._parts[path] = _parts_now(path)
-        module = self._parts[path]
-        return "" if module is None else digest_of(map(module.answer, parts))
+        if path not in self._modules:
+            self._modules[path] = Module(path)
+        module = self._modules[path]
+        try:
+            return digest_of(map(module.answer, parts))
+        except NO_PYTHON:
+            return ""
 
     def differs(self, reads: Mapping[str, str], paths: Iterable[str]) -> bool:
         """True if one of the changed ``paths`` answers another thing than ``reads`` hold."""
@@ -117,10 +137,38 @@ def answer_read(reads: Mapping[str, str], path: str, parts: Sequence[str]) -> st
     return digest_of(reads[f"{path}{PART}{part}"] for part in parts) if parts else ""
 
 
-def _parts_now(path: str) -> Parts | None:
-    """Return the module in a file by its parts; None if it can't be split into parts."""
-    data = read_bytes(path)
-    try:
-        return parts_of(decoded(data)) if isinstance(data, bytes) else None
-    except NO_PYTHON:
-        return None
+class Module:
+    """A module as it is now, which answers questions about its parts and its outline."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    @cached_property
+    def _data(self) -> bytes:
+        data = read_bytes(self._path)
+        return data if isinstance(data, bytes) else b""
+
+    @cached_property
+    def _text(self) -> str:
+        return decoded(self._data)
+
+    @cached_property
+    def _parts(self) -> Parts | None:
+        return parts_of(self._text)
+
+    @cached_property
+    def _outline(self) -> Outline:
+        return outline_of_text(self._text)
+
+    def answer(self, part: str) -> str:
+        """Return the answer for one part. Raises one of `NO_PYTHON` if there is none.
+
+        A module that can't be split into parts has no answer but for its outline.
+        """
+        if part == NAME:
+            return answer_of_name(*module_name(Path(self._path), self._text))
+        if part.startswith(OUTLINED):
+            return answer(self._outline, part, lambda: self._data)
+        if self._parts is None:
+            raise SyntaxError(self._path)
+        return self._parts.answer(part)

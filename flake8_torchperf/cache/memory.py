@@ -28,8 +28,8 @@ Row: TypeAlias = "tuple[str | int | float | None, ...]"
 # that ends in a separator or in `WHOLE` stands for all modules below that folder, one that ends in
 # `PROMISES` for those of them that may hold a function that must not wait, and one that ends in
 # `ALL_SETTINGS`, `ALL_NOTEBOOKS` or `ALL_DOCUMENTS` for such files below it. A path, `PART` and a
-# name stand for one part of a module (see `project/answers.py`). Paths with `EXISTS` or `STARTS`
-# stand for what is found at a path, and where an import starts (see `project/roots.py`).
+# name stand for one part of a module (see `project/answers.py`). Paths with `EXISTS`, `IS_FOLDER`
+# or `STARTS` stand for what is found at a path, and where an import starts (`project/roots.py`).
 Reads: TypeAlias = "Mapping[str, str]"
 
 _PARSES = "parses"

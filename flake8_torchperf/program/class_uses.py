@@ -94,8 +94,7 @@ class ClassUses:
     def _uses(self, path: str, outline: Outline, klass: Unit, name: str) -> Iterator[int]:
         """Yield the nodes of a module that use a class, or say its name in a text."""
         words = {name}
-        words |= {word for word, (_, _, what) in outline.imports.items() if what == name}
-        words |= {word for word, (_, _, what) in outline.again if what == name}
+        words.update(outline.imported.get(name, ()), outline.imported_again.get(name, ()))
         for word in sorted(words):
             for number in outline.by_word.get(word, ()):
                 if self._may_mean(path, outline, number, klass) and not _only_asks(outline, number):

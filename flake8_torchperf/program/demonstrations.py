@@ -47,6 +47,8 @@ class Demonstrations:
 
     def _block(self, path: str) -> range:
         """Return the lines of the block of a module; none if it has no such block."""
+        if not self._linker.has_main_block(path):
+            return range(0)
         text = self._linker.text(path).replace(b"\r\n", b"\n")
         block = _MAIN.search(text)
         if block is None or not _MADE_UP.search(block[0]) or _PROGRAM.search(text):

@@ -6,20 +6,32 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from flake8_torchperf.program.asked import (
+    MAIN,
+    NAME,
+    TRAINING,
+    AskedOutline,
+    answer,
+    answer_of_name,
+    has_main_block,
+    question,
+)
 from flake8_torchperf.program.given import PLAIN_DECORATORS
 from flake8_torchperf.program.outline import FUNCTION, OWNER, VALUE, Kind, Outline
 from flake8_torchperf.program.shelf import outline_of_text, outline_once
-from flake8_torchperf.project.answers import record
+from flake8_torchperf.project.answers import PART, record
 from flake8_torchperf.project.files import read_bytes, stamp
 from flake8_torchperf.project.live_names import is_class_found, is_looked_up
 from flake8_torchperf.project.module_index import absolute_import, module_name
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded, root_of
+from flake8_torchperf.project.text_search import signs_of_training
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.program.outline import Body, Class
     from flake8_torchperf.project.resolver import Project
+    from flake8_torchperf.project.text_search import TrainingSigns
 
 # The most imports that are followed for one name, from module to module.
 MAX_IMPORTS = 8
@@ -95,11 +107,28 @@ class Linker:
                 outline = outline_once("".join(linted.lines), linted.tree)
                 known = Module(linted.name, linted.package, {}, outline)
             else:
-                self.project.note_whole(path)
                 known = _outlined(path, *stamp(path))
                 record(known.checked)
+                known = self._asked(path, known)
             self.modules[path] = known
         return known
+
+    def _asked(self, path: str, known: Module) -> Module:
+        """Return a module whose outline records what is looked up in it, for a cache."""
+        project, outline = self.project, known.outline
+        if project.reads is None:
+            return known
+        if not outline.bodies:
+            project.note_whole(path)
+            return known
+        project.note_content(path)
+        project.note(f"{path}{PART}{NAME}", answer_of_name(*known[:3]))
+
+        def ask(asked: str) -> None:
+            found = answer(outline, asked, lambda: self._text(path))
+            project.note(f"{path}{PART}{asked}", found)
+
+        return known._replace(outline=AskedOutline(outline, ask))
 
     def outline(self, path: str) -> Outline:
         """Return the outline of a module."""
@@ -115,11 +144,30 @@ class Linker:
 
     def text(self, path: str) -> bytes:
         """Return the text of a module; empty if it can't be read."""
-        self.module(path)  # records that findings depend on it
+        if path != self.linted_path:
+            self.project.note_whole(path)
+        return self._text(path)
+
+    def _text(self, path: str) -> bytes:
         if path == self.linted_path:
             return "".join(self.project.linted.lines).encode("utf-8", "surrogatepass")
         data = read_bytes(path)
         return data if isinstance(data, bytes) else b""
+
+    def has_main_block(self, path: str) -> bool:
+        """True if a module does something where it is `__main__`."""
+        self._ask(path, MAIN)
+        return has_main_block(self._text(path))
+
+    def signs_of_training(self, path: str) -> TrainingSigns:
+        """Return what a module holds of a training step."""
+        self._ask(path, TRAINING)
+        return signs_of_training(self._text(path))
+
+    def _ask(self, path: str, what: str) -> None:
+        outline = self.outline(path)
+        if isinstance(outline, AskedOutline):
+            outline.ask(question(what))
 
     def program(self, entry: str) -> Iterator[str]:
         """Yield a module and those of the project that it imports, through others too."""
@@ -171,16 +219,12 @@ class Linker:
             scope = outline.bodies[scope].outer
         if name in outline.imports:
             return self._imported(path, outline.imports[name])
-        for level, source in outline.stars:
-            found_there = self._dotted(self._full(path, (level, source, name)), MAX_IMPORTS)
-            if isinstance(found_there, Unit):
-                return found_there
-        return None
+        return self._by_star(path, (name,), MAX_IMPORTS)
 
     def others(self, path: str, name: str) -> list[Unit | str]:
         """Return what further imports of a module bind to a name."""
-        again = self.outline(path).again
-        return [self._imported(path, source) for one, source in again if one == name]
+        again = self.outline(path).other_sources.get(name, ())
+        return [self._imported(path, source) for source in again]
 
     def imported(self, path: str, name: str) -> Unit | str:
         """Return what an import of a module binds to a name."""
@@ -234,12 +278,22 @@ class Linker:
         if first in outline.imports:
             source = ".".join((self._full(path, outline.imports[first]), *rest))
             return dotted if source == dotted else self._dotted(source, left - 1)
-        for level, module in outline.stars:
-            source = ".".join((self._full(path, (level, module, first)), *rest))
-            there = self._dotted(source, left - 1)
-            if isinstance(there, Unit):
-                return there
-        return dotted
+        return self._by_star(path, found[1], left - 1) or dotted
+
+    def _by_star(self, path: str, names: tuple[str, ...], left: int) -> Unit | None:
+        """Return the function or class that a star import of a module binds to names.
+
+        A star import of a module that is not there binds nothing: to look for its names in the
+        package around it would lead back to the same star imports, again and again.
+        """
+        for level, module in self.outline(path).stars:
+            source = self._full(path, (level, module, ""))
+            if self.project.module(source) is None:
+                continue
+            found = self._dotted(".".join((source, *names)), left)
+            if isinstance(found, Unit):
+                return found
+        return None
 
     def place(self, dotted: str) -> tuple[str, str] | None:
         """Return the path of a module of the project and the variable there that a name stands for.

@@ -107,7 +107,7 @@ class Makers:
         name = self._linker.klass(owner).name
         for path in self.modules(name, owner.path):
             outline = self._linker.outline(path)
-            words = {name} | {w for w, (_, _, what) in outline.imports.items() if what == name}
+            words = {name, *outline.imported.get(name, ())}
             for word in sorted(words):
                 for number in outline.by_word.get(word, ()):
                     if self._linker.dotted(path, number) == owner:
@@ -192,8 +192,9 @@ class Makers:
         """True if code that is not read is given a keyword: ``replace(options, watch=True)``."""
         for path in paths:
             outline = self._linker.outline(path)
-            for node in outline.nodes:
-                if node.slot != name or node.parent < 0:
+            for number in outline.by_slot.get(name, ()):
+                node = outline.nodes[number]
+                if node.parent < 0:
                     continue
                 called = outline.child(node.parent, FUNCTION)
                 if called is not None and not isinstance(self._linker.dotted(path, called), Unit):
@@ -259,7 +260,7 @@ class Makers:
     def may_set(self, path: str, word: str) -> bool:
         """True if a module may set a variable of the environment: it says its name otherwise."""
         outline = self._linker.outline(path)
-        if outline.of(Kind.PUT, word) or any(node.slot == word for node in outline.nodes):
+        if outline.of(Kind.PUT, word) or word in outline.by_slot:
             return True
         for number in outline.of(Kind.TEXT, word):
             called = outline.child(outline.nodes[number].parent, FUNCTION)

@@ -8,13 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+# The level, the module and the name of an import; "" for a whole module.
+Source: TypeAlias = "tuple[int, str, str]"
 
 # The parent of a node that is a root, and the body around a module level.
 NONE = -1
@@ -121,14 +123,17 @@ class Outline:
     the name that they import ("" for a whole module); ``again`` lists what further imports bind to
     the same name, as in the branches of an option. ``stars`` lists the modules of star imports with
     their level.
+
+    Those who use an outline find nodes by its tables, and from a node only what stands in the same
+    statement: `asked.py` records what was looked up, and what the statements there say.
     """
 
-    bodies: tuple[Body, ...] = ()
-    classes: tuple[Class, ...] = ()
+    bodies: Sequence[Body] = ()
+    classes: Sequence[Class] = ()
     nodes: tuple[Node, ...] = ()
-    imports: dict[str, tuple[int, str, str]] = field(default_factory=dict)
+    imports: Mapping[str, Source] = field(default_factory=dict)
     stars: tuple[tuple[int, str], ...] = ()
-    again: tuple[tuple[str, tuple[int, str, str]], ...] = ()
+    again: tuple[tuple[str, Source], ...] = ()
 
     @cached_property
     def children(self) -> dict[int, list[int]]:
@@ -136,14 +141,14 @@ class Outline:
         return _listed((node.parent, n) for n, node in enumerate(self.nodes) if node.parent >= 0)
 
     @cached_property
-    def by_word(self) -> dict[str, list[int]]:
+    def by_word(self) -> Mapping[str, list[int]]:
         """The names and attributes that are read, by their words."""
         return _listed(
             (node.word, n) for n, node in enumerate(self.nodes) if node.kind <= Kind.ATTRIBUTE
         )
 
     @cached_property
-    def bound(self) -> dict[tuple[int, str], list[int]]:
+    def bound(self) -> Mapping[tuple[int, str], list[int]]:
         """The statements that bind a name in a body, by the body and the name."""
         return _listed(
             ((node.body, name), n)
@@ -153,7 +158,7 @@ class Outline:
         )
 
     @cached_property
-    def put(self) -> dict[str, list[int]]:
+    def put(self) -> Mapping[str, list[int]]:
         """The assignments to items, by the name or attribute whose items they are."""
         owners = (
             (self.child(n, OWNER), n) for n, node in enumerate(self.nodes) if node.kind == Kind.PUT
@@ -161,21 +166,46 @@ class Outline:
         return _listed((self.nodes[owner].word, n) for owner, n in owners if owner is not None)
 
     @cached_property
-    def results(self) -> dict[int, list[int]]:
+    def by_slot(self) -> Mapping[str, list[int]]:
+        """The nodes by their slots."""
+        return _listed((node.slot, n) for n, node in enumerate(self.nodes))
+
+    @cached_property
+    def imported(self) -> Mapping[str, list[str]]:
+        """The names that imports bind to something of another module, by its name there."""
+        return _listed((what, name) for name, (_, _, what) in self.imports.items())
+
+    @cached_property
+    def imported_again(self) -> Mapping[str, list[str]]:
+        """The names that further imports bind, by the name in the other module."""
+        return _listed((what, name) for name, (_, _, what) in self.again)
+
+    @cached_property
+    def other_sources(self) -> Mapping[str, list[Source]]:
+        """The sources of further imports, by the names that they bind."""
+        return _listed(self.again)
+
+    @cached_property
+    def methods(self) -> Mapping[str, list[int]]:
+        """The methods of all classes, by their names."""
+        return _listed(pair for one in self.classes for pair in one.methods.items())
+
+    @cached_property
+    def results(self) -> Mapping[int, list[int]]:
         """The nodes of the kind RETURNED of each body."""
         return _listed(
             (node.body, n) for n, node in enumerate(self.nodes) if node.kind == Kind.RETURNED
         )
 
     @cached_property
-    def defaults(self) -> dict[int, list[str]]:
+    def defaults(self) -> Mapping[int, list[str]]:
         """The parameters of each body that have a default."""
         return _listed(
             (int(node.slot), node.word) for node in self.nodes if node.kind == Kind.DEFAULT
         )
 
     @cached_property
-    def defined(self) -> dict[tuple[int, str], list[int]]:
+    def defined(self) -> Mapping[tuple[int, str], list[int]]:
         """The functions and lambdas defined in a body, by that body and their name."""
         return _listed(
             ((body.outer, body.name), n)
@@ -184,27 +214,45 @@ class Outline:
         )
 
     @cached_property
-    def by_qualname(self) -> dict[str, list[int]]:
+    def by_qualname(self) -> Mapping[str, list[int]]:
         """The bodies by their qualified name."""
         return _listed((body.qualname, n) for n, body in enumerate(self.bodies))
 
     @cached_property
-    def class_named(self) -> dict[tuple[int, str], int]:
+    def class_named(self) -> Mapping[tuple[int, str], int]:
         """The classes by the body they stand in and by their name."""
         return {(one.body, one.name): number for number, one in enumerate(self.classes)}
 
     def of(self, kind: Kind, word: str) -> list[int]:
         """Return the nodes of a kind with a word."""
-        return self._by_kind.get((kind, word), [])
+        return self.by_kind.get((kind, word), [])
 
     @cached_property
-    def _by_kind(self) -> dict[tuple[int, str], list[int]]:
+    def by_kind(self) -> dict[tuple[int, str], list[int]]:
+        """The nodes by their kind and word."""
         return _listed(((node.kind, node.word), n) for n, node in enumerate(self.nodes))
 
     @cached_property
     def lambdas(self) -> list[int]:
         """The nodes of the kind LAMBDA."""
         return [n for n, node in enumerate(self.nodes) if node.kind == Kind.LAMBDA]
+
+    @cached_property
+    def order_of_lines(self) -> dict[tuple[int, int], int]:
+        """The places of lines among those of the same body, by the body and the line."""
+        lines = sorted({(node.body, node.line) for node in self.nodes})
+        firsts: dict[int, int] = {}
+        return {at: number - firsts.setdefault(at[0], number) for number, at in enumerate(lines)}
+
+    @cached_property
+    def statements(self) -> dict[int, tuple[str, list[int]]]:
+        """What statements say and the nodes in them, as `asked.py` finds them, by their roots."""
+        return {}
+
+    @cached_property
+    def answers(self) -> dict[str, str]:
+        """The answers to the questions of `asked.py` so far."""
+        return {}
 
     def child(self, number: int, slot: str) -> int | None:
         """Return the child of a node in a slot, if it has one."""

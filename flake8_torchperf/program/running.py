@@ -13,7 +13,7 @@ from flake8_torchperf.program.living import Living
 from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS, Itself
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
-from flake8_torchperf.project.text_search import texts_train
+from flake8_torchperf.project.text_search import signs_train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.outline import Body
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.project.resolver import Project
+    from flake8_torchperf.project.text_search import TrainingSigns
 
 
 # The most bodies on the way to a function that are looked at.
@@ -295,12 +296,12 @@ class Program:
 
     def _take_steps(self, paths: Iterable[str]) -> bool:
         """True if one of some modules takes training steps, all together do, or they are many."""
-        texts: list[bytes] = []
+        signs: list[TrainingSigns] = []
         for path in paths:
-            texts.append(self._linker.text(path))
-            if texts_train(texts[-1:]) or len(texts) > MAX_IMPORTED:
+            signs.append(self._linker.signs_of_training(path))
+            if signs_train(signs[-1:]) or len(signs) > MAX_IMPORTED:
                 return True
-        return texts_train(texts)
+        return signs_train(signs)
 
     def nested_in(self, run: Run) -> Unit | None:
         """Return the function or lambda inside another function that holds a place, if any does."""

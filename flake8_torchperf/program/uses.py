@@ -58,8 +58,7 @@ class Uses:
             outline = self._linker.outline(other)
             words = {name}
             if other != path:
-                words |= {w for w, (_, _, what) in outline.imports.items() if what == name}
-                words |= {w for w, (_, _, what) in outline.again if what == name}
+                words.update(outline.imported.get(name, ()), outline.imported_again.get(name, ()))
             for word in sorted(words):
                 for number in outline.by_word.get(word, ()):
                     if self._stands_for(other, number, path, target):
@@ -256,10 +255,9 @@ class Uses:
             return known
         paths = self._search(f"def {word}", path) or ()
         return [
-            Unit(other, klass.methods[word])
+            Unit(other, number)
             for other in paths
-            for klass in self._linker.outline(other).classes
-            if word in klass.methods
+            for number in self._linker.outline(other).methods.get(word, ())
         ]
 
     def is_bound(self, path: str, called: int, function: Unit) -> bool:

@@ -34,6 +34,8 @@ from flake8_torchperf.project.lazy_index import read_outline
 from flake8_torchperf.project.looked_up import SaidNames, names_said
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given
 from flake8_torchperf.project.roots import (
+    IS_FOLDER,
+    NO,
     STARTS,
     is_distribution,
     is_elsewhere,
@@ -79,6 +81,7 @@ class Project:
         self._modules: dict[str, ModuleMap | None] = {module.name: module} if module.name else {}
         self._read = 0
         self._folders = FileIndex()
+        self._are_folders: dict[str, bool] = {}
         # The folders in which the names of modules that were adopted start.
         self._adopted: dict[str, str] = {}
         self._starts: dict[tuple[str, str], str] = {}
@@ -94,6 +97,8 @@ class Project:
         if not name or not start or self._read >= MAX_MODULES:
             return None
         base = os.path.join(start, *filter(None, name.split(".")))
+        if not self._is_folder(os.path.dirname(base), start):
+            return None
         for path in (f"{base}.py", os.path.join(base, INIT)):
             if path == self._own:
                 self._modules[name] = self.linted
@@ -104,6 +109,17 @@ class Project:
                 break
             self.note(path, NO_FILE)
         return self._modules[name]
+
+    def _is_folder(self, path: str, start: str) -> bool:
+        """True for a folder at or below another; one that is missing is recorded, once for all."""
+        if path == start:
+            return True
+        if path not in self._are_folders:
+            above = self._is_folder(os.path.dirname(path), start)
+            self._are_folders[path] = above and os.path.isdir(path)
+            if above and not self._are_folders[path]:
+                self.note(f"{path}{IS_FOLDER}", NO)
+        return self._are_folders[path]
 
     def adopt(self, module: ModuleMap) -> None:
         """Let the names that a module of another folder defines be found by its name."""
@@ -138,9 +154,13 @@ class Project:
     def note_whole(self, path: str) -> None:
         """Record that findings depend on all of a file whose text has been searched."""
         if self._reads is not None and f"{path}{PART}{ALL}" not in self._reads:
-            content = _content(path, stamp(path))
-            self.note(path, content)
-            self.note(f"{path}{PART}{ALL}", content)
+            self.note_content(path)
+            self.note(f"{path}{PART}{ALL}", self._reads[path])
+
+    def note_content(self, path: str) -> None:
+        """Record the content of a file of which parts are queried."""
+        if self._reads is not None:
+            self._reads[path] = _content(path, stamp(path))
 
     def note(self, path: str, content: str) -> None:
         """Record that findings depend on an answer, if answers are recorded."""

@@ -30,6 +30,8 @@ MARKERS = (".git", "pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"
 STARTS = "*starts "
 # Ends a path in a query for a module or a folder of modules at that path.
 EXISTS = "*exists"
+# Ends a path in a query for a folder at that path.
+IS_FOLDER = "*folder"
 YES, NO = "yes", ""
 
 # Begins with a literal: a text is searched ten times as fast for one as for the start of a line.
@@ -156,6 +158,11 @@ def _checked(path: str, index: FileIndex, checked: dict[str, str]) -> bool:
 def exists(path: str) -> str:
     """Return the answer to a query for a module at a path."""
     return YES if FileIndex().holds_module(path) else NO
+
+
+def is_folder(path: str) -> str:
+    """Return the answer to a query for a folder at a path."""
+    return YES if os.path.isdir(path) else NO
 
 
 def is_package(folder: str) -> bool:

@@ -288,6 +288,27 @@ def texts_train(texts: Collection[bytes]) -> bool:
     return any(map(_BACKWARD.search, texts)) and any(map(_STEP.search, texts))
 
 
+class TrainingSigns(NamedTuple):
+    """The parts of `texts_train` that one module holds."""
+
+    is_whole: bool
+    backward: bool
+    step: bool
+
+
+def signs_of_training(text: bytes) -> TrainingSigns:
+    """Return what a module holds of a training step."""
+    patterns = (_TRAINING_STEP, _BACKWARD, _STEP)
+    return TrainingSigns(*(one.search(text) is not None for one in patterns))
+
+
+def signs_train(signs: Collection[TrainingSigns]) -> bool:
+    """Return what `texts_train` returns, by the signs that modules hold."""
+    if any(one.is_whole for one in signs):
+        return True
+    return any(one.backward for one in signs) and any(one.step for one in signs)
+
+
 def _holds(data: bytes, text: bytes) -> bool:
     """True if a text holds a word, or ``.word``, that is not part of a longer one."""
     start = data.find(text)

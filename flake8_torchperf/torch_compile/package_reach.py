@@ -87,8 +87,10 @@ class PackageReach:
         return self._functions[run.path].get(body.qualname)
 
     def _module(self, path: str) -> ModuleMap:
-        linted = path == self._project.linted_path
-        return self._project.linted if linted else whole_module(path)
+        if path == self._project.linted_path:
+            return self._project.linted
+        self._project.note_whole(path)
+        return whole_module(path)
 
 
 def _traced_places(function: Callable_) -> Iterator[Place]:

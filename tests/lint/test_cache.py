@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -339,9 +340,13 @@ def signed(path: Path, body: bytes) -> None:
     path.write_bytes(digest(body).encode() + b"\n" + body)
 
 
+def packed(path: Path, body: bytes) -> None:
+    signed(path, zlib.compress(body))
+
+
 def reshaped(path: Path, **changes: object) -> None:
-    entry = json.loads(path.read_bytes().partition(b"\n")[2])
-    signed(path, json.dumps({**entry, **changes}).encode())
+    entry = json.loads(zlib.decompress(path.read_bytes().partition(b"\n")[2]))
+    packed(path, json.dumps({**entry, **changes}).encode())
 
 
 def a_folder(path: Path) -> None:
@@ -355,9 +360,10 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
     "longer": lambda p: p.write_bytes(p.read_bytes() + b"x"),
     "one bit": corrupt_bytes,
     "binary": lambda p: p.write_bytes(bytes(range(256)) * 40),
-    "not JSON": lambda p: signed(p, b"findings"),
-    "deep JSON": lambda p: signed(p, b"[" * 100_000),
-    "other JSON": lambda p: signed(p, b"[1, 2]"),
+    "not compressed": lambda p: signed(p, b"[1, 2]"),
+    "not JSON": lambda p: packed(p, b"findings"),
+    "deep JSON": lambda p: packed(p, b"[" * 100_000),
+    "other JSON": lambda p: packed(p, b"[1, 2]"),
     "no rows": lambda p: reshaped(p, rows=None),
     "rows of another shape": lambda p: reshaped(p, rows=[["TPF101", "x"]]),
     "rows of other types": lambda p: reshaped(p, rows=[["TPF101", "1", 2, "text", None]]),

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 from hangs import HANG
@@ -38,7 +39,7 @@ def test_a_store_gives_back_what_was_put(store: Store) -> None:
 
 def test_a_store_is_bounded_and_forgets_what_was_longest_unused(store: Store) -> None:
     for number in range(40):
-        store.put(numbered(number), "x" * 1000)
+        store.put(numbered(number), token_hex(900))
         path = Path(store._path(numbered(number)))
         os.utime(path, (1_000_000 + number, 1_000_000 + number))
     assert store.get(numbered(0)) is not None  # used now, and so the last to go
@@ -52,7 +53,7 @@ def test_a_store_is_bounded_and_forgets_what_was_longest_unused(store: Store) ->
 def test_a_store_sweeps_no_more_often_than_asked(store: Store) -> None:
     store.sweep()
     for number in range(40):
-        store.put(numbered(number), "x" * 1000)
+        store.put(numbered(number), token_hex(900))
     store.sweep(every=3600)
     assert store.usage().entries == 40
     store.sweep()

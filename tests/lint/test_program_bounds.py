@@ -120,3 +120,14 @@ def test_a_name_that_is_bound_to_itself_very_often(tmp_path: Path) -> None:
         f"class Meter:\n    def body(self):\n        pass\n\n\ndef use(x):\n{lines}    x.body()\n"
     )
     assert runs(tmp_path, text) == ([text.count("\n")], "")
+
+
+def test_star_imports_of_modules_that_are_not_there(tmp_path: Path) -> None:
+    """As a part of a package has them: each leads back to the package that holds them all."""
+    package = tmp_path / "pkg"
+    package.mkdir()
+    stars = "".join(f"from .part{one} import *\n" for one in range(100))
+    (package / "__init__.py").write_text(stars)
+    text = f"from pkg.part1 import decorate\n\n\n{BODY}decorate(body)\nbody(1)\n"
+    found, why = runs(tmp_path, text)
+    assert (found, why) == ([9], "`decorate` is given it")

@@ -1,0 +1,143 @@
+"""A file depends on what was learned from the outlines of others, not on their texts."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import pytest
+from test_cache import NET, TRAINS, analysed, check, edit
+
+from flake8_torchperf.program.asked import AskedOutline, answer
+from flake8_torchperf.program.outline import Kind
+from flake8_torchperf.program.outlining import outline_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flake8_torchperf.program.outline import Outline
+
+# It names a class, and holds a function beside.
+ASKS = '''\
+from pkg.net import Net
+
+
+def is_net(x):
+    """True for a network."""
+    return isinstance(x, Net)
+
+
+def size(name):
+    if name == "small":
+        return 1
+    raise ValueError(name)
+
+
+print(is_net(3), size("small"))
+'''
+# How the module changes -> if the file of the class is looked at again.
+EDITS = {
+    "a statement of another function": (ASKS.replace("return 1", "return len(name)"), False),
+    "a new statement in another function": (
+        ASKS.replace("    if name", "    name = name.lower()\n    if name"),
+        False,
+    ),
+    "a new function at the end": (f"{ASKS}\n\ndef other(x):\n    return x + 1\n", False),
+    "blank lines and a comment": (ASKS.replace("\n\n\n", "\n\n# Asks.\n\n\n"), False),
+    "a docstring": (ASKS.replace("True for", "Tell"), False),
+    "the class is made": (ASKS.replace("isinstance(x, Net)", "Net()"), True),
+    "another name for the class": (ASKS.replace("import Net", "import Net as Net"), False),
+    "the class is made at the module level": (f"{ASKS}\nnet = Net()\n", True),
+    "a text that is not Python": (f"{ASKS}\ndef (\n", True),
+}
+
+
+@pytest.mark.parametrize(("text", "again"), EDITS.values(), ids=list(EDITS))
+def test_what_uses_a_class_is_looked_at(text: str, again: bool, tmp_path: Path) -> None:
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    (project / "pkg").mkdir(parents=True)
+    edit(project, "requirements.txt", "torch\n")
+    edit(project, "pkg/__init__.py", "")
+    edit(project, "pkg/net.py", NET)
+    edit(project, "pkg/asks.py", ASKS)
+    edit(project, "pkg/train.py", f"{TRAINS}\n\nif __name__ == '__main__':\n    train(1, 2, 3)\n")
+    assert "pkg/net.py" not in check(cwd=project, cache=cache).output
+    edit(project, "pkg/asks.py", text)
+    assert ("./pkg/net.py" in analysed(project, cache)) == again
+
+
+BODIES = """\
+import torch
+
+
+class Shape:
+    sides: int = 4
+
+    def area(self, x):
+        y = 2 * x if self.sides else x
+        return y.sum()
+
+
+def half(x):
+    return x / 2
+
+
+def total(shape, xs):
+    return sum(shape.area(half(x)) for x in xs)
+"""
+
+
+def outline(text: str) -> Outline:
+    return outline_of(ast.parse(text))
+
+
+def told(made: Outline, asked: list[str]) -> list[str]:
+    return [answer(made, one, lambda: b"") for one in asked]
+
+
+def questions() -> list[str]:
+    """Look things up as one who follows `Shape.area` does; which questions that were."""
+    asked: list[str] = []
+    seen = AskedOutline(outline(BODIES), asked.append)
+    klass = seen.classes[seen.class_named[0, "Shape"]]
+    body = klass.methods["area"]
+    assert seen.bodies[body].qualname == "Shape.area"
+    for root in seen.results[body]:
+        assert seen.nodes[root].kind == Kind.RETURNED
+    assert seen.bound[body, "y"]
+    assert "area" in seen.by_word
+    return asked
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differs"),
+    [
+        ("x / 2", "x / 2 + x", False),
+        ("import torch\n", "import torch\n\n# A comment.\n", False),
+        ("        return y.sum()", "        return y.mean()", True),
+        ("if self.sides", "if self.faces", True),
+        ("sum(shape.area(half(x))", "sum(shape.area(x)", True),
+        ("def area(self, x)", "def area(self, x, y)", True),
+        ("class Shape:", "class Shape(Base):", False),
+        ("    sides: int = 4\n\n", "    sides: int = 4\n\n    def side(self): ...\n\n", True),
+    ],
+)
+def test_the_answers_are_what_the_statements_there_say(old: str, new: str, differs: bool) -> None:
+    asked = questions()
+    assert old in BODIES
+    before = told(outline(BODIES), asked)
+    assert before == told(outline(BODIES), asked)
+    assert (before != told(outline(BODIES.replace(old, new)), asked)) == differs
+
+
+def test_the_order_of_lines_counts_in_a_body() -> None:
+    text = "def f(x):\n    g(x)\n    h(x)\n"
+    asked = ["outline by_word g", "outline by_word h"]
+    swapped = text.replace("g", "_").replace("h(", "g(").replace("_", "h")
+    assert told(outline(text), asked) != told(outline(swapped), asked)
+    assert told(outline(text), asked) == told(outline(f"\n{text}"), asked)
+
+
+def test_no_question_is_for_all_nodes() -> None:
+    with pytest.raises(TypeError):
+        list(AskedOutline(outline(BODIES), [].append).by_word)
