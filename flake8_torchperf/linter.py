@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.allowed_regions import allowed_regions
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.answers import noting, record
+from flake8_torchperf.project.kept import is_time_to_collect
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.suspects.nominate import nominate, with_compiled
 from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
@@ -228,7 +229,8 @@ def _collection_paused() -> Iterator[None]:
     walk everything flake8 holds. What one file leaves behind is collected after it. A full
     collection also walks what lives from file to file, which is no garbage. Most full collections
     would come between two files, so they are rarer in this process from here on. Until then, the
-    smaller collections leave a few megabytes.
+    smaller collections leave a few megabytes, and the maps of other modules that were dropped; a
+    full one comes once these are many.
     """
     _end_quickly()
     running = gc.isenabled()
@@ -240,6 +242,8 @@ def _collection_paused() -> Iterator[None]:
     finally:
         if running:
             gc.enable()
+            if is_time_to_collect():
+                gc.collect()
 
 
 # Collections of the middle generation before all generations are collected; Python's own is 10. A

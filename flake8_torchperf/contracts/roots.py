@@ -9,7 +9,6 @@ import ast
 import re
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +18,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.judgement.frequency.own_heat import named_in
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import read_bytes, stamp
+from flake8_torchperf.project.kept import Kept
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
 from flake8_torchperf.syntax.contract_comments import RECORDING, contract_comments
@@ -33,8 +33,10 @@ if TYPE_CHECKING:
 
 # The most modules that are parsed for the contracts of one package.
 MAX_MODULES = 200
-# How many parsed modules stay cached from one linted file to the next.
-KEPT = 64
+# The bytes of text whose trees stay in memory from one linted file to the next; a tree takes 27
+# times its text. Contracts are few, and so are the modules that hold them.
+WITH_CONTRACTS = 1_000_000
+_WHOLE: Kept[tuple[str, int, int], tuple[ModuleMap | None]] = Kept(WITH_CONTRACTS, in_circles=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -163,9 +165,13 @@ def _modules(paths: list[str], analysis: Analysis) -> Iterator[ModuleMap]:
             yield module
 
 
-@lru_cache(maxsize=KEPT)
 def read_whole(path: str, modified: int, size: int) -> ModuleMap | None:
     """Return a module with all its definitions; None if the file is not Python."""
+    key = (path, modified, size)
+    return (_WHOLE.get(key) or _WHOLE.put(key, (_read_whole(path),), size))[0]
+
+
+def _read_whole(path: str) -> ModuleMap | None:
     data = read_bytes(path)
     if not isinstance(data, bytes):
         return None

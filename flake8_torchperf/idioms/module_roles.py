@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.project.file_index import is_test_name
+from flake8_torchperf.project.module_facts import once_per_module
 
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.conventions import Convention, Conventions
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 KERNELS = ("jit", "kernel", "autotune", "heuristics")
 
 
-@lru_cache(maxsize=8)  # for the linted module and those that call its functions
+@once_per_module
 def is_test_file(module: ModuleMap) -> bool:
     """True if pytest collects the file by its name, or the file imports a test framework."""
     if imports_tests(module):
@@ -23,7 +23,7 @@ def is_test_file(module: ModuleMap) -> bool:
     return is_test_name(module.name.rpartition(".")[2] if module.path is None else module.path.stem)
 
 
-@lru_cache(maxsize=8)
+@once_per_module
 def imports_tests(module: ModuleMap) -> bool:
     """True if a module imports pytest, unittest or torch's own test tools."""
     return any(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -18,9 +17,10 @@ from flake8_torchperf.program.asked import (
 )
 from flake8_torchperf.program.given import PLAIN_DECORATORS
 from flake8_torchperf.program.outline import FUNCTION, OWNER, VALUE, Kind, Outline
-from flake8_torchperf.program.shelf import outline_of_text, outline_once
+from flake8_torchperf.program.shelf import OUTLINED, outline_of_text, outline_once
 from flake8_torchperf.project.answers import PART, record
 from flake8_torchperf.project.files import read_bytes, stamp
+from flake8_torchperf.project.kept import Kept
 from flake8_torchperf.project.live_names import is_class_found, is_looked_up
 from flake8_torchperf.project.module_index import absolute_import, module_name
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded, root_of
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
 # The most imports that are followed for one name, from module to module.
 MAX_IMPORTS = 8
-# The most outlines that stay in memory.
-KEPT_OUTLINES = 512
 
 
 class Unit(NamedTuple):
@@ -75,9 +73,19 @@ class Search(Protocol):
         """
 
 
-@lru_cache(maxsize=KEPT_OUTLINES)
+# The modules whose outlines were asked for last, by path, time and size. The outlines are mostly
+# those that the shelf keeps.
+_OUTLINED: Kept[tuple[str, int, int], Module] = Kept(OUTLINED)
+
+
 def _outlined(path: str, modified: int, size: int) -> Module:
     """Return the module in a file; an empty one if it is not Python."""
+    key = (path, modified, size)
+    known = _OUTLINED.get(key)
+    return known or _OUTLINED.put(key, _outlined_now(path), size)
+
+
+def _outlined_now(path: str) -> Module:
     data = read_bytes(path)
     try:
         text = decoded(data if isinstance(data, bytes) else b"")

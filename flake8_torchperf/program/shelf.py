@@ -12,6 +12,7 @@ from flake8_torchperf.program import outline as records
 from flake8_torchperf.program import outlining
 from flake8_torchperf.program.outline import Outline, as_data, from_data
 from flake8_torchperf.program.outlining import outline_of
+from flake8_torchperf.project.kept import Kept
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -27,13 +28,15 @@ class Shelf(Protocol):
         """Store a value. Raises OSError if it cannot be written."""
 
 
+# The bytes of text whose outlines stay in memory. An outline takes twenty times its text, with the
+# tables that are made of it: 60 MB. With half as many, a run over transformers outlines half of its
+# modules twice.
+OUTLINED = 3_000_000
 # The shelf of this run; empty without a cache.
 _SHELVES: list[Shelf] = []
 # The outlines that were made last, by the digest of their text. A run over a tree reads most
 # modules twice: to lint them, and to follow values from another module.
-_MADE: dict[str, Outline] = {}
-# The most outlines in ``_MADE``.
-MADE_OUTLINES = 128
+_MADE: Kept[str, Outline] = Kept(OUTLINED)
 
 
 def keep_on(shelf: Shelf | None) -> None:
@@ -67,11 +70,9 @@ def outline_once(text: str, tree: ast.Module | None = None) -> Outline:
     """
     key = digest_of([text])
     found = _MADE.get(key)
-    if found is None:
-        found = _MADE[key] = outline_of(ast.parse(text) if tree is None else tree)
-        if len(_MADE) > MADE_OUTLINES:
-            del _MADE[next(iter(_MADE))]
-    return found
+    if found is not None:
+        return found
+    return _MADE.put(key, outline_of(ast.parse(text) if tree is None else tree), len(text))
 
 
 def _restored(data: Any) -> Outline | None:

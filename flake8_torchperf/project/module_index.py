@@ -17,7 +17,7 @@ from flake8_torchperf.syntax.record_types import empty_class, made_record
 from flake8_torchperf.syntax.traversal import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import MutableMapping
+    from collections.abc import Callable, MutableMapping
 
     from flake8_torchperf.project.answers import Parts
 
@@ -141,6 +141,13 @@ class ClassInfo:
                 _record_writes(method, *self._tables)
         return self._tables
 
+    def forget(self) -> None:
+        """Drop the methods, which refer to their class."""
+        self.methods.clear()
+        self.functions.clear()
+        self._tables.clear()
+        vars(self).pop("written_by", None)
+
     @cached_property
     def key(self) -> str:
         """A name that is unique over all modules read in one run."""
@@ -173,6 +180,8 @@ class ModuleMap:
     parts: Parts | None = None
     _nodes: dict[int, Nodes] = field(default_factory=dict)
     _places: list[str] = field(default_factory=list)
+    # What `module_facts.once_per_module` found.
+    facts: dict[Callable[[ModuleMap], object], object] = field(default_factory=dict)
 
     @property
     def place(self) -> str:
@@ -213,10 +222,10 @@ class ModuleMap:
         slower.
         """
         for info in self.classes.values():
-            info.methods.clear()
-            info.functions.clear()
+            info.forget()
         for table in (self.functions, self.classes, self._nodes):
             table.clear()
+        self.facts.clear()
         self.defined.clear()
 
     def qualify(self, node: ast.expr) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from flake8_torchperf.project.kept import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -53,8 +54,10 @@ _TEXT = re.compile(
     r"|\"(?:\\.|[^\\\"\n])*\"|'(?:\\.|[^\\'\n])*'",
     re.DOTALL,
 )
-# How many texts stay cached without their docstrings, because several options are looked for.
-KEPT_TEXTS = 32
+# The bytes of text that stay in memory without their docstrings, because several options are looked
+# for in the modules of one program. What is kept is the text itself, and what is left of it.
+STRIPPED = 3_000_000
+_STRIPPED: Kept[str, str] = Kept(STRIPPED)
 
 # Another option, or a field of a configuration.
 _OTHER_OPTION = re.compile(r"[A-Za-z_][\w.]*\s*")
@@ -74,10 +77,13 @@ class Given(NamedTuple):
 NOT_GIVEN = Given(frozenset(), False)
 
 
-@lru_cache(maxsize=KEPT_TEXTS)
 def _code(text: str) -> str:
     """Return a module's text without comments and docstrings, which give an option no value."""
-    return _TEXT.sub(lambda m: "" if m["comment"] or m["docstring"] else m[0], text)
+    known = _STRIPPED.get(text)
+    if known is not None:
+        return known
+    stripped = _TEXT.sub(lambda m: "" if m["comment"] or m["docstring"] else m[0], text)
+    return _STRIPPED.put(text, stripped, len(text))
 
 
 def values_given(name: str, modules: Iterable[str], settings: Iterable[str] = ()) -> Given:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.knowledge import call_waits
 from flake8_torchperf.knowledge.logging_calls import IN_PROGRESS_BAR, READING_METHODS
+from flake8_torchperf.project.module_facts import once_per_module
 from flake8_torchperf.suspects.words import (
     ARGUMENT_READERS,
     CONSTANT_MAKERS,
@@ -117,7 +117,7 @@ def _module_level(module: ModuleMap, names: Names) -> bool:
     return suspect(level, HostNames(None, level), names)
 
 
-@lru_cache(maxsize=2)  # for the linted module
+@once_per_module
 def module_level(module: ModuleMap) -> Nodes:
     """Return the nodes outside functions: statements of the module and of its classes."""
     statements: list[ast.stmt] = []

@@ -10,7 +10,8 @@ import pytest
 
 from flake8_torchperf.program.outline import Kind, Outline, as_data, from_data
 from flake8_torchperf.program.outlining import outline_of
-from flake8_torchperf.program.shelf import MADE_OUTLINES, keep_on, outline_of_text, outline_once
+from flake8_torchperf.program.shelf import OUTLINED, keep_on, outline_of_text, outline_once
+from flake8_torchperf.project.kept import ENTRY, Kept
 
 TEXT = """
 from functools import partial
@@ -108,7 +109,7 @@ def test_a_damaged_entry_is_read_again(damage: str, monkeypatch: pytest.MonkeyPa
     try:
         first = outline_of_text(TEXT)
         entries.held = dict.fromkeys(entries.held, damage)
-        monkeypatch.setattr("flake8_torchperf.program.shelf._MADE", {})
+        monkeypatch.setattr("flake8_torchperf.program.shelf._MADE", Kept(OUTLINED))
         assert same(outline_of_text(TEXT), first)
     finally:
         keep_on(None)
@@ -139,6 +140,6 @@ def test_a_linted_module_is_not_outlined_again_where_another_reads_it() -> None:
 
 def test_only_the_outlines_made_last_stay_in_memory() -> None:
     first = outline_once(TEXT)
-    for number in range(MADE_OUTLINES):
+    for number in range(OUTLINED // ENTRY):
         outline_once(f"x = {number}\n")
     assert outline_once(TEXT) is not first

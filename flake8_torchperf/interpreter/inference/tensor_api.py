@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import builtins
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import casts_to, methods_of
+from flake8_torchperf.project.module_facts import once_per_module
 from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.syntax.names import called_a_device
 from flake8_torchperf.syntax.traversal import once, walk
@@ -79,7 +79,7 @@ def hands_on(nodes: Nodes) -> bool:
 FROM_BUILT_INS = frozenset(dir(builtins))
 
 
-@lru_cache(maxsize=4)
+@once_per_module
 def _of_torch(module: ModuleMap) -> frozenset[str]:
     """Return the names under which a module imports torch, or anything of torch."""
     names = (n for n, target in module.imports.items() if target.partition(".")[0] == "torch")
@@ -312,13 +312,25 @@ HOLDING = frozenset((
 ))  # fmt: skip
 
 
-@lru_cache(maxsize=64)
 def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> bool:
     """True if a module imports a library with arrays like tensors, or does not import torch.
 
     If torch is imported and ``function`` is given, that function or its class has to name such a
     library, or to work on a data frame.
     """
+    known = _with_arrays(module)
+    if function not in known:
+        known[function] = _knows_arrays(module, function)
+    return known[function]
+
+
+@once_per_module
+def _with_arrays(_module: ModuleMap) -> dict[FunctionNode | None, bool]:
+    """Return what `knows_arrays` finds, by the function."""
+    return {}
+
+
+def _knows_arrays(module: ModuleMap, function: FunctionNode | None) -> bool:
     names = _array_names(module)
     if not names:
         return names is None
@@ -335,7 +347,7 @@ def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> boo
     return any(_names_one(node, names) for node in (*stated, function.returns) if node is not None)
 
 
-@lru_cache(maxsize=4)
+@once_per_module
 def _owners(module: ModuleMap) -> dict[int, ast.ClassDef]:
     """Return the class that each method of a module stands in, by the method's id."""
     return {
@@ -343,7 +355,7 @@ def _owners(module: ModuleMap) -> dict[int, ast.ClassDef]:
     }
 
 
-@lru_cache(maxsize=4)
+@once_per_module
 def _array_names(module: ModuleMap) -> frozenset[str] | None:
     """Return the names of imported array libraries; None if the module does not import torch."""
     heads = {name: target.partition(".")[0] for name, target in module.imports.items()}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.logging_calls import LOGGING_METHODS
@@ -185,7 +185,7 @@ def _is_idle(func: ast.expr) -> bool | None:
     return None
 
 
-@cache
+@lru_cache(maxsize=1024)  # as the user's code spells them
 def _is_idle_in_torch(spelled: str) -> bool:
     if spelled.startswith("F."):
         spelled = f"torch.nn.functional.{spelled[2:]}"

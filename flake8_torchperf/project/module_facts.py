@@ -1,0 +1,28 @@
+"""Facts about a module, found once and held by its map, so that they go when the map goes.
+
+A cache of maps beside them would hold whole trees of files that were linted long ago.
+"""
+
+from __future__ import annotations
+
+from functools import wraps
+from typing import TYPE_CHECKING, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.project.module_index import ModuleMap
+
+Fact = TypeVar("Fact")
+
+
+def once_per_module(find: Callable[[ModuleMap], Fact]) -> Callable[[ModuleMap], Fact]:
+    """Return a function that looks for a fact about a module on its first call only."""
+
+    @wraps(find)
+    def found(module: ModuleMap) -> Fact:
+        if found not in module.facts:
+            module.facts[found] = find(module)
+        return cast("Fact", module.facts[found])
+
+    return found
