@@ -3,37 +3,12 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
 
-from flake8_torchperf.digest import digest, digest_of
 from flake8_torchperf.program import outline as records
 from flake8_torchperf.program import outlining
 from flake8_torchperf.program.outline import Outline, as_data, from_data
 from flake8_torchperf.program.outlining import outline_of
-
-if TYPE_CHECKING:
-    from types import ModuleType
-
-
-class Shelf(Protocol):
-    """Entries on disk: a key and JSON in, the same JSON out, or None."""
-
-    def get(self, key: str) -> Any:
-        """Return the value that was put under a key, or None."""
-
-    def put(self, key: str, value: object) -> None:
-        """Store a value. Raises OSError if it cannot be written."""
-
-
-# The shelf of this run; empty without a cache.
-_SHELVES: list[Shelf] = []
-
-
-def keep_on(shelf: Shelf | None) -> None:
-    """Keep the outlines of this process on a shelf from now on; on none without one."""
-    _SHELVES[:] = [] if shelf is None else [shelf]
+from flake8_torchperf.project.shelf import kept, version
 
 
 def outline_of_text(text: str) -> Outline:
@@ -41,34 +16,5 @@ def outline_of_text(text: str) -> Outline:
 
     Raises one of `NO_PYTHON` if it is not Python.
     """
-    if not _SHELVES:
-        return outline_of(ast.parse(text))
-    key = digest_of([_version(), text])
-    known = _restored(_SHELVES[0].get(key))
-    if known is not None:
-        return known
-    found = outline_of(ast.parse(text))
-    try:
-        _SHELVES[0].put(key, as_data(found))
-    except OSError:
-        keep_on(None)  # the folder can't be written: what follows is read each time
-    return found
-
-
-def _restored(data: Any) -> Outline | None:
-    """Return the outline in an entry; None for one that holds something else."""
-    try:
-        return None if data is None else from_data(data)
-    except (TypeError, ValueError, AttributeError):
-        return None
-
-
-@cache
-def _version() -> str:
-    """Return the digest of the code that makes and reads outlines."""
-    return digest_of([_content(records), _content(outlining)])
-
-
-def _content(module: ModuleType) -> str:
-    path = module.__file__
-    return "" if path is None else digest(Path(path).read_bytes())
+    key = (version(records, outlining), text)
+    return kept(key, lambda: outline_of(ast.parse(text)), as_data, from_data)

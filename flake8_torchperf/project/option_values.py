@@ -9,10 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from types import NoneType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 Literal: TypeAlias = "bool | int | float | str | None"
 
@@ -54,7 +55,7 @@ _TEXT = re.compile(
     re.DOTALL,
 )
 # How many texts stay cached without their docstrings, because several options are looked for.
-KEPT_TEXTS = 32
+KEPT_TEXTS = 256
 
 # Another option, or a field of a configuration.
 _OTHER_OPTION = re.compile(r"[A-Za-z_][\w.]*\s*")
@@ -72,6 +73,28 @@ class Given(NamedTuple):
 
 
 NOT_GIVEN = Given(frozenset(), False)
+
+
+def given_as_data(given: Given) -> list[Any]:
+    """Return what an option is given as JSON can hold it."""
+    return [sorted(map(repr, given.values)), given.whole, sorted(given.others)]
+
+
+def given_from_data(data: Sequence[Any]) -> Given:
+    """Return what `given_as_data` turned into JSON. Raises TypeError or ValueError."""
+    values, whole, others = data
+    return Given(frozenset(map(_literal_of, values)), whole is True, frozenset(others))
+
+
+def _literal_of(text: str) -> Literal:
+    """Return the literal of a text. Raises TypeError or ValueError for anything else."""
+    try:
+        value = ast.literal_eval(text)
+    except SyntaxError as error:
+        raise ValueError(text) from error
+    if not isinstance(value, (bool, int, float, str, NoneType)):
+        raise TypeError(text)
+    return value
 
 
 @lru_cache(maxsize=KEPT_TEXTS)

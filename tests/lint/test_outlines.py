@@ -10,7 +10,8 @@ import pytest
 
 from flake8_torchperf.program.outline import Kind, Outline, as_data, from_data
 from flake8_torchperf.program.outlining import outline_of
-from flake8_torchperf.program.shelf import keep_on, outline_of_text
+from flake8_torchperf.program.shelf import outline_of_text
+from flake8_torchperf.project.shelf import keep_on
 
 TEXT = """
 from functools import partial
