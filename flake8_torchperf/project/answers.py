@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.digest import digest, digest_of
 
@@ -17,13 +17,18 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.project.option_values import Given
 
-    # A module's text without its definitions, and these with their names.
-    Cut = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
+    # A module's text without its definitions, and these: name, text, True for a class.
+    Cut = Callable[[str], tuple[str, Iterable[tuple[str, str, bool]]]]
+    # A class's text without the bodies of its methods, and these methods with their names.
+    Split = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
 
 # Separates a path and the part of it that is queried; no path holds it.
 PART = "\0"
-# The parts of a module: all of it, the code outside definitions, a definition, a word in it.
+# The parts of a module: all of it, the code outside definitions, a definition, a word. A class
+# counts without the bodies of its methods, which have names of their own: ``Net.forward``.
 ALL, REST, NAMED, SAYS = "*", "-", "def ", "says "
+# Asks for a class with all of its methods.
+CLASS = "class "
 # The parts of a folder: the modules that hold a word, and the modules that may call it.
 THAT_SAY, THAT_CALL = "say ", "call "
 # Asks a folder if one of its modules trains a model.
@@ -72,14 +77,18 @@ def record(reads: Mapping[str, str]) -> None:
 
 
 class Parts:
-    """The parts of a module that may be queried; ``cut`` returns its definitions with texts."""
+    """The parts of a module that may be queried, by ``cut`` and, for its classes, ``split``."""
 
-    def __init__(self, path: str, text: str, cut: Cut) -> None:
+    def __init__(self, path: str, text: str, cut: Cut, split: Split) -> None:
         self._path = path
         self._text = text
         self._cut = cut
-        self._named: dict[str, str] | None = None
+        self._split = split
+        # The texts of each definition, and those of classes among them.
+        self._defined: dict[str, list[str]] | None = None
+        self._classes: set[str] = set()
         self._rest = ""
+        self._named: dict[str, str] = {}
         # The table that recorded the last query, and the parts recorded in it.
         self._reads: dict[str, str] | None = None
         self._asked: set[str] = set()
@@ -101,19 +110,74 @@ class Parts:
             return digest(self._text.encode("utf-8", "surrogatepass"))
         if part.startswith(SAYS):
             return "yes" if part.removeprefix(SAYS) in self._text else ""
-        if self._named is None:
-            self._rest, self._named = self._digests()
-        return self._rest if part == REST else self._named.get(part.removeprefix(NAMED), "")
+        defined = self._definitions()
+        if part == REST:
+            return self._rest
+        if part.startswith(CLASS):
+            return _digest(defined.get(part.removeprefix(CLASS), ()))
+        name = part.removeprefix(NAMED)
+        owner = name.partition(".")[0]
+        if owner in self._classes and owner not in self._named:
+            self._add_class(owner, defined[owner])
+        elif name in defined and name not in self._named:
+            self._named[name] = _digest(defined[name])
+        return self._named.get(name, "")
 
-    def _digests(self) -> tuple[str, dict[str, str]]:
-        rest, definitions = self._cut(self._text)
-        texts: dict[str, list[str]] = {}
-        for name, text in definitions:
-            texts.setdefault(name, []).append(without_comments(text))
-        return (
-            digest_of([without_comments(rest)]),
-            {name: digest_of(held) for name, held in texts.items()},
-        )
+    def _definitions(self) -> dict[str, list[str]]:
+        if self._defined is None:
+            self._defined = {}
+            rest, definitions = self._cut(self._text)
+            self._rest = _digest([rest])
+            for name, text, is_class in definitions:
+                self._defined.setdefault(name, []).append(text)
+                if is_class:
+                    self._classes.add(name)
+        return self._defined
+
+    def _add_class(self, owner: str, texts: Iterable[str]) -> None:
+        heads: list[str] = []
+        methods: dict[str, list[str]] = {}
+        for text in texts:
+            head, bodies = self._split(text)
+            heads.append(head)
+            for name, body in bodies:
+                methods.setdefault(f"{owner}.{name}", []).append(body)
+        self._named[owner] = _digest(heads)
+        self._named.update({name: _digest(held) for name, held in methods.items()})
+
+
+class MethodsAsked(dict[str, Any]):
+    """The methods of a class in an outline; each that is looked up is recorded as a query."""
+
+    def __init__(self, owner: str, parts: Parts) -> None:
+        super().__init__()
+        self._owner = owner
+        self._parts = parts
+
+    def __getitem__(self, name: str) -> Any:
+        self._parts.ask(f"{NAMED}{self._owner}.{name}")
+        return super().__getitem__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a method, as `dict.get` does."""
+        self._parts.ask(f"{NAMED}{self._owner}.{name}")
+        return super().get(name, default)
+
+    def values(self) -> Any:
+        """Return all methods, as `dict.values` does."""
+        self._parts.ask(f"{CLASS}{self._owner}")
+        return super().values()
+
+    def items(self) -> Any:
+        """Return all methods with their names, as `dict.items` does."""
+        self._parts.ask(f"{CLASS}{self._owner}")
+        return super().items()
+
+
+def _digest(texts: Iterable[str]) -> str:
+    """Return the digest of some texts without comments; "" for none."""
+    held = [without_comments(text) for text in texts]
+    return digest_of(held) if held else ""
 
 
 def answer_of_search(paths: Sequence[str] | None) -> str:

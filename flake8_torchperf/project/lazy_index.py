@@ -98,7 +98,7 @@ def read_outline(text: str, path: Path) -> ModuleMap:
     except (_UnclearError, SyntaxError):
         return read_module(_parse(text), (text,), path)
     holder: list[ModuleMap] = []
-    parts = Parts(str(path), text, cut)
+    parts = Parts(str(path), text, cut, split)
     functions: _Deferred[FunctionInfo] = _Deferred(holder, parts)
     classes: _Deferred[ClassInfo] = _Deferred(holder, parts)
     for definition in definitions:
@@ -127,13 +127,43 @@ def parts_of(text: str) -> Parts | None:
         _parse(rest)
     except (_UnclearError, SyntaxError, ValueError):
         return None
-    return Parts("", text, cut)
+    return Parts("", text, cut, split)
 
 
-def cut(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return a module's text without functions and classes, and their names with their texts."""
+def cut(text: str) -> tuple[str, list[tuple[str, str, bool]]]:
+    """Return a module's text without functions and classes, and these.
+
+    Each has its name, its text and True for a class.
+    """
     rest, definitions = _cut(text)
-    return rest, [(one.name, one.text) for one in definitions]
+    return rest, [(one.name, one.text, one.is_class) for one in definitions]
+
+
+def split(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return a class's text without the bodies of its methods, and the methods with their names.
+
+    A method in a branch, of a nested class or on one line stays where it is.
+    """
+    try:
+        [node] = _parse(text).body
+    except (SyntaxError, ValueError, RecursionError):
+        return text, []
+    lines = [f"{line}\n" for line in text.split("\n")]
+    head: list[str] = []
+    methods: list[tuple[str, str]] = []
+    done = 0
+    for one in node.body if isinstance(node, ast.ClassDef) else ():
+        if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            continue
+        body = one.body[0].lineno - 1
+        if body < one.lineno:
+            continue
+        start = min((one.lineno, *(each.lineno for each in one.decorator_list))) - 1
+        end = one.end_lineno or one.lineno
+        methods.append((one.name, "".join(lines[start:end])))
+        head += lines[done:body]
+        done = end
+    return "".join((*head, *lines[done:])), methods
 
 
 def _cut(text: str) -> tuple[str, list[_Definition]]:

@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.project.answers import ALL, SAYS
+from flake8_torchperf.project.answers import ALL, CLASS, SAYS, MethodsAsked
+from flake8_torchperf.project.noted_writes import record_writes
 from flake8_torchperf.project.roots import place_of
 from flake8_torchperf.syntax.host_expressions import HostNames
-from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.record_types import empty_class, made_record
 from flake8_torchperf.syntax.traversal import Nodes
 
@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
-
-# Methods that put a value into a list, set or dict.
-FILLING_METHODS = ("append", "add", "extend", "insert", "update", "setdefault", "appendleft")
-# Methods of modules that store a value under the name passed with it.
-REGISTERING = {"register_buffer", "register_parameter", "register_module", "add_module"}
-# Stands for every attribute if a method computes the name of the attribute that it writes.
-ANY = "*"
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,17 +86,38 @@ class FunctionInfo:
 
 @dataclass(frozen=True, eq=False)
 class ClassInfo:
-    """A class: its bases by qualified name, its methods, and the declarations in its body."""
+    """A class: its bases by qualified name, its methods, and the declarations in its body.
+
+    In an outline, each method that is looked up is recorded as a query. What depends on all methods
+    is recorded as one for the whole class.
+    """
 
     name: str
-    node: ast.ClassDef
+    tree: ast.ClassDef
     module: ModuleMap
     bases: tuple[str, ...]
-    methods: dict[str, FunctionInfo] = field(default_factory=dict)
+    methods: MutableMapping[str, FunctionInfo] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     assigned: dict[str, ast.expr] = field(default_factory=dict)
-    functions: list[FunctionInfo] = field(default_factory=list)
+    held: list[FunctionInfo] = field(default_factory=list)
     _tables: list[Writers] = field(default_factory=list)
+
+    def ask(self) -> None:
+        """Record a query for all of the class."""
+        if self.module.parts is not None:
+            self.module.parts.ask(f"{CLASS}{self.name.partition('.')[0]}")
+
+    @property
+    def node(self) -> ast.ClassDef:
+        """The definition, with all of its methods."""
+        self.ask()
+        return self.tree
+
+    @property
+    def functions(self) -> list[FunctionInfo]:
+        """All functions in the body, also several of one name."""
+        self.ask()
+        return self.held
 
     @property
     def writers(self) -> Writers:
@@ -115,17 +129,27 @@ class ClassInfo:
         """Attribute -> methods that write it by a call given its name."""
         return self._noted()[1]
 
-    @cached_property
+    @property
     def written_by(self) -> dict[str, list[FunctionInfo]]:
         """Attribute -> the methods that write it, in any way."""
+        self.ask()
+        return self._written_by
+
+    @property
+    def written(self) -> dict[str, frozenset[str]]:
+        """Key of a method -> the attributes that it writes."""
+        self.ask()
+        return self._written
+
+    @cached_property
+    def _written_by(self) -> dict[str, list[FunctionInfo]]:
         found = {attribute: list(methods) for attribute, methods in self.writers.items()}
         for attribute, methods in self.setters.items():
             found.setdefault(attribute, []).extend(methods)
         return found
 
     @cached_property
-    def written(self) -> dict[str, frozenset[str]]:
-        """Key of a method -> the attributes that it writes."""
+    def _written(self) -> dict[str, frozenset[str]]:
         found: dict[str, set[str]] = {}
         for table in self._noted():
             for attribute, methods in table.items():
@@ -135,23 +159,24 @@ class ClassInfo:
 
     def _noted(self) -> list[Writers]:
         """Return both tables, made on first use, because they take a walk over every method."""
+        self.ask()
         if not self._tables:
             self._tables.extend(({}, {}))
-            for method in self.functions:
-                _record_writes(method, *self._tables)
+            for method in self.held:
+                record_writes(method, *self._tables)
         return self._tables
 
     def forget(self) -> None:
         """Drop the methods, which refer to their class."""
         self.methods.clear()
-        self.functions.clear()
+        self.held.clear()
         self._tables.clear()
-        vars(self).pop("written_by", None)
+        vars(self).pop("_written_by", None)
 
     @cached_property
     def key(self) -> str:
         """A name that is unique over all modules read in one run."""
-        return f"{self.module.name}:{self.name}:{self.node.lineno}"
+        return f"{self.module.name}:{self.name}:{self.tree.lineno}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -376,7 +401,9 @@ def _class_info(node: ast.ClassDef, module: ModuleMap, prefix: str) -> ClassInfo
         module.qualify(base) if record is None else record.base
         for base, record in zip(node.bases, records, strict=True)
     )
-    info = ClassInfo(prefix + node.name, node, module, bases)
+    parts = None if prefix else module.parts
+    methods = {} if parts is None else MethodsAsked(node.name, parts)
+    info = ClassInfo(prefix + node.name, node, module, bases, methods)
     for record in records:
         info.annotations.update({} if record is None else record.fields)
     return info
@@ -397,7 +424,7 @@ def _read_class_body(
                 )
                 if not setter:
                     info.methods[name] = function
-                info.functions.append(function)
+                info.held.append(function)
             case ast.AnnAssign(target=ast.Name(id=attr), annotation=annotation):
                 info.annotations[attr] = annotation
                 if statement.value is not None:
@@ -411,74 +438,6 @@ def _read_class_body(
                 _read_class_body(inside, info, module, defined)
             case _:
                 pass
-
-
-def _record_writes(method: FunctionInfo, writers: Writers, setters: Writers) -> None:
-    """Note the attributes that a method writes, but not their values."""
-    arguments = [*method.node.args.posonlyargs, *method.node.args.args]
-    if not arguments:
-        return
-    me = arguments[0].arg
-    nodes = method.nodes
-    for attribute in nodes.of(ast.Attribute):
-        if isinstance(attribute.ctx, ast.Store) and is_name(attribute.value, me):
-            _note(writers, attribute.attr, method)
-    for item in nodes.of(ast.Subscript):
-        held = item.value
-        if not isinstance(item.ctx, ast.Store) or not isinstance(held, ast.Attribute):
-            continue
-        if is_name(held.value, me):
-            _note(writers, held.attr, method)
-    for call in nodes.of(ast.Call):
-        _record_call(call, me, method, writers, setters)
-
-
-def _record_call(
-    call: ast.Call, me: str, method: FunctionInfo, writers: Writers, setters: Writers
-) -> None:
-    """Note ``self.xs.append(x)``, ``self.register_buffer("x", t)``, ``setattr(self, "x", t)``."""
-    func = call.func
-    if isinstance(func, ast.Attribute):
-        owner = func.value
-        held = _held(owner) if func.attr in FILLING_METHODS else owner
-        if isinstance(held, ast.Attribute) and is_name(held.value, me):
-            if func.attr in FILLING_METHODS:
-                _note(writers, held.attr, method)
-        elif is_name(owner, me) or (_is_super(owner) and func.attr in REGISTERING):
-            attr = _text(call.args[0]) if call.args else ""
-            if not attr and call.keywords and call.keywords[0].arg == "name":
-                attr = _text(call.keywords[0].value)
-            if attr or func.attr in REGISTERING:
-                _note(setters, attr or ANY, method)
-    elif is_name(func, "setattr") and len(call.args) > 1 and is_name(call.args[0], me):
-        _note(setters, _text(call.args[1]) or ANY, method)
-
-
-def _is_super(node: ast.expr) -> bool:
-    """True for ``super()``, which calls a base's method on the same object."""
-    return isinstance(node, ast.Call) and is_name(node.func, "super")
-
-
-def _held(node: ast.expr) -> ast.expr:
-    """Return ``self.xs`` for ``self.xs[key]`` and for ``self.xs.setdefault(key, [])``."""
-    while True:
-        match node:
-            case ast.Subscript(value=inner):
-                node = inner
-            case ast.Call(func=ast.Attribute(value=inner, attr="setdefault")):
-                node = inner
-            case _:
-                return node
-
-
-def _text(node: ast.expr) -> str:
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
-
-
-def _note(table: Writers, attr: str, method: FunctionInfo) -> None:
-    methods = table.setdefault(attr, [])
-    if method not in methods:
-        methods.append(method)
 
 
 def nested_info(node: FunctionNode, outer: str, module: ModuleMap) -> FunctionInfo:

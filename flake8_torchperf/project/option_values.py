@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from types import NoneType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from flake8_torchperf.project.kept import Kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 Literal: TypeAlias = "bool | int | float | str | None"
 
@@ -75,6 +76,28 @@ class Given(NamedTuple):
 
 
 NOT_GIVEN = Given(frozenset(), False)
+
+
+def given_as_data(given: Given) -> list[Any]:
+    """Return what an option is given as JSON can hold it."""
+    return [sorted(map(repr, given.values)), given.whole, sorted(given.others)]
+
+
+def given_from_data(data: Sequence[Any]) -> Given:
+    """Return what `given_as_data` turned into JSON. Raises TypeError or ValueError."""
+    values, whole, others = data
+    return Given(frozenset(map(_literal_of, values)), whole is True, frozenset(others))
+
+
+def _literal_of(text: str) -> Literal:
+    """Return the literal of a text. Raises TypeError or ValueError for anything else."""
+    try:
+        value = ast.literal_eval(text)
+    except SyntaxError as error:
+        raise ValueError(text) from error
+    if not isinstance(value, (bool, int, float, str, NoneType)):
+        raise TypeError(text)
+    return value
 
 
 def _code(text: str) -> str:

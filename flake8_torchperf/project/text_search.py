@@ -9,6 +9,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.digest import digest, digest_of_files
+from flake8_torchperf.project import option_values as options
 from flake8_torchperf.project.answers import (
     CLASS_FOUND,
     IS_PROGRAM,
@@ -25,13 +26,20 @@ from flake8_torchperf.project.answers import (
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
 from flake8_torchperf.project.looked_up import LookedUp
-from flake8_torchperf.project.option_values import NOT_GIVEN, Given, values_given
+from flake8_torchperf.project.option_values import (
+    NOT_GIVEN,
+    Given,
+    given_as_data,
+    given_from_data,
+    values_given,
+)
 from flake8_torchperf.project.roots import TORCH_WORDS
 from flake8_torchperf.project.settings_files import read_notebooks, read_settings
+from flake8_torchperf.project.shelf import kept, version
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 # A word in more modules than this is too common, because each of them would have to be parsed.
 MOST_MODULES = 24
@@ -185,11 +193,13 @@ class TextSearch:
             dashed = f"--{name.replace('_', '-')}".encode()
             said = self.that_say(last) or ()
             paths += tuple(one for one in said if one not in paths and dashed in self._data[one])
-        texts = (
-            self._data[path].decode("utf-8", "replace")
-            for path in paths
-            if not os.path.basename(path).startswith("test_")
-        )
+        paths = tuple(one for one in paths if not os.path.basename(one).startswith("test_"))
+        # Each run that found a module changed would go through all texts once for each option.
+        key = (version(options), name, *map(self._digest, paths), "settings", *settings)
+        return kept(key, lambda: self._given(name, paths, settings), given_as_data, given_from_data)
+
+    def _given(self, name: str, paths: Iterable[str], settings: list[str]) -> Given:
+        texts = (self._data[path].decode("utf-8", "replace") for path in paths)
         return values_given(name, texts, settings)
 
     def _digest(self, path: str) -> str:

@@ -10,8 +10,9 @@ import pytest
 
 from flake8_torchperf.program.outline import Kind, Outline, as_data, from_data
 from flake8_torchperf.program.outlining import outline_of
-from flake8_torchperf.program.shelf import OUTLINED, keep_on, outline_of_text, outline_once
+from flake8_torchperf.program.shelf import OUTLINED, outline_of_text, outline_once
 from flake8_torchperf.project.kept import ENTRY, Kept
+from flake8_torchperf.project.shelf import keep_on
 
 TEXT = """
 from functools import partial

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method, lineage
-from flake8_torchperf.project.module_index import ANY
+from flake8_torchperf.project.noted_writes import ANY
 from flake8_torchperf.values.values import Function, Instance
 
 if TYPE_CHECKING:

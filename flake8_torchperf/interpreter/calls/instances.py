@@ -30,7 +30,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     torch_kind,
 )
 from flake8_torchperf.interpreter.stated_types.docstrings import documented
-from flake8_torchperf.project.module_index import REGISTERING
+from flake8_torchperf.project.noted_writes import REGISTERING
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.devices import is_host_name
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES

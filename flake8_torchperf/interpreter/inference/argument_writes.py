@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.project.module_index import ANY, FunctionInfo
+from flake8_torchperf.project.module_index import FunctionInfo
+from flake8_torchperf.project.noted_writes import ANY
 from flake8_torchperf.values.values import Function, Value
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.interpreter.models import torch_call_waits, torch_containers, wrappers
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.knowledge.returns import TensorReturn
-from flake8_torchperf.project.module_index import REGISTERING
+from flake8_torchperf.project.noted_writes import REGISTERING
 from flake8_torchperf.values.arguments import Arguments, kinds
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.from_signature import value_of_return
