@@ -139,7 +139,7 @@ def tabled_body(lines: list[str], chosen: random.Random) -> None:
     """Add a statement to what a dict, list or tuple of a module or a class names."""
     tree = ast.parse("".join(lines))
     classes = [one for one in tree.body if isinstance(one, ast.ClassDef)]
-    statements = [one for holder in (tree, *classes) for one in holder.body]
+    statements = [*tree.body, *(one for holder in classes for one in holder.body)]
     values = [one.value for one in statements if isinstance(one, (ast.Assign, ast.AnnAssign))]
     tables = [one for one in values if isinstance(one, (ast.Dict, ast.List, ast.Tuple, ast.Call))]
     named = {one.id for table in tables for one in ast.walk(table) if isinstance(one, ast.Name)}
@@ -147,8 +147,7 @@ def tabled_body(lines: list[str], chosen: random.Random) -> None:
 
 
 def _name(node: ast.stmt) -> str:
-    is_named = isinstance(node, (ast.FunctionDef, ast.ClassDef))
-    return node.name if is_named else ""
+    return node.name if isinstance(node, (ast.FunctionDef, ast.ClassDef)) else ""
 
 
 def _add_to_body(lines: list[str], among: list[ast.stmt], chosen: random.Random) -> None:

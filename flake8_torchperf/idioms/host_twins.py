@@ -6,10 +6,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.syntax.names import dotted_name
-from flake8_torchperf.syntax.traversal import walk
+from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 # How the name of a copy on the host differs from that of its tensor, as in vLLM and sglang. That of
 # a list says less: it may hold tensors of the device.
@@ -31,9 +31,11 @@ def host_twin(read: ast.expr, around: Sequence[ast.AST]) -> str:
         f"{owner}.{twin}" if owner else twin
         for twin in (*(f"{name}{one}" for one in ENDINGS), *(f"{one}{name}" for one in BEGINNINGS))
     }
-    return next(
-        (name for name, line in _named(around) if name in wanted and line < read.lineno), ""
-    )
+    for names in map(_first_lines, around):
+        for name in sorted(wanted & names.keys()):
+            if names[name] < read.lineno:
+                return name
+    return ""
 
 
 def _base(node: ast.expr) -> str:
@@ -53,11 +55,19 @@ def _is_function(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) or dotted_name(node).partition(".")[0] == "torch"
 
 
-def _named(around: Sequence[ast.AST]) -> Iterator[tuple[str, int]]:
-    """Yield the names of a function, each with its line."""
-    for node in walk(around):
+@once
+def _first_lines(function: ast.AST) -> dict[str, int]:
+    """Return the names of a function that may be those of copies, each with its first line."""
+    found: dict[str, int] = {}
+    for node in walk([function]):
         match node:
             case ast.arg(arg=name):
-                yield name, node.lineno
+                pass
             case ast.Name() | ast.Attribute():
-                yield dotted_name(node), node.lineno
+                name = dotted_name(node)
+            case _:
+                continue
+        last = name.rpartition(".")[2]
+        if last.endswith(ENDINGS) or last.startswith(BEGINNINGS):
+            found[name] = min(found.get(name, node.lineno), node.lineno)
+    return found
