@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 # How the name of a copy on the host differs from that of its tensor, as in vLLM and sglang. That of
 # a list says less: it may hold tensors of the device.
-ENDINGS = ("_cpu", "_host", "_np", "_on_host")
-BEGINNINGS = ("cpu_", "host_")
+OF_COPIES = ("_cpu", "_host", "_np", "_on_host")
+BEFORE_COPIES = ("cpu_", "host_")
 
 
 def host_twin(read: ast.expr, around: Sequence[ast.AST]) -> str:
@@ -29,7 +29,10 @@ def host_twin(read: ast.expr, around: Sequence[ast.AST]) -> str:
         return ""
     wanted = {
         f"{owner}.{twin}" if owner else twin
-        for twin in (*(f"{name}{one}" for one in ENDINGS), *(f"{one}{name}" for one in BEGINNINGS))
+        for twin in (
+            *(f"{name}{one}" for one in OF_COPIES),
+            *(f"{one}{name}" for one in BEFORE_COPIES),
+        )
     }
     for names in map(_first_lines, around):
         for name in sorted(wanted & names.keys()):
@@ -68,6 +71,6 @@ def _first_lines(function: ast.AST) -> dict[str, int]:
             case _:
                 continue
         last = name.rpartition(".")[2]
-        if last.endswith(ENDINGS) or last.startswith(BEGINNINGS):
+        if last.endswith(OF_COPIES) or last.startswith(BEFORE_COPIES):
             found[name] = min(found.get(name, node.lineno), node.lineno)
     return found
