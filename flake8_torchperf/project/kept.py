@@ -1,4 +1,4 @@
-"""What was made of texts and stays in memory, up to a number of bytes of text."""
+"""Stores in memory for results of texts, bounded by the bytes of these texts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is learned from texts alone, kept on disk by their digest where a run has a cache."""
+"""Results of texts alone, kept on disk by their digest where a run has a cache."""
 
 from __future__ import annotations
 
