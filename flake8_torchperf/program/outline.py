@@ -246,7 +246,7 @@ class Outline:
 
     @cached_property
     def statements(self) -> dict[int, tuple[str, list[int]]]:
-        """What statements say and the nodes in them, as `asked.py` finds them, by their roots."""
+        """Words of statements and the nodes in them, as `asked.py` finds them, by their roots."""
         return {}
 
     @cached_property

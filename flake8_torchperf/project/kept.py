@@ -26,7 +26,7 @@ def is_time_to_collect() -> bool:
 
 
 class Kept(Generic[Key, Made]):
-    """What was asked for last, by its key; what was not asked for longest goes first.
+    """Results by their keys; the one that was not asked for longest goes first.
 
     What is made of a text takes memory in proportion to it, and modules differ in size by a factor
     of a thousand: a number of entries bounds nothing. ``most`` are the bytes of text that all
