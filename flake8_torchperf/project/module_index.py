@@ -143,6 +143,7 @@ class ClassInfo:
 
     @cached_property
     def _written_by(self) -> dict[str, list[FunctionInfo]]:
+        """See `written_by`."""
         found = {attribute: list(methods) for attribute, methods in self.writers.items()}
         for attribute, methods in self.setters.items():
             found.setdefault(attribute, []).extend(methods)
@@ -150,6 +151,7 @@ class ClassInfo:
 
     @cached_property
     def _written(self) -> dict[str, frozenset[str]]:
+        """See `written`."""
         found: dict[str, set[str]] = {}
         for table in self._noted():
             for attribute, methods in table.items():
