@@ -71,18 +71,21 @@ class Memory:
         entry = self.store.get(key)
         if not _is_entry(entry):
             return None
-        reads: list[list[Any]] = []
-        for name, content, packages, parts, answer in entry["reads"]:
+        renewed = False
+        for read in entry["reads"]:
+            name, content, packages, parts, answer = read
             path = entry["prefix"] + name
             now = self.current.content(path)
-            if now != content and not (parts and self.current.answer(path, parts) == answer):
-                return None
+            if now != content:
+                if not parts or self.current.answer(path, parts) != answer:
+                    return None
+                read[1] = now
+                renewed = True
             if packages != (self._packages_above(path) if now else ""):
                 return None
-            reads.append([name, now, packages, parts, answer])
-        if reads != entry["reads"]:
+        if renewed:
             with suppress(OSError):  # the entry of before serves as well
-                self.store.put(key, {**entry, "reads": reads})
+                self.store.put(key, entry)
         return [tuple(row) for row in entry["rows"]]
 
     def keep(self, key: str, rows: Sequence[Row], reads: Reads) -> None:
@@ -148,12 +151,13 @@ def _is_entry(entry: Any) -> bool:
     )
 
 
+# The types of what stands in a read: path, content, packages around, parts, digest of the answers.
+_READ = [str, str, str, list, str]
+
+
 def _is_read(read: list[Any]) -> bool:
-    """True for a list of path, content, packages around, parts, and digest of the answers."""
-    match read:
-        case [str(), str(), str(), list(parts), str()]:
-            return _all(parts, str)
-    return False
+    """True for a list of what a read holds; an entry may hold thousands."""
+    return [*map(type, read)] == _READ and (not read[3] or _all(read[3], str))
 
 
 def _all(values: Any, kind: type | tuple[type, ...]) -> bool:
