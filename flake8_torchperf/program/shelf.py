@@ -28,8 +28,8 @@ class Shelf(Protocol):
         """Store a value. Raises OSError if it cannot be written."""
 
 
-# The bytes of text whose outlines stay in memory. An outline takes twenty times its text, with the
-# tables that are made of it: 60 MB. With half as many, a run over transformers outlines half of its
+# The bytes of text whose outlines stay in memory. An outline takes 17 times its text, with the
+# tables that are made of it: 51 MB. With half as many, a run over transformers outlines half of its
 # modules twice.
 OUTLINED = 3_000_000
 # The shelf of this run; empty without a cache.
