@@ -57,7 +57,7 @@ html_copy_source = False
 html_show_sphinx = False
 # What docs/try/build.py makes: the files of the page to try the linter on. Tests make their own.
 BUILT = Path(os.environ.get("TORCHPERF_TRY") or ROOT / "build" / "try")
-HAS_EDITOR = (BUILT / "try" / "packages.zip").is_file()
+HAS_EDITOR = (BUILT / "try" / "packages.tar.gz").is_file()
 html_static_path = ["_static", *([str(BUILT)] if HAS_EDITOR else [])]
 html_css_files = ["site.css"]
 templates_path = ["_templates"]

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -112,6 +112,8 @@ def _listed(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
     found: dict[Key, list[Value]] = {}
     for key, value in pairs:
         found.setdefault(key, []).append(value)
+    for key, values in found.items():
+        found[key] = values[:]  # without the room that a list has for more: a third of it
     return found
 
 
@@ -136,23 +138,30 @@ class Outline:
     again: tuple[tuple[str, Source], ...] = ()
 
     @cached_property
+    def _numbers(self) -> tuple[int, ...]:
+        """The numbers of the nodes, which the tables share: a number takes four times a place."""
+        return tuple(range(len(self.nodes)))
+
+    @property
+    def _numbered(self) -> Iterator[tuple[int, Node]]:
+        return zip(self._numbers, self.nodes, strict=True)
+
+    @cached_property
     def children(self) -> dict[int, list[int]]:
         """The children of each node that has some, in the order of the text."""
-        return _listed((node.parent, n) for n, node in enumerate(self.nodes) if node.parent >= 0)
+        return _listed((node.parent, n) for n, node in self._numbered if node.parent >= 0)
 
     @cached_property
     def by_word(self) -> Mapping[str, list[int]]:
         """The names and attributes that are read, by their words."""
-        return _listed(
-            (node.word, n) for n, node in enumerate(self.nodes) if node.kind <= Kind.ATTRIBUTE
-        )
+        return _listed((node.word, n) for n, node in self._numbered if node.kind <= Kind.ATTRIBUTE)
 
     @cached_property
     def bound(self) -> Mapping[tuple[int, str], list[int]]:
         """The statements that bind a name in a body, by the body and the name."""
         return _listed(
             ((node.body, name), n)
-            for n, node in enumerate(self.nodes)
+            for n, node in self._numbered
             if node.kind in BINDING_KINDS
             for name in filter(None, node.word.split(","))
         )
@@ -160,15 +169,13 @@ class Outline:
     @cached_property
     def put(self) -> Mapping[str, list[int]]:
         """The assignments to items, by the name or attribute whose items they are."""
-        owners = (
-            (self.child(n, OWNER), n) for n, node in enumerate(self.nodes) if node.kind == Kind.PUT
-        )
+        owners = ((self.child(n, OWNER), n) for n, node in self._numbered if node.kind == Kind.PUT)
         return _listed((self.nodes[owner].word, n) for owner, n in owners if owner is not None)
 
     @cached_property
     def by_slot(self) -> Mapping[str, list[int]]:
         """The nodes by their slots."""
-        return _listed((node.slot, n) for n, node in enumerate(self.nodes))
+        return _listed((node.slot, n) for n, node in self._numbered)
 
     @cached_property
     def imported(self) -> Mapping[str, list[str]]:
@@ -193,9 +200,7 @@ class Outline:
     @cached_property
     def results(self) -> Mapping[int, list[int]]:
         """The nodes of the kind RETURNED of each body."""
-        return _listed(
-            (node.body, n) for n, node in enumerate(self.nodes) if node.kind == Kind.RETURNED
-        )
+        return _listed((node.body, n) for n, node in self._numbered if node.kind == Kind.RETURNED)
 
     @cached_property
     def defaults(self) -> Mapping[int, list[str]]:
@@ -230,12 +235,12 @@ class Outline:
     @cached_property
     def by_kind(self) -> dict[tuple[int, str], list[int]]:
         """The nodes by their kind and word."""
-        return _listed(((node.kind, node.word), n) for n, node in enumerate(self.nodes))
+        return _listed(((node.kind, node.word), n) for n, node in self._numbered)
 
     @cached_property
     def lambdas(self) -> list[int]:
         """The nodes of the kind LAMBDA."""
-        return [n for n, node in enumerate(self.nodes) if node.kind == Kind.LAMBDA]
+        return [n for n, node in self._numbered if node.kind == Kind.LAMBDA]
 
     @cached_property
     def order_of_lines(self) -> dict[tuple[int, int], int]:

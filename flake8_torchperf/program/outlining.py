@@ -64,6 +64,8 @@ class _Outliner:
         self._bodies: list[Body] = [Body("", "", 0, NONE, NONE, "called")]
         self._classes: list[Class] = []
         self._nodes: list[Node] = []
+        # The numbers of lines: the ast has one for each node, and an outline one for each line.
+        self._lines: dict[int, int] = {}
         self.made_of: list[ast.AST] = []
         self.functions: list[Callable_] = []
         self._imports: dict[str, tuple[int, str, str]] = {}
@@ -300,6 +302,7 @@ class _Outliner:
 
     def _add(self, kind: Kind, word: str, parent: int, slot: str, body: int, node: ast.AST) -> int:
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        line = self._lines.setdefault(line, line)
         self._nodes.append(Node(kind, word, parent, slot, body, line, column))
         self.made_of.append(node)
         return len(self._nodes) - 1
@@ -307,7 +310,8 @@ class _Outliner:
     def _expression(self, node: ast.expr, parent: int, slot: str, body: int, depth: int) -> None:
         """Add an expression below a parent."""
         if type(node) is ast.Name:  # two in five of all expressions
-            at = Node(Kind.NAME, node.id, parent, slot, body, node.lineno, node.col_offset)
+            line = self._lines.setdefault(node.lineno, node.lineno)
+            at = Node(Kind.NAME, node.id, parent, slot, body, line, node.col_offset)
             self._nodes.append(at)
             self.made_of.append(node)
             return

@@ -1,4 +1,4 @@
-"""Stores in memory for results of texts, bounded by the bytes of these texts."""
+"""Stores of results made from texts, each bounded by the bytes of text that they stand for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ Made = TypeVar("Made")
 
 # What an entry counts for beside its text, so that empty files are bounded as well.
 ENTRY = 1_000  # bytes
-
 
 # The bytes of text of dropped entries that wait for the garbage collector.
 _GARBAGE = [0]
@@ -26,9 +25,9 @@ def is_time_to_collect() -> bool:
 
 
 class Kept(Generic[Key, Made]):
-    """Results by their keys; the one that was not asked for longest goes first.
+    """Results by key; the least recently used go first.
 
-    What is made of a text takes memory in proportion to it, and modules differ in size by a factor
+    A result takes memory in proportion to its text, and modules differ in size by a factor
     of a thousand: a number of entries bounds nothing. ``most`` are the bytes of text that all
     entries together stand for. The newest entry stays however large its text is. ``in_circles``
     says if entries refer to themselves, so that only the garbage collector frees them.

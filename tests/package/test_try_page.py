@@ -85,7 +85,7 @@ def test_a_link_restores_the_code_and_the_settings(seen: dict[str, Any]) -> None
 
 def test_no_request_leaves_the_site(seen: dict[str, Any], origin: str) -> None:
     names = {name.removeprefix(f"{origin}_static/try/") for name in seen["requests"]}
-    assert {"page.js", "packages.zip", "pyodide/pyodide.asm.wasm"} <= names
+    assert {"page.js", "packages.tar.gz", "pyodide/pyodide.asm.wasm"} <= names
     inside = (origin, "data:", f"blob:{origin}")
     assert [name for name in seen["requests"] if not name.startswith(inside)] == []
 

@@ -1,6 +1,6 @@
 // Runs Python apart from the page, so that typing stays smooth: requests in, JSON out.
 
-import type { loadPyodide as Load } from "pyodide";
+import type { loadPyodide as Load, PyodideAPI } from "pyodide";
 import type { Reply, Request } from "./protocol";
 
 interface Linting {
@@ -11,25 +11,75 @@ interface Linting {
 const HERE = new URL("./", import.meta.url).href;
 const PYTHON = `${HERE}pyodide/`;
 
+const PAGE = 65_536; // bytes of WebAssembly's memory
+// Of tar: the bytes of a block, and the type of a file.
+const BLOCK = 512;
+const FILE = "0";
+
 async function load(name: string): Promise<Response> {
   const answer = await fetch(`${HERE}${name}`);
   if (!answer.ok) throw new Error(`${name}: ${answer.status} ${answer.statusText}`);
   return answer;
 }
 
+async function unzipped(name: string): Promise<Uint8Array> {
+  const bytes = ((await load(name)).body as ReadableStream).pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(bytes).arrayBuffer());
+}
+
+// Lets Python's memory begin with a number of bytes: Pyodide writes a snapshot into it as it is, and
+// by itself it begins with what a Python without packages needs.
+function beginWith(bytes: number): void {
+  const instantiate = WebAssembly.instantiateStreaming;
+  WebAssembly.instantiateStreaming = async (...given) => {
+    const made = await instantiate(...given);
+    const { memory } = made.instance.exports;
+    if (memory instanceof WebAssembly.Memory) {
+      const missing = Math.ceil((bytes - memory.buffer.byteLength) / PAGE);
+      if (missing > 0) memory.grow(missing);
+    }
+    return made;
+  };
+}
+
+// The files of an archive in tar's format "ustar", by their paths. Python takes ten times as long.
+function* filesOf(archive: Uint8Array): Generator<[string, Uint8Array]> {
+  const text = new TextDecoder();
+  const field = (from: number, length: number) =>
+    text.decode(archive.subarray(from, from + length)).split("\0", 1)[0] as string;
+  for (let at = 0; archive[at]; ) {
+    const size = parseInt(field(at + 124, 12), 8);
+    const [folder, name] = [field(at + 345, 155), field(at, 100)];
+    const from = at + BLOCK;
+    if (field(at + 156, 1) === FILE) {
+      yield [folder ? `${folder}/${name}` : name, archive.subarray(from, from + size)];
+    }
+    at = from + Math.ceil(size / BLOCK) * BLOCK;
+  }
+}
+
+function write(archive: Uint8Array, folder: string, python: PyodideAPI): void {
+  const made = new Set<string>();
+  for (const [path, bytes] of filesOf(archive)) {
+    const place = `${folder}/${path}`;
+    const above = place.slice(0, place.lastIndexOf("/"));
+    if (!made.has(above)) python.FS.mkdirTree(above);
+    made.add(above);
+    python.FS.writeFile(place, bytes, { canOwn: true });
+  }
+}
+
 async function start(): Promise<Linting> {
-  const archive = load("packages.zip");
-  const snapshot = load("python.snapshot").then((answer) => {
-    const memory = (answer.body as ReadableStream).pipeThrough(new DecompressionStream("gzip"));
-    return new Response(memory).arrayBuffer();
-  });
+  const archive = unzipped("packages.tar.gz");
+  const snapshot = await unzipped("python.snapshot");
+  beginWith(snapshot.byteLength);
   const { loadPyodide } = (await import(`${PYTHON}pyodide.mjs`)) as { loadPyodide: typeof Load };
   const python = await loadPyodide({
     indexURL: PYTHON,
-    _loadSnapshot: new Uint8Array(await snapshot),
+    _loadSnapshot: snapshot,
   });
   const packages = python.runPython("import sysconfig; sysconfig.get_path('purelib')") as string;
-  python.unpackArchive(await (await archive).arrayBuffer(), "zip", { extractDir: packages });
+  write(await archive, packages, python);
   return python.pyimport("linting") as Linting;
 }
 
