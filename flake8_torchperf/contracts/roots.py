@@ -36,7 +36,7 @@ MAX_MODULES = 200
 # The bytes of text whose trees stay in memory from one linted file to the next; a tree takes 27
 # times its text. Contracts are few, and so are the modules that hold them.
 WITH_CONTRACTS = 1_000_000
-_WHOLE: Kept[tuple[str, int, int], tuple[ModuleMap | None]] = Kept(WITH_CONTRACTS, in_circles=True)
+_WHOLE: Kept[tuple[str, int, int], ModuleMap | None] = Kept(WITH_CONTRACTS, in_circles=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,8 +167,7 @@ def _modules(paths: list[str], analysis: Analysis) -> Iterator[ModuleMap]:
 
 def read_whole(path: str, modified: int, size: int) -> ModuleMap | None:
     """Return a module with all its definitions; None if the file is not Python."""
-    key = (path, modified, size)
-    return (_WHOLE.get(key) or _WHOLE.put(key, (_read_whole(path),), size))[0]
+    return _WHOLE.made((path, modified, size), size, lambda: _read_whole(path))
 
 
 def _read_whole(path: str) -> ModuleMap | None:

@@ -6,12 +6,12 @@ Of a function that is called in a region, nothing is known here; nor of one that
 from __future__ import annotations
 
 import ast
-import io
 import re
 import tokenize
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.syntax.source_text import tokens_of
 from flake8_torchperf.syntax.traversal import FUNCTIONS, walk
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _commented(module: ModuleMap, comments: Sequence[str]) -> Iterator[Allowed]:
     if not words:
         return
     stated = re.compile(rf"#\s*({'|'.join(map(re.escape, words))})\b(?![\w-])\s*:?\s*(.*)")
-    for token in tokenize.generate_tokens(io.StringIO("".join(module.lines)).readline):
+    for token in tokens_of("".join(module.lines)):
         found = stated.match(token.string) if token.type == tokenize.COMMENT else None
         if found is not None:
             line = token.start[0]

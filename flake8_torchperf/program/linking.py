@@ -80,9 +80,7 @@ _OUTLINED: Kept[tuple[str, int, int], Module] = Kept(OUTLINED)
 
 def _outlined(path: str, modified: int, size: int) -> Module:
     """Return the module in a file; an empty one if it is not Python."""
-    key = (path, modified, size)
-    known = _OUTLINED.get(key)
-    return known or _OUTLINED.put(key, _outlined_now(path), size)
+    return _OUTLINED.made((path, modified, size), size, lambda: _outlined_now(path))
 
 
 def _outlined_now(path: str) -> Module:

@@ -35,8 +35,8 @@ def outline_once(text: str, tree: ast.Module | None = None) -> Outline:
 
     Raises one of `NO_PYTHON` if it is not Python.
     """
-    key = digest_of([text])
-    found = _MADE.get(key)
-    if found is not None:
-        return found
-    return _MADE.put(key, outline_of(ast.parse(text) if tree is None else tree), len(text))
+    return _MADE.made(
+        digest_of([text]),
+        len(text),
+        lambda: outline_of(ast.parse(text) if tree is None else tree),
+    )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 Key = TypeVar("Key")
 Made = TypeVar("Made")
@@ -38,6 +41,14 @@ class Kept(Generic[Key, Made]):
         self._in_circles = in_circles
         self.total = 0
         self._held: dict[Key, tuple[Made, int]] = {}
+
+    def made(self, key: Key, size: int, make: Callable[[], Made]) -> Made:
+        """Return what is kept under a key, or else what is made now of a text of ``size`` bytes."""
+        held = self._held.get(key)
+        if held is None:
+            return self.put(key, make(), size)
+        self.get(key)  # it was asked for last
+        return held[0]
 
     def get(self, key: Key) -> Made | None:
         """Return what is kept under a key, or None."""

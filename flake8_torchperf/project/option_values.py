@@ -102,11 +102,11 @@ def _literal_of(text: str) -> Literal:
 
 def _code(text: str) -> str:
     """Return a module's text without comments and docstrings, which give an option no value."""
-    known = _STRIPPED.get(text)
-    if known is not None:
-        return known
-    stripped = _TEXT.sub(lambda m: "" if m["comment"] or m["docstring"] else m[0], text)
-    return _STRIPPED.put(text, stripped, len(text))
+    return _STRIPPED.made(
+        text,
+        len(text),
+        lambda: _TEXT.sub(lambda m: "" if m["comment"] or m["docstring"] else m[0], text),
+    )
 
 
 def values_given(name: str, modules: Iterable[str], settings: Iterable[str] = ()) -> Given:

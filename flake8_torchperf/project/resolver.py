@@ -459,8 +459,7 @@ def read_file(path: str) -> tuple[ModuleMap | None, str]:
     The map is None if the file cannot be read or is not Python.
     """
     modified, size = stamp(path)
-    key = (path, modified, size)
-    return _MAPPED.get(key) or _MAPPED.put(key, _read_file(path), size)
+    return _MAPPED.made((path, modified, size), size, lambda: _read_file(path))
 
 
 # The bytes of text whose maps stay in memory from one linted file to the next. A map takes half

@@ -39,7 +39,7 @@ from flake8_torchperf.project.shelf import kept, version
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
 
 # A word in more modules than this is too common, because each of them would have to be parsed.
 MOST_MODULES = 24
@@ -291,15 +291,8 @@ class TextSearch:
         return self._by_word
 
 
-def texts_train(texts: Collection[bytes]) -> bool:
-    """True if modules call ``backward()`` and ``step()``, or one defines ``training_step``."""
-    if any(map(_TRAINING_STEP.search, texts)):
-        return True
-    return any(map(_BACKWARD.search, texts)) and any(map(_STEP.search, texts))
-
-
 class TrainingSigns(NamedTuple):
-    """The parts of `texts_train` that one module holds."""
+    """The parts of a training step that one module holds: all of it, or one of its two calls."""
 
     is_whole: bool
     backward: bool
@@ -312,11 +305,19 @@ def signs_of_training(text: bytes) -> TrainingSigns:
     return TrainingSigns(*(one.search(text) is not None for one in patterns))
 
 
-def signs_train(signs: Collection[TrainingSigns]) -> bool:
-    """Return what `texts_train` returns, by the signs that modules hold."""
-    if any(one.is_whole for one in signs):
-        return True
-    return any(one.backward for one in signs) and any(one.step for one in signs)
+def signs_train(signs: Iterable[TrainingSigns]) -> bool:
+    """True if modules call ``backward()`` and ``step()``, or one defines ``training_step``."""
+    backward = step = False
+    for one in signs:
+        backward, step = backward or one.backward, step or one.step
+        if one.is_whole or (backward and step):
+            return True
+    return False
+
+
+def texts_train(texts: Iterable[bytes]) -> bool:
+    """Return what `signs_train` returns, by the texts of modules."""
+    return signs_train(map(signs_of_training, texts))
 
 
 def _holds(data: bytes, text: bytes) -> bool:

@@ -23,8 +23,7 @@ _MODULES: Kept[tuple[str, int, int], ModuleMap] = Kept(PARSED, in_circles=True)
 def whole_module(path: str) -> ModuleMap:
     """Return the module in a file; an empty one if the file is not Python."""
     modified, size = stamp(path)
-    key = (path, modified, size)
-    return _MODULES.get(key) or _MODULES.put(key, _read(path), size)
+    return _MODULES.made((path, modified, size), size, lambda: _read(path))
 
 
 def _read(path: str) -> ModuleMap:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
 import tokenize
 from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
+
+from flake8_torchperf.syntax.source_text import tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -85,7 +86,7 @@ def contract_comments(lines: tuple[str, ...]) -> Comments:
 def _read(text: str) -> Comments:
     stated: list[Comment] = []
     ends: list[int] = []
-    for token in _tokens(text):
+    for token in tokens_of(text):
         if token.type == tokenize.NEWLINE:
             ends.append(token.start[0])
         elif token.type == tokenize.COMMENT:
@@ -97,13 +98,6 @@ def _read(text: str) -> Comments:
                 place = (line, column + found.start())
                 stated.append(Comment(*place, found[0], found["word"], alone, well_spelt))
     return Comments(tuple(stated), tuple(one.line for one in stated), tuple(ends))
-
-
-def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
-    try:
-        yield from tokenize.generate_tokens(io.StringIO(text).readline)
-    except (tokenize.TokenError, SyntaxError):
-        return  # the parser reports text that is not Python
 
 
 def stray_contracts(tree: ast.Module, lines: Sequence[str]) -> Iterator[tuple[Comment, str]]:

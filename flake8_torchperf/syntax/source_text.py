@@ -8,7 +8,7 @@ import tokenize
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 _NEWLINE = re.compile(r"\r\n|\r|\n")
 _COMMENT = re.compile(r"#[^\r\n]*")
@@ -44,6 +44,14 @@ def advance(place: tuple[int, int], text: str) -> tuple[int, int]:
     if len(pieces) == 1:
         return place[0], place[1] + width
     return place[0] + len(pieces) - 1, width
+
+
+def tokens_of(text: str) -> Iterator[tokenize.TokenInfo]:
+    """Yield the tokens of a module, up to the first that can't be read."""
+    try:
+        yield from tokenize.generate_tokens(io.StringIO(text).readline)
+    except (tokenize.TokenError, SyntaxError):
+        return  # the parser reports text that is not Python
 
 
 def without_comments(text: str) -> str:

@@ -36,10 +36,29 @@ def test_collectives_of_objects_read_their_sizes(tmp_path: Path) -> None:
     try:
         found = [None]
         assert reads(lambda: dist.all_gather_object(found, {"tokens": 3})) > 0
-        assert reads(lambda: dist.broadcast_object_list(found)) > 0
     finally:
         dist.destroy_process_group()
     assert found == [{"tokens": 3}]
+
+
+def test_who_receives_objects_reads_their_sizes(tmp_path: Path) -> None:
+    torch.multiprocessing.spawn(broadcast, args=(tmp_path,), nprocs=2)
+    sent, received = ((tmp_path / f"reads{rank}").read_text() for rank in range(2))
+    assert sent == "0"
+    assert int(received) > 0
+
+
+def broadcast(rank: int, folder: Path) -> None:
+    """Write the values that one of two processes reads in a broadcast of an object."""
+    shared = f"file://{folder / 'rank'}"
+    dist.init_process_group("gloo", init_method=shared, rank=rank, world_size=2)
+    try:
+        found = [{"tokens": 3} if rank == 0 else None]
+        count = reads(lambda: dist.broadcast_object_list(found))
+        assert found == [{"tokens": 3}]
+        (folder / f"reads{rank}").write_text(str(count))
+    finally:
+        dist.destroy_process_group()
 
 
 def test_a_nested_tensor_reads_its_longest_row_once_it_is_asked_for() -> None:

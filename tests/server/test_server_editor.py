@@ -169,7 +169,8 @@ class TestSettings:
 def test_every_setting_can_be_sent() -> None:
     examples: dict[str, object] = {
         "scope": "hot", "confidence": "stated", "hot": ["a"], "cold": ["b"], "sync-free": ["c"],
-        "logging": "ignore", "min-worth": 0.5, "explain": True, "assume-compiled": False,
+        "logging": "ignore", "min-worth": 0.5,
+        "allow-comments": ["sync-ok"], "explain": True, "assume-compiled": False,
         "preview": True, "rules": [], "baseline": "b.json", "profile": "", "cache": False,
         "cache-dir": "c",
     }  # fmt: skip
