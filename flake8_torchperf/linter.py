@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.allowed_regions import allowed_regions
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.answers import noting, record
-from flake8_torchperf.project.kept import is_time_to_collect
 from flake8_torchperf.project.module_index import read_module
+from flake8_torchperf.project.stores.kept import is_time_to_collect
 from flake8_torchperf.suspects.nominate import nominate, with_compiled
 from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
 from flake8_torchperf.syntax.contract_comments import promises
@@ -117,7 +117,7 @@ def values_in(source: str, filename: str, line: int, options: Options) -> LineVa
     """Interpret the code around a line, even if it has no suspects. Raises SyntaxError."""
     from flake8_torchperf.interpreter.driver.watched_values import values_in_line
     from flake8_torchperf.judgement.review.caller_review import CallerReview
-    from flake8_torchperf.project.resolver import split_lines
+    from flake8_torchperf.project.files import split_lines
 
     tree = ast.parse(source)
     path = Path(filename)

@@ -11,8 +11,8 @@ import pytest
 from linting import ALL, PRELUDE
 
 from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.fixes.engine.lines.width import wrapped
 from flake8_torchperf.fixes.engine.rounds import Choice, FixedText, fixed
-from flake8_torchperf.fixes.engine.width import wrapped
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 

@@ -128,7 +128,7 @@ def lint_all(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path
     from flake8_torchperf import linter
     from flake8_torchperf.options import SCOPE_LEVELS, Options
     from flake8_torchperf.prefilter import concerns
-    from flake8_torchperf.project.resolver import split_lines
+    from flake8_torchperf.project.files import split_lines
 
     install(clock)
     options = Options(scope=SCOPE_LEVELS[scope])

@@ -22,7 +22,7 @@ from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.fixes.engine.rounds import Choice
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.prefilter import says
-from flake8_torchperf.project.resolver import split_lines
+from flake8_torchperf.project.files import split_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.digest import digest_of, digest_of_files
-from flake8_torchperf.program.asked import NAME, answer, answer_of_name
-from flake8_torchperf.program.shelf import outline_of_text
+from flake8_torchperf.program.outlines.asked import NAME, answer, answer_of_name
+from flake8_torchperf.program.outlines.store import outline_of_text
 from flake8_torchperf.project.answers import ALL, OUTLINED, PART, PROMISES, WHOLE
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
-from flake8_torchperf.project.files import read_bytes, read_file, stamp
+from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, read_file, stamp
 from flake8_torchperf.project.lazy_index import parts_of
 from flake8_torchperf.project.module_index import module_name
-from flake8_torchperf.project.resolver import NO_PYTHON, decoded
 from flake8_torchperf.project.roots import (
     EXISTS,
     IS_FOLDER,
@@ -31,7 +30,7 @@ from flake8_torchperf.syntax.contract_comments import promises
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from flake8_torchperf.program.outline import Outline
+    from flake8_torchperf.program.outlines.outline import Outline
     from flake8_torchperf.project.answers import Parts
 
 

@@ -14,7 +14,7 @@ from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.cache.store import SWEEP_EVERY, Store
 from flake8_torchperf.digest import digest
 from flake8_torchperf.history.finding_record import FindingRecord, restored
-from flake8_torchperf.project.shelf import keep_on
+from flake8_torchperf.project.stores.shelf import keep_on
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -29,7 +29,7 @@ from flake8_torchperf.digest import digest
 from flake8_torchperf.history.finding_record import restored
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.prefilter import concerns, states_contracts
-from flake8_torchperf.project.kept import is_time_to_collect
+from flake8_torchperf.project.stores.kept import is_time_to_collect
 from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.special_files import refuse_special
 from flake8_torchperf.syntax.parsing import require_python, syntax_error

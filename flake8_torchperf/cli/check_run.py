@@ -49,7 +49,7 @@ from flake8_torchperf.cli.report import summary
 from flake8_torchperf.cli.report.formats import report_for
 from flake8_torchperf.options import given_settings
 from flake8_torchperf.plugin import TorchPerfPlugin
-from flake8_torchperf.project.shelf import keep_on
+from flake8_torchperf.project.stores.shelf import keep_on
 from flake8_torchperf.special_files import special_kind
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from flake8_torchperf.judgement.heat import FREE_CAUSES, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.site import JudgedSite
 from flake8_torchperf.project.answers import PART, noting
-from flake8_torchperf.project.files import read_bytes, stamp
+from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.module_index import ModuleMap
-from flake8_torchperf.project.resolver import NO_PYTHON, Project, decoded
+from flake8_torchperf.project.resolver import Project
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 

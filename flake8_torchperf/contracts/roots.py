@@ -17,10 +17,9 @@ from flake8_torchperf.interpreter.calls.call_log import COMPILE, RECORDING_MODE
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.judgement.frequency.own_heat import named_in
 from flake8_torchperf.project.answers import record
-from flake8_torchperf.project.files import read_bytes, stamp
-from flake8_torchperf.project.kept import Kept
+from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
-from flake8_torchperf.project.resolver import NO_PYTHON, decoded
+from flake8_torchperf.project.stores.kept import Kept
 from flake8_torchperf.syntax.contract_comments import RECORDING, contract_comments
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 from flake8_torchperf.values.values import Closure, Function, Instance

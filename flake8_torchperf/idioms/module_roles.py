@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.project.file_index import is_test_name
-from flake8_torchperf.project.module_facts import once_per_module
+from flake8_torchperf.project.stores.module_facts import once_per_module
 
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.conventions import Convention, Conventions

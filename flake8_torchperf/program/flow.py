@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.program.attribute_reads import AttributeReads
 from flake8_torchperf.program.given import (
     APPLIED,
     APPLYING_BASES,
@@ -31,7 +32,7 @@ from flake8_torchperf.program.given import (
 from flake8_torchperf.program.held import Following, Held
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.objects import Objects
-from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
+from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.program.uses import Uses
 
@@ -50,6 +51,7 @@ class Flow:
     def __init__(self, linker: Linker, search: Search) -> None:
         self._linker = linker
         self._objects = Objects(linker, search)
+        self._reads = AttributeReads(linker, self._objects)
         self._search = search
         self._known: dict[Unit, Runs] = {}
         self._running: set[Unit] = set()
@@ -64,7 +66,7 @@ class Flow:
                 return Runs((), "too many functions return it")
             self._running.add(body)
             try:
-                uses = Uses(self._linker, self._objects, self._search, body)
+                uses = Uses(self._linker, self._objects, self._reads, self._search, body)
                 known = self._known[body] = _Walk(self._linker, uses, self.runs).walked()
             finally:
                 self._running.discard(body)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.program.outline import FUNCTION
+from flake8_torchperf.program.outlines.outline import FUNCTION
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from flake8_torchperf.program.given import (
     UNCALLING_BASES,
 )
 from flake8_torchperf.program.linking import Linker, Unit, Variable
-from flake8_torchperf.program.outline import FUNCTION, KEY, OWNER, STARRED, VALUE, Kind
+from flake8_torchperf.program.outlines.outline import FUNCTION, KEY, OWNER, STARRED, VALUE, Kind
 from flake8_torchperf.program.runs import Run, Runs
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from flake8_torchperf.program.asked import (
+from flake8_torchperf.program.given import PLAIN_DECORATORS
+from flake8_torchperf.program.outlines.asked import (
     MAIN,
     NAME,
     TRAINING,
@@ -15,21 +16,20 @@ from flake8_torchperf.program.asked import (
     has_main_block,
     question,
 )
-from flake8_torchperf.program.given import PLAIN_DECORATORS
-from flake8_torchperf.program.outline import FUNCTION, OWNER, VALUE, Kind, Outline
-from flake8_torchperf.program.shelf import OUTLINED, outline_of_text, outline_once
+from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, VALUE, Kind, Outline
+from flake8_torchperf.program.outlines.store import OUTLINED, outline_of_text, outline_once
 from flake8_torchperf.project.answers import PART, record
-from flake8_torchperf.project.files import read_bytes, stamp
-from flake8_torchperf.project.kept import Kept
+from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.live_names import is_class_found, is_looked_up
 from flake8_torchperf.project.module_index import absolute_import, module_name
-from flake8_torchperf.project.resolver import NO_PYTHON, decoded, root_of
+from flake8_torchperf.project.resolver import root_of
+from flake8_torchperf.project.stores.kept import Kept
 from flake8_torchperf.project.text_search import signs_of_training
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.program.outline import Body, Class
+    from flake8_torchperf.program.outlines.outline import Body, Class
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.project.text_search import TrainingSigns
 

@@ -29,14 +29,14 @@ from flake8_torchperf.program.given import (
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.makers import ENVIRONMENT_CALLS, Makers
 from flake8_torchperf.program.objects import Objects
-from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
+from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from flake8_torchperf.program.comparisons import Values
     from flake8_torchperf.program.linking import Search
-    from flake8_torchperf.program.outline import Node
+    from flake8_torchperf.program.outlines.outline import Node
     from flake8_torchperf.program.runs import Run, Runs
     from flake8_torchperf.project.resolver import Project
 

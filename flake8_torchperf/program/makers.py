@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.given import ASKING
 from flake8_torchperf.program.linking import Linker, Unit, Variable
-from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
+from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
 from flake8_torchperf.project.file_index import is_test_path
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.program.linking import Search
     from flake8_torchperf.program.objects import Objects
-    from flake8_torchperf.program.outline import Outline
+    from flake8_torchperf.program.outlines.outline import Outline
     from flake8_torchperf.project.resolver import Project
 
 # The most uses of one class, and calls of one function, whose arguments are looked at.

@@ -5,15 +5,16 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
+from flake8_torchperf.program.annotations import Annotations, Classes, is_class_name
 from flake8_torchperf.program.given import KEEPING, MODULE_CONTAINERS, TRANSFORMING
 from flake8_torchperf.program.linking import Linker, Unit, Variable
-from flake8_torchperf.program.outline import ATTRIBUTE, FUNCTION, OWNER, VALUE, Kind
+from flake8_torchperf.program.outlines.outline import ATTRIBUTE, FUNCTION, OWNER, VALUE, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from flake8_torchperf.program.linking import Search
-    from flake8_torchperf.program.outline import Body, Outline
+    from flake8_torchperf.program.outlines.outline import Body, Outline
 
 
 class Passed(Protocol):
@@ -32,8 +33,6 @@ class Itself(NamedTuple):
     unit: Unit
 
 
-# Classes of the project, and the dotted names of others.
-Classes: TypeAlias = "set[Unit | str]"
 # What a value may be: an object of a class, or a function or a class itself.
 Values: TypeAlias = "set[Unit | str | Itself]"
 # The class of an object that is made by calling a class which nothing shows: no list, no dict.
@@ -47,8 +46,6 @@ MAX_STEPS_BETWEEN_MODULES = 12
 MAX_CALLS = 4
 # The most entries of a container, and classes of one decorator, that are looked at.
 MAX_ENTRIES = 40
-# Annotations of one object, whose arguments are its classes.
-WRAPPING = ("Optional", "Final", "ClassVar", "Annotated", "Union")
 # Calls that return a container of what is in the one they are given.
 HOLDING_CALLS = (
     "dict",
@@ -79,6 +76,7 @@ class Objects:
         """
         self._linker = linker
         self._search = search
+        self._annotations = Annotations(linker)
         self._arguments = arguments
         self._steps = MAX_STEPS if arguments is None else MAX_STEPS_BETWEEN_MODULES
         self._known: dict[tuple[str, int, bool], Classes] = {}
@@ -86,46 +84,6 @@ class Objects:
         # however often it is bound or called. The first part is the scope of a name, the class of
         # an attribute or the function, whose name is "".
         self._met: dict[tuple[Unit, str, bool], Values] = {}
-        self._reads: dict[tuple[str, str], dict[Unit | None, list[int]]] = {}
-
-    def reads(self, path: str, name: str, owner: Unit) -> list[int]:
-        """Return the reads of an attribute in a module that may be of an object of a class.
-
-        They are read of an object of the class, of one below or above it, or of an unknown one.
-        """
-        known = self._reads.get((path, name))
-        if known is None:
-            known = self._reads[path, name] = self._sorted(path, name)
-        above = self._linker.lineage(owner)[1:]
-        found = {*known.get(None, ()), *known.get(owner, ())}
-        for base in above:
-            found.update(known.get(_itself(base), ()))
-        return sorted(found)
-
-    def _sorted(self, path: str, name: str) -> dict[Unit | None, list[int]]:
-        """Return the reads of an attribute by the classes that they may be of.
-
-        Each is listed under the class of its object and those above it; under the class itself
-        once more, with the complement of its number, and under None if its class is unknown.
-        """
-        found: dict[Unit | None, list[int]] = {}
-        outline = self._linker.outline(path)
-        for number in outline.by_word.get(name, ()):
-            if outline.nodes[number].kind != Kind.ATTRIBUTE:
-                continue
-            holder = outline.child(number, OWNER)
-            named = "" if holder is None else self._linker.dotted(path, holder)
-            held: Classes = {named} if isinstance(named, Unit) else set()
-            if not held and holder is not None:
-                held = self.classes(path, holder)
-            units = _own(held)
-            keys: set[Unit | None] = {one for unit in units for one in self._linker.lineage(unit)}
-            keys.update(map(_itself, units))
-            if OF_UNKNOWN_CLASS in held or any(map(self._linker.is_protocol, units)):
-                keys.add(None)
-            for key in keys or {None}:
-                found.setdefault(key, []).append(number)
-        return found
 
     def classes(self, path: str, number: int, *, items: bool = False) -> Classes:
         """Return the classes that the value of an expression may have; with ``items``, its items.
@@ -250,10 +208,10 @@ class Objects:
             ways = [found, *(one for one in named if isinstance(one, Unit))]
             return {one for way in ways for one in self._called(way, steps, items=items)}
         if found and self._linker.place(found) is None:
-            return {found} if _is_class_name(found) and not items else set()
+            return {found} if is_class_name(found) and not items else set()
         if node.kind == Kind.ATTRIBUTE:
             holders = self._of(path, outline.child(called, OWNER), steps - 1)
-            methods = [self._linker.method(one, node.word) for one in _own(holders)]
+            methods = [self._linker.method(one, node.word) for one in own_classes(holders)]
             if any(methods):
                 return {
                     one
@@ -280,7 +238,9 @@ class Objects:
         stated = outline.of(Kind.RESULT, str(function.number))
         if stated:
             found = {
-                one for root in stated for one in self._stated(function.path, root, items=items)
+                one
+                for root in stated
+                for one in self._annotations.classes(function.path, root, items=items)
             }
             if found:
                 return {*found}
@@ -340,7 +300,7 @@ class Objects:
             one
             for root in outline.of(Kind.ANNOTATED, name)
             if _annotates(outline, root, scope)
-            for one in self._stated(path, root, items=items)
+            for one in self._annotations.classes(path, root, items=items)
         ]
         found: Values = set(stated)
         is_whole = True
@@ -443,7 +403,7 @@ class Objects:
         holder = outline.child(use, OWNER)
         if holder is None or self._linker.body(function).owner < 0:
             return False
-        owners = _own(self._of(path, holder, MAX_STEPS))
+        owners = own_classes(self._of(path, holder, MAX_STEPS))
         return any(self._linker.method(one, outline.nodes[use].word) == function for one in owners)
 
     def _of_attribute(self, holders: Values, name: str, steps: int, *, items: bool) -> Values:
@@ -451,7 +411,7 @@ class Objects:
         for holder in holders:
             if isinstance(holder, str) and holder != OF_UNKNOWN_CLASS:
                 found |= self._imported(f"{holder}.{name}", steps, items=items)
-        for one in sorted({*_own(holders), *_classes(holders)}):
+        for one in sorted({*own_classes(holders), *_classes(holders)}):
             for klass in self._linker.lineage(one):
                 found |= self._kept_in(klass, name, steps, items=items)
         return found
@@ -468,7 +428,7 @@ class Objects:
         found: Values = set()
         for root in outline.of(Kind.ANNOTATED, name):
             if _belongs(outline, root, klass.number):
-                found |= self._stated(path, root, items=items)
+                found |= self._annotations.classes(path, root, items=items)
         for root in outline.of(Kind.KEPT, name):
             if _belongs(outline, root, klass.number):
                 found |= self._of(path, outline.child(root, VALUE), steps - 1, items=items)
@@ -476,58 +436,6 @@ class Objects:
             if self._linker.owner(path, outline.nodes[root].body) == klass:
                 found |= self._of(path, outline.child(root, VALUE), steps - 1)
         return found
-
-    def _stated(self, path: str, root: int, *, items: bool = False) -> Classes:
-        """Return the classes that an annotation names, those of optional ones included."""
-        outline = self._linker.outline(path)
-        found: Classes = set()
-        waiting = [(one, items) for one in outline.children.get(root, ())]
-        while waiting:
-            number, inner = waiting.pop()
-            node = outline.nodes[number]
-            below = outline.children.get(number, ())
-            owner = outline.child(number, OWNER)
-            if node.kind in (Kind.EITHER, Kind.GROUP):
-                waiting += [(one, inner) for one in below]
-            elif node.kind == Kind.ITEM and owner is not None:
-                arguments = [one for one in below if one != owner]
-                if outline.nodes[owner].word in WRAPPING:
-                    waiting += [(one, inner) for one in arguments]
-                elif not inner:
-                    waiting.append((owner, False))
-                elif arguments:
-                    waiting += [(one, False) for one in self._last(outline, arguments[-1])]
-            elif not inner:
-                found |= set(self._class(path, number))
-        return found
-
-    def _last(self, outline: Outline, number: int) -> Iterator[int]:
-        """Yield the last argument of an annotation, which is the class of the values."""
-        if outline.nodes[number].kind == Kind.GROUP:
-            yield from outline.children.get(number, ())[-1:]
-        else:
-            yield number
-
-    def _class(self, path: str, number: int) -> Iterator[Unit | str]:
-        """Yield the class that a part of an annotation names."""
-        node = self._linker.outline(path).nodes[number]
-        found: object = None
-        if node.kind == Kind.TEXT:
-            last = node.word.partition("[")[0].rpartition("|")[0] or node.word
-            if last.strip().isidentifier():
-                found = self._linker.named(path, node.body, last.strip())
-        else:
-            found = self._linker.dotted(path, number)
-        if isinstance(found, Unit):
-            if found.is_class:
-                yield found
-        elif isinstance(found, str) and _is_class_name(found):
-            yield found
-
-
-def _itself(unit: Unit) -> Unit:
-    """Return the key of the reads of an object whose class is this one, and none below it."""
-    return unit._replace(number=~unit.number)
 
 
 def _classes(values: Values) -> list[Unit]:
@@ -540,7 +448,7 @@ def _is_public(body: Body) -> bool:
     return body.outer == 0 and body.owner < 0 and not body.name.startswith(("_", "<"))
 
 
-def _own(classes: Values | Classes) -> list[Unit]:
+def own_classes(classes: Values | Classes) -> list[Unit]:
     """Return those of the classes that are of the project, in order."""
     return sorted(one for one in classes if isinstance(one, Unit))
 
@@ -562,8 +470,3 @@ def _belongs(outline: Outline, root: int, klass: int) -> bool:
         return node.slot == f"c{klass}"
     own = outline.bodies[node.body].owner == klass
     return own and (node.kind == Kind.KEPT or node.slot == ATTRIBUTE)
-
-
-def _is_class_name(dotted: str) -> bool:
-    """True for a dotted name that may be a class: ``torch.nn.Linear``."""
-    return dotted.rpartition(".")[2].lstrip("_")[:1].isupper()

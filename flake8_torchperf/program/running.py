@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.alone import Alone
 from flake8_torchperf.program.flow import Flow
+from flake8_torchperf.program.life.living import Living
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.literals import Literals
-from flake8_torchperf.program.living import Living
 from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS, Itself
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from flake8_torchperf.program.comparisons import Values
-    from flake8_torchperf.program.outline import Body
+    from flake8_torchperf.program.outlines.outline import Body
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.project.text_search import TrainingSigns

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS
-from flake8_torchperf.program.outline import FUNCTION, OWNER, STARRED, Kind
+from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from flake8_torchperf.program.attribute_reads import AttributeReads
     from flake8_torchperf.program.linking import Search
     from flake8_torchperf.program.objects import Objects
 
@@ -24,9 +25,12 @@ CONTAINER_METHODS = frozenset(
 class Uses:
     """Finds uses for the walk from one body; ``opened`` says why there may be others."""
 
-    def __init__(self, linker: Linker, objects: Objects, search: Search, body: Unit) -> None:
+    def __init__(
+        self, linker: Linker, objects: Objects, reads: AttributeReads, search: Search, body: Unit
+    ) -> None:
         self._linker = linker
         self._objects = objects
+        self._reads = reads
         self._search = search
         self.body = body
         self.opened: dict[str, None] = {}
@@ -123,7 +127,7 @@ class Uses:
         """
         defining = self._search(f"def {name}", owner.path) or ()
         for path in self.near(owner, name):
-            for number in self._objects.reads(path, name, owner):
+            for number in self._reads.of(path, name, owner):
                 sure = self._is_of(path, number, owner)
                 if sure is False:
                     sure = self._may_mean(path, number, is_only=len(defining) == 1)

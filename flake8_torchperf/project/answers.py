@@ -43,7 +43,7 @@ LOOKED_UP = "looked up "
 SHOWN = "shown "
 # Asks a folder for the values that its modules give an option.
 OPTION = "option "
-# Asks for what an entry of a table in the outline of a module says (`program/asked.py`).
+# Asks for what an entry of a table in the outline of a module says (`program/outlines/asked.py`).
 OUTLINED = "outline "
 # Ends the path of a folder in a query for the modules below it that may hold a function that must
 # not wait.

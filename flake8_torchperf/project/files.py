@@ -6,7 +6,9 @@ the same content.
 
 from __future__ import annotations
 
+import io
 import os
+import tokenize
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.digest import digest
@@ -74,3 +76,18 @@ def read_bytes(path: str) -> bytes | str:
     except (OSError, ValueError):
         return NO_FILE
     return TOO_LONG if len(data) > MAX_BYTES else data
+
+
+# The errors of decoding or parsing a text that is not Python.
+NO_PYTHON = (SyntaxError, ValueError, LookupError, RecursionError, MemoryError)
+
+
+def decoded(data: bytes) -> str:
+    """Return the text of a module, every line ending in ``\\n``. Raises one of `NO_PYTHON`."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return io.TextIOWrapper(io.BytesIO(data), encoding).read()
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """Return the lines as Python counts them: form feeds and Unicode separators end no line."""
+    return tuple(io.StringIO(text, newline="").readlines())

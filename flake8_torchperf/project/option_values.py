@@ -11,7 +11,7 @@ import re
 from types import NoneType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from flake8_torchperf.project.kept import Kept
+from flake8_torchperf.project.stores.kept import Kept
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
-import tokenize
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,9 +28,8 @@ from flake8_torchperf.project.answers import (
 )
 from flake8_torchperf.project.file_index import INIT, SITE_FOLDERS, FileIndex
 from flake8_torchperf.project.files import NO_FILE, stamp
-from flake8_torchperf.project.kept import Kept
-from flake8_torchperf.project.lazy_index import read_outline
 from flake8_torchperf.project.looked_up import SaidNames, names_said
+from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given
 from flake8_torchperf.project.roots import (
     IS_FOLDER,
@@ -453,51 +450,10 @@ def _text(among: Range) -> str:
     return "".join(f"{PART}{part}" for part in (among.inside, *among.words) if among.inside)
 
 
-def read_file(path: str) -> tuple[ModuleMap | None, str]:
-    """Map the file at ``path``, with the digest of its content.
-
-    The map is None if the file cannot be read or is not Python.
-    """
-    modified, size = stamp(path)
-    return _MAPPED.made((path, modified, size), size, lambda: _read_file(path))
-
-
-# The bytes of text whose maps stay in memory from one linted file to the next. A map takes half
-# its text, and 27 times that of the functions and classes that were looked up in it: over
-# transformers, six times the text of all, 36 MB. With a third of it, each map is read four times.
-MAPPED = 6_000_000
-_MAPPED: Kept[tuple[str, int, int], tuple[ModuleMap | None, str]] = Kept(MAPPED, in_circles=True)
-
-
-def _read_file(path: str) -> tuple[ModuleMap | None, str]:
-    data, content = files.read_file(path)
-    if data is None:
-        return None, content
-    try:
-        return read_outline(decoded(data), Path(path)), content
-    except NO_PYTHON:
-        return None, content  # flake8 reports the error when it lints that file
-
-
 @lru_cache(maxsize=512)
 def _content(path: str, changed: tuple[int, int]) -> str:
     """Return the digest of a file, cached from one linted file to the next."""
     return files.read_file(path)[1]
-
-
-# The errors of decoding or parsing a text that is not Python.
-NO_PYTHON = (SyntaxError, ValueError, LookupError, RecursionError, MemoryError)
-
-
-def decoded(data: bytes) -> str:
-    """Return the text of a module, every line ending in ``\\n``. Raises one of `NO_PYTHON`."""
-    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-    return io.TextIOWrapper(io.BytesIO(data), encoding).read()
-
-
-def split_lines(text: str) -> tuple[str, ...]:
-    """Return the lines as Python counts them: form feeds and Unicode separators end no line."""
-    return tuple(io.StringIO(text, newline="").readlines())
 
 
 def import_root(module: ModuleMap) -> str | None:

@@ -35,7 +35,7 @@ from flake8_torchperf.project.option_values import (
 )
 from flake8_torchperf.project.roots import TORCH_WORDS
 from flake8_torchperf.project.settings_files import read_notebooks, read_settings
-from flake8_torchperf.project.shelf import kept, version
+from flake8_torchperf.project.stores.shelf import shelved, version
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
@@ -196,7 +196,9 @@ class TextSearch:
         paths = tuple(one for one in paths if not os.path.basename(one).startswith("test_"))
         # Each run that found a module changed would go through all texts once for each option.
         key = (version(options), name, *map(self._digest, paths), "settings", *settings)
-        return kept(key, lambda: self._given(name, paths, settings), given_as_data, given_from_data)
+        return shelved(
+            key, lambda: self._given(name, paths, settings), given_as_data, given_from_data
+        )
 
     def _given(self, name: str, paths: Iterable[str], settings: list[str]) -> Given:
         texts = (self._data[path].decode("utf-8", "replace") for path in paths)

@@ -6,10 +6,9 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.project.files import read_bytes, stamp
-from flake8_torchperf.project.kept import Kept
+from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
-from flake8_torchperf.project.resolver import NO_PYTHON, decoded
+from flake8_torchperf.project.stores.kept import Kept
 
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap

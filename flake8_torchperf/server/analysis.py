@@ -26,15 +26,15 @@ from flake8_torchperf.configuration import configuration_files
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.findings.heat_text import duration, row_of
-from flake8_torchperf.fixes.engine.line_length import line_length
+from flake8_torchperf.fixes.engine.lines.line_length import line_length
+from flake8_torchperf.fixes.engine.lines.width import wrapped
 from flake8_torchperf.fixes.engine.rounds import Choice, fixed
-from flake8_torchperf.fixes.engine.width import wrapped
 from flake8_torchperf.judgement.rows import BY_CAUSE
 from flake8_torchperf.judgement.worth.features import features
 from flake8_torchperf.options import OptionError
 from flake8_torchperf.plugin import TorchPerfPlugin, check_files
 from flake8_torchperf.project import text_search
-from flake8_torchperf.project.resolver import split_lines
+from flake8_torchperf.project.files import split_lines
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 from flake8_torchperf.server.counts import counted
 from flake8_torchperf.server.model import (

@@ -19,7 +19,7 @@ from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.cache.store import SWEEP_EVERY, Store, in_words
 from flake8_torchperf.digest import digest
 from flake8_torchperf.project.files import read_file
-from flake8_torchperf.project.shelf import keep_on
+from flake8_torchperf.project.stores.shelf import keep_on
 from flake8_torchperf.server.model import Note, Offer, Problem
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.knowledge import call_waits
 from flake8_torchperf.knowledge.logging_calls import IN_PROGRESS_BAR, READING_METHODS
-from flake8_torchperf.project.module_facts import once_per_module
+from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.words import (
     ARGUMENT_READERS,
     CONSTANT_MAKERS,

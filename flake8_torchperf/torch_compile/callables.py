@@ -11,7 +11,7 @@ from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.torch_compile.scopes import MAX_BINDINGS, bound_to
 
 if TYPE_CHECKING:
-    from flake8_torchperf.program.outlining import Callable_
+    from flake8_torchperf.program.outlines.outlining import Callable_
     from flake8_torchperf.project.module_index import ClassInfo
     from flake8_torchperf.torch_compile.scopes import Scope, Scopes
 

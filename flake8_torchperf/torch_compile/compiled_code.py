@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ast
 
-    from flake8_torchperf.program.outlining import Callable_
+    from flake8_torchperf.program.outlines.outlining import Callable_
     from flake8_torchperf.syntax.traversal import Nodes
     from flake8_torchperf.torch_compile.compile_calls import CompileSettings
 

@@ -19,7 +19,7 @@ from flake8_torchperf.torch_compile.traced_nodes import body_of, is_entry, not_t
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.program.outlining import Callable_
+    from flake8_torchperf.program.outlines.outlining import Callable_
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.project.resolver import Project

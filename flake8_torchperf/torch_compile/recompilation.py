@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.batching import REPEATED, ROW_BY_ROW
-from flake8_torchperf.program.outlining import Callable_
+from flake8_torchperf.program.outlines.outlining import Callable_
 from flake8_torchperf.syntax.traversal import SCOPES, children, round_counters
 from flake8_torchperf.torch_compile.callables import PARTIAL, TRANSFORMS
 from flake8_torchperf.torch_compile.compiled_code import Mark

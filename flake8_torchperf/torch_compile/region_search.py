@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.program.outlining import Callable_
+from flake8_torchperf.program.outlines.outlining import Callable_
 from flake8_torchperf.torch_compile.callables import PARTIAL, TRANSFORMS, Resolver
 from flake8_torchperf.torch_compile.compile_calls import CompileSettings, Ways, stated
 from flake8_torchperf.torch_compile.compiled_code import Compilation, CompiledCode, Wrap

@@ -10,12 +10,12 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.program.outline import OWNER, VALUE, Kind
-from flake8_torchperf.program.outlining import outlined
+from flake8_torchperf.program.outlines.outline import OWNER, VALUE, Kind
+from flake8_torchperf.program.outlines.outlining import outlined
 from flake8_torchperf.syntax.reaching_definitions import line_of, seen_by
 
 if TYPE_CHECKING:
-    from flake8_torchperf.program.outlining import Callable_
+    from flake8_torchperf.program.outlines.outlining import Callable_
     from flake8_torchperf.project.module_index import ClassInfo, ModuleMap
 
 # The most bindings of one name that are followed.

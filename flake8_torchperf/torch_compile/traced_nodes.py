@@ -11,7 +11,7 @@ from flake8_torchperf.syntax.traversal import SCOPES, children, walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from flake8_torchperf.program.outlining import Callable_
+    from flake8_torchperf.program.outlines.outlining import Callable_
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 # Decorators that keep the compiler from tracing a function.

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.program.outlining import Callable_
+from flake8_torchperf.program.outlines.outlining import Callable_
 from flake8_torchperf.syntax.traversal import children
 from flake8_torchperf.torch_compile.callables import PARTIAL, Resolver, wraps_first
 from flake8_torchperf.torch_compile.scopes import Scope, Scopes

@@ -13,7 +13,7 @@ from flake8_torchperf.syntax.traversal import children, walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from flake8_torchperf.program.outlining import Callable_
+    from flake8_torchperf.program.outlines.outlining import Callable_
     from flake8_torchperf.torch_compile.scopes import Scope, Scopes
 
 

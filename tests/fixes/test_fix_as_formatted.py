@@ -12,7 +12,7 @@ from fixing import UNSAFE
 from linting import ALL
 
 from flake8_torchperf.findings.model import Finding
-from flake8_torchperf.fixes.engine.line_length import line_length
+from flake8_torchperf.fixes.engine.lines.line_length import line_length
 from flake8_torchperf.fixes.engine.rounds import fixed
 from flake8_torchperf.linter import lint
 

@@ -9,7 +9,7 @@ import pytest
 from fixing import UNSAFE, outcome
 from linting import HOT, PRELUDE
 
-from flake8_torchperf.fixes.engine.width import wrapped
+from flake8_torchperf.fixes.engine.lines.width import wrapped
 
 CHANGED = [
     pytest.param(

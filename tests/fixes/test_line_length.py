@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.fixes.engine.line_length import line_length
+from flake8_torchperf.fixes.engine.lines.line_length import line_length
 
 STATED = {
     "ruff": ({"pyproject.toml": "[tool.ruff]\nline-length = 119\n"}, 119),

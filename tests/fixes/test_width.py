@@ -6,7 +6,7 @@ import pytest
 from fixing import UNSAFE, outcome
 from linting import HOT, program
 
-from flake8_torchperf.fixes.engine.width import width_of, wrapped
+from flake8_torchperf.fixes.engine.lines.width import width_of, wrapped
 
 FILLED = "x = 1\n" * 80
 WIDTHS = {

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import pytest
 from test_cache import NET, TRAINS, analysed, check, edit
 
-from flake8_torchperf.program.asked import AskedOutline, answer
-from flake8_torchperf.program.outline import Kind
-from flake8_torchperf.program.outlining import outline_of
+from flake8_torchperf.program.outlines.asked import AskedOutline, answer
+from flake8_torchperf.program.outlines.outline import Kind
+from flake8_torchperf.program.outlines.outlining import outline_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from flake8_torchperf.program.outline import Outline
+    from flake8_torchperf.program.outlines.outline import Outline
 
 # It names a class, and holds a function beside.
 ASKS = '''\

@@ -14,8 +14,8 @@ import pytest
 
 from flake8_torchperf.linter import lint_tree
 from flake8_torchperf.options import Options
-from flake8_torchperf.project.kept import ENTRY, Kept, is_time_to_collect
-from flake8_torchperf.project.resolver import read_file
+from flake8_torchperf.project.mapped_files import read_file
+from flake8_torchperf.project.stores.kept import ENTRY, Kept, is_time_to_collect
 
 PACKAGE = "flake8_torchperf"
 # More entries than this are no bound: a store of modules or texts says how many bytes it holds.

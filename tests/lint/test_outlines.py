@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from flake8_torchperf.program.outline import Kind, Outline, as_data, from_data
-from flake8_torchperf.program.outlining import outline_of
-from flake8_torchperf.program.shelf import OUTLINED, outline_of_text, outline_once
-from flake8_torchperf.project.kept import ENTRY, Kept
-from flake8_torchperf.project.shelf import keep_on
+from flake8_torchperf.program.outlines.outline import Kind, Outline, as_data, from_data
+from flake8_torchperf.program.outlines.outlining import outline_of
+from flake8_torchperf.program.outlines.store import OUTLINED, outline_of_text, outline_once
+from flake8_torchperf.project.stores.kept import ENTRY, Kept
+from flake8_torchperf.project.stores.shelf import keep_on
 
 TEXT = """
 from functools import partial
@@ -96,7 +96,7 @@ def test_a_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     keep_on(entries)
     try:
         first = outline_of_text(TEXT)
-        monkeypatch.setattr("flake8_torchperf.program.shelf.outline_once", None)
+        monkeypatch.setattr("flake8_torchperf.program.outlines.store.outline_once", None)
         assert same(outline_of_text(TEXT), first)
         assert len(entries.held) == 1
     finally:
@@ -110,7 +110,7 @@ def test_a_damaged_entry_is_read_again(damage: str, monkeypatch: pytest.MonkeyPa
     try:
         first = outline_of_text(TEXT)
         entries.held = dict.fromkeys(entries.held, damage)
-        monkeypatch.setattr("flake8_torchperf.program.shelf._MADE", Kept(OUTLINED))
+        monkeypatch.setattr("flake8_torchperf.program.outlines.store._MADE", Kept(OUTLINED))
         assert same(outline_of_text(TEXT), first)
     finally:
         keep_on(None)

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from flake8_torchperf.program.running import Program
+from flake8_torchperf.project.files import split_lines
 from flake8_torchperf.project.module_index import read_module
-from flake8_torchperf.project.resolver import Project, split_lines
+from flake8_torchperf.project.resolver import Project
 
 BODY = "def body(x):\n    return x\n\n\n"
 MANY = 2000

@@ -19,8 +19,9 @@ from flake8_torchperf.interpreter.inference.parameters import declared_parameter
 from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
 from flake8_torchperf.judgement.frequency.own_heat import Names
 from flake8_torchperf.knowledge.table import load
+from flake8_torchperf.project.files import split_lines
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap, read_module
-from flake8_torchperf.project.resolver import Project, split_lines
+from flake8_torchperf.project.resolver import Project
 
 ROOT = Path(torch.__file__).parent
 

@@ -22,7 +22,7 @@ from flake8_torchperf.cli.fix.verification import Verified, verdicts
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
 from flake8_torchperf.fixes.engine.files import FileText, NotWrittenError, decoded, read_bytes
-from flake8_torchperf.fixes.engine.line_length import line_length
+from flake8_torchperf.fixes.engine.lines.line_length import line_length
 from flake8_torchperf.fixes.engine.rounds import Choice, FixedText, fixed, followed
 from flake8_torchperf.history.finding_record import rows_of
 from flake8_torchperf.plugin import TorchPerfPlugin, internal_error

@@ -12,7 +12,7 @@ from flake8_torchperf.cli.why.trials import Trials, in_line, same
 from flake8_torchperf.findings.heat_text import frequency
 from flake8_torchperf.linter import values_in
 from flake8_torchperf.prefilter import concerns
-from flake8_torchperf.project.resolver import split_lines
+from flake8_torchperf.project.files import split_lines
 from flake8_torchperf.values.values import (
     BoundMethod,
     ClassValue,

@@ -61,7 +61,7 @@ def why(arguments: argparse.Namespace) -> int:
 def _module_at(place: str) -> tuple[str, str, int]:
     """Return the path and text of a module and the line that a place names. Raises PlanError."""
     from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source
-    from flake8_torchperf.project.resolver import split_lines
+    from flake8_torchperf.project.files import split_lines
     from flake8_torchperf.runtime.confirm.plan import PlanError, parse_request
 
     request = parse_request(place)

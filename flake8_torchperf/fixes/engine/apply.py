@@ -11,8 +11,8 @@ import libcst as cst
 
 from flake8_torchperf.fixes.engine.build import comments_in, tidied
 from flake8_torchperf.fixes.engine.imports import with_imports
+from flake8_torchperf.fixes.engine.lines.quotes import prevailing_quote, with_quotes
 from flake8_torchperf.fixes.engine.positions import Positions
-from flake8_torchperf.fixes.engine.quotes import prevailing_quote, with_quotes
 from flake8_torchperf.fixes.engine.registry import load
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED, UNSAFE
 from flake8_torchperf.fixes.engine.gains import gaining
-from flake8_torchperf.fixes.engine.width import wrapped
+from flake8_torchperf.fixes.engine.lines.width import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

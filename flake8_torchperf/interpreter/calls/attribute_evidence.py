@@ -10,7 +10,7 @@ from flake8_torchperf.interpreter.calls.attribute_writes import NO_WRITES
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
-from flake8_torchperf.project.resolver import read_file
+from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.values.store import path_of

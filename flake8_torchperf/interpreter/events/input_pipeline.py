@@ -10,7 +10,7 @@ from flake8_torchperf.idioms.module_roles import is_beside_steps
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.events.transfers import PAGEABLE, PINNED
-from flake8_torchperf.project.resolver import read_file
+from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.values.arguments import Argument
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind

@@ -270,10 +270,11 @@ def fetched(
 
     The residence of ``by`` is often unknown. A tensor made of numbers lies on the host only because
     the code names no device. Any other host tensor lies there for a reason, which may apply to
-    ``by`` as well.
+    ``by`` as well. What some paths make on the host says so of nothing that they may make there,
+    too.
     """
     on_host = source.device == "host" or source.origin == SOMETIMES
-    if not on_host or by.device == "host" or source.origin == EMPTY:
+    if not on_host or by.device == "host" or source.origin == EMPTY or by.origin == SOMETIMES:
         return
     if by.device != "device" and source.origin not in NAMED and source.origin != SOMETIMES:
         source = weaken(source, Strength.ASSUMED)

@@ -7,7 +7,7 @@ import builtins
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import casts_to, methods_of
-from flake8_torchperf.project.module_facts import once_per_module
+from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.syntax.names import called_a_device
 from flake8_torchperf.syntax.traversal import once, walk

@@ -171,9 +171,7 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
     if device == BESIDE_HOST and known and transfers.common_origin(tensors) == transfers.PYTHON:
         return replace(made, origin=transfers.PYTHON)
     if device != "host":
-        # If some callers make ``index`` on the host, ``index - 1`` is made there as well.
-        strays = len(tensors) == 1 and tensors[0].origin == SOMETIMES
-        return replace(made, origin=SOMETIMES) if strays else made
+        return _strayed(made, tensors)
     origin = transfers.common_origin(tensors) if known else ""
     return replace(made, origin=origin, memory=transfers.PAGEABLE)
 
@@ -260,9 +258,18 @@ def _compare(
     partly = all(t.partly for t in tensors)
     device = combine_device(tensors)
     mask = Tensor(strongest.reason, "bool", device, scalar, chain, partly=partly)
-    mask = ranked(mask, _broadcast(left, right, tensors))
+    mask = ranked(_strayed(mask, tensors), _broadcast(left, right, tensors))
     note_work(mask, node, ctx)
     return _or_number(mask, BOOL, left, right)
+
+
+def _strayed(made: Tensor, tensors: list[Tensor]) -> Tensor:
+    """Return the result of an operation; one on a tensor that some paths make on the host is, too.
+
+    If some callers make ``index`` on the host, ``index - 1`` and ``index > 0`` are made there.
+    """
+    strays = len(tensors) == 1 and tensors[0].origin == SOMETIMES
+    return replace(made, origin=SOMETIMES) if strays else made
 
 
 def _or_number(made: Tensor, number: Scalar, left: Value, right: Value) -> Value:

@@ -34,7 +34,7 @@ def keep_on(shelf: Shelf | None) -> None:
     _SHELVES[:] = [] if shelf is None else [shelf]
 
 
-def kept(
+def shelved(
     key: Iterable[str],
     find: Callable[[], Found],
     as_data: Callable[[Found], object],

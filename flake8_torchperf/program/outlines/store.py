@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 
 from flake8_torchperf.digest import digest_of
-from flake8_torchperf.program import outline as records
-from flake8_torchperf.program import outlining
-from flake8_torchperf.program.outline import Outline, as_data, from_data
-from flake8_torchperf.program.outlining import outline_of
-from flake8_torchperf.project.kept import Kept
-from flake8_torchperf.project.shelf import kept, version
+from flake8_torchperf.program.outlines import outline as records
+from flake8_torchperf.program.outlines import outlining
+from flake8_torchperf.program.outlines.outline import Outline, as_data, from_data
+from flake8_torchperf.program.outlines.outlining import outline_of
+from flake8_torchperf.project.stores.kept import Kept
+from flake8_torchperf.project.stores.shelf import shelved, version
 
 # The bytes of text whose outlines stay in memory. An outline takes 17 times its text, with the
 # tables that are made of it: 51 MB. With half as many, a run over transformers outlines half of its
@@ -27,7 +27,7 @@ def outline_of_text(text: str) -> Outline:
     Raises one of `NO_PYTHON` if it is not Python.
     """
     key = (version(records, outlining), text)
-    return kept(key, lambda: outline_once(text), as_data, from_data)
+    return shelved(key, lambda: outline_once(text), as_data, from_data)
 
 
 def outline_once(text: str, tree: ast.Module | None = None) -> Outline:

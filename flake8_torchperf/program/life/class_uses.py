@@ -7,15 +7,15 @@ import re
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.linking import Linker, Unit
-from flake8_torchperf.program.outline import FUNCTION, OWNER, VALUE, Kind
+from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, VALUE, Kind
 from flake8_torchperf.project.file_index import is_test_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.program.demonstrations import Demonstrations
+    from flake8_torchperf.program.life.demonstrations import Demonstrations
     from flake8_torchperf.program.linking import Search
-    from flake8_torchperf.program.outline import Outline
+    from flake8_torchperf.program.outlines.outline import Outline
 
 # Statements and clauses in which the name of a class makes no object.
 TYPE_HINTS = frozenset((Kind.ANNOTATED, Kind.RESULT))

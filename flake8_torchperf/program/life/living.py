@@ -10,11 +10,11 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.program.class_uses import ClassUses
-from flake8_torchperf.program.demonstrations import Demonstrations
 from flake8_torchperf.program.given import ENTRANCES
+from flake8_torchperf.program.life.class_uses import ClassUses
+from flake8_torchperf.program.life.demonstrations import Demonstrations
+from flake8_torchperf.program.life.shadowed import is_defined_again
 from flake8_torchperf.program.linking import Linker, Unit
-from flake8_torchperf.program.shadowed import is_defined_again
 from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.live_names import is_entered
 

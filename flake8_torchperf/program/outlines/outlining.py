@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from flake8_torchperf.program.comparisons import COMPARING
-from flake8_torchperf.program.outline import (
+from flake8_torchperf.program.outlines.outline import (
     ATTRIBUTE,
     FUNCTION,
     KEY,

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.engine.layout import laid_out
+from flake8_torchperf.fixes.engine.lines.layout import laid_out
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

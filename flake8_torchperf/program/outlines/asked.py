@@ -14,14 +14,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from flake8_torchperf.digest import digest_of
-from flake8_torchperf.program.outline import Kind, Outline
+from flake8_torchperf.program.outlines.outline import Kind, Outline
 from flake8_torchperf.project.answers import OUTLINED
 from flake8_torchperf.project.text_search import signs_of_training
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from flake8_torchperf.program.outline import Body, Class, Source
+    from flake8_torchperf.program.outlines.outline import Body, Class, Source
 
     Ask = Callable[[str], None]
 

@@ -1,0 +1,1 @@
+"""The lines of new code: their length, their breaks and their quotes."""

@@ -1,0 +1,1 @@
+"""The bodies that something runs, and the classes that something makes."""

@@ -1,0 +1,1 @@
+"""Outlines of modules: their parts, how they are made, kept and asked."""

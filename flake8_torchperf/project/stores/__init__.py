@@ -1,0 +1,1 @@
+"""Stores of what was learned from texts: in memory, in a module's map, and on disk."""
