@@ -257,6 +257,17 @@ def test_another_profile_is_not_answered_from_the_cache(file: Path, tmp_path: Pa
         assert f"(ran {times} times)" in run.output
 
 
+def test_why_says_what_a_profile_measured(file: Path, tmp_path: Path) -> None:
+    place = f"model.py:{line_of(TEXT)}"
+    path = saved(tmp_path, profile({TEXT: COUNTED}))
+    assert "not reported: TPF104" in torchperf("why", place, cwd=tmp_path).output
+    told = torchperf("why", "--profile", path, place, cwd=tmp_path).output
+    assert "\nreported: TPF104" in told
+    assert "the line runs per call, ran 4,204 times" in told
+    (tmp_path / ".flake8").write_text(f"[flake8]\ntorchperf-profile = {path}\n")
+    assert torchperf("why", place, cwd=tmp_path).output == told
+
+
 def test_stale_entries_are_counted(file: Path, tmp_path: Path) -> None:
     path = saved(tmp_path, profile({TOTAL: COUNTED, READ: COUNTED}))
     assert "match" not in check("--profile", path, file, cwd=tmp_path).errors

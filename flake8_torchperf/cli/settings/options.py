@@ -19,14 +19,21 @@ if TYPE_CHECKING:
 OLDEST_BUILT_ON = (6,)
 # The attribute of a command's namespace that holds the given settings, in flake8's spelling.
 _KEPT = "settings"
+# The setting that names the profile of a run.
+PROFILE = "profile"
 
 
-def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> None:
-    """Give a command the options that change the findings, or only those named in ``only``."""
+def add_settings(
+    parser: argparse.ArgumentParser, only: Sequence[str] = (), *, profile: bool = False
+) -> None:
+    """Give a command the options that change the findings, or only those named in ``only``.
+
+    With ``profile``, also the one that names the profile of a run.
+    """
     group = parser.add_argument_group("settings", "As of flake8 and torchperf check.")
     add = partial(group.add_argument, dest=_KEPT, action="append", default=[])
     for one in SETTINGS:
-        if not one.finds or (only and one.name not in only):
+        if not (one.finds or (profile and one.name == PROFILE)) or (only and one.name not in only):
             continue
         names = spellings(one.name, short=True)
         if one.metavar:
@@ -40,19 +47,24 @@ def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> N
 
 
 def settings(
-    arguments: argparse.Namespace, command: str, defaults: Options | None = None
+    arguments: argparse.Namespace,
+    command: str,
+    defaults: Options | None = None,
+    *,
+    profile: bool = False,
 ) -> Options:
     """Return the options for the current folder and this command line.
 
-    ``defaults`` applies to settings that are not set. An invalid setting ends the process with a
-    one-line error.
+    ``defaults`` applies to settings that are not set, and ``profile`` keeps the profile that is
+    set. An invalid setting ends the process with a one-line error.
     """
     import flake8
 
     from flake8_torchperf.plugin import TorchPerfPlugin
 
-    # None of these commands leaves old findings out, nor ranks them by a run.
-    words = [f"--{PREFIX}baseline=", f"--{PREFIX}profile=", *getattr(arguments, _KEPT, [])]
+    # None of these commands leaves old findings out, and few rank them by a run.
+    unset = ["baseline"] if profile else ["baseline", PROFILE]
+    words = [*(f"--{PREFIX}{one}=" for one in unset), *getattr(arguments, _KEPT, [])]
     TorchPerfPlugin.defaults = defaults
     try:
         if flake8.__version_info__ < OLDEST_BUILT_ON:

@@ -30,7 +30,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("place", metavar="FILE:LINE", help="a line, as flake8 or check prints it")
     parser.add_argument("--format", choices=("text", "json"), default="text")
-    add_settings(parser)
+    add_settings(parser, profile=True)
     parser.set_defaults(run=why)
 
 
@@ -46,7 +46,7 @@ def why(arguments: argparse.Namespace) -> int:
             text = "".join(book.lines)
         else:
             path, text, line = _module_at(arguments.place)
-        account = _account(text, path, line, settings(arguments, "why"), book)
+        account = _account(text, path, line, settings(arguments, "why", profile=True), book)
     except (PlanError, CellError) as error:
         return fail(f"why: {error}")
     except SyntaxError as error:
