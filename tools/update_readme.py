@@ -144,13 +144,13 @@ def _first_sentence(rule: Rule) -> str:
     return sentence.removeprefix("Reports ").replace("|", "\\|")
 
 
-def flake8_output(*words: str) -> str:
-    """Return the output of ``flake8 --select TPF`` for one of our files, as a console session."""
-    command = [sys.executable, "-m", "flake8", "--isolated", "-j1", "--select", "TPF", *words]
+def flake8_output(*words: str, select: str = "TPF") -> str:
+    """Return the output of ``flake8 --select`` for one of our files, as a console session."""
+    command = [sys.executable, "-m", "flake8", "--isolated", "-j1", "--select", select, *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.stderr:
         raise RuntimeError(f"flake8 {' '.join(words)} failed: {done.stderr}")
-    return f"```console\n$ flake8 --select TPF {' '.join(words)}\n{done.stdout}```"
+    return f"```console\n$ flake8 --select {select} {' '.join(words)}\n{done.stdout}```"
 
 
 def confirm_output() -> str:
@@ -187,7 +187,10 @@ def torchperf_output(words: list[str], folder: Path) -> subprocess.CompletedProc
 
 # The generated parts, by the document that holds them.
 PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
-    "README.md": {"example": lambda: flake8_output(EXAMPLE), "rules": families_table},
+    "README.md": {
+        "example": lambda: flake8_output(EXAMPLE, select="TPF201"),
+        "rules": families_table,
+    },
     "rules/README.md": {"rules": rules_table},
     "docs/rule-life.md": {"life": lambda: table(first_sight())},
     "docs/hotness.md": {"rows": table_of_causes},

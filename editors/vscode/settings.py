@@ -1,4 +1,4 @@
-"""Write [tool.torchperf]'s settings into package.json, as settings of the extension.
+"""Write [tool.torchperf]'s settings into package.json and README.md, as the extension's own.
 
 python editors/vscode/settings.py           write them
 python editors/vscode/settings.py --check   exit with status 1 if they are not current
@@ -7,6 +7,7 @@ python editors/vscode/settings.py --check   exit with status 1 if they are not c
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,10 @@ from flake8_torchperf import __version__
 from flake8_torchperf.options import SETTINGS, Setting
 
 PACKAGE = Path(__file__).with_name("package.json")
+PAGE = Path(__file__).with_name("README.md")
+_TABLE = re.compile(
+    r"(?<=<!-- settings: settings.py -->\n).*?(?=<!-- end of settings -->)", re.DOTALL
+)
 INTERPRETER: dict[str, Any] = {
     "type": ["string", "null"],
     "default": None,
@@ -49,16 +54,29 @@ def current(text: str) -> str:
     return json.dumps(package, indent=2, ensure_ascii=False) + "\n"
 
 
+def current_page(text: str) -> str:
+    """Return the text of README.md with the table of the settings."""
+    described = {"interpreter": INTERPRETER["description"]}
+    described |= {one.name: one.help for one in SETTINGS}
+    rows = [
+        f"| `torchperf.{name}` | {text.replace('|', '/')} |\n" for name, text in described.items()
+    ]
+    table = "".join(["| setting | what it says |\n", "|---|---|\n", *rows])
+    return _TABLE.sub(lambda _: table, text)
+
+
 def main() -> int:
-    """Write or check package.json; returns the exit status."""
-    text = PACKAGE.read_text(encoding="utf-8")
-    wanted = current(text)
-    if "--check" in sys.argv[1:]:
-        if text != wanted:
-            print(f"{PACKAGE} is not current: run {Path(__file__).name}", file=sys.stderr)
-        return int(text != wanted)
-    PACKAGE.write_text(wanted, encoding="utf-8")
-    return 0
+    """Write or check both files; returns the exit status."""
+    status = 0
+    for path, made in ((PACKAGE, current), (PAGE, current_page)):
+        text = path.read_text(encoding="utf-8")
+        wanted = made(text)
+        if "--check" not in sys.argv[1:]:
+            path.write_text(wanted, encoding="utf-8")
+        elif text != wanted:
+            print(f"{path} is not current: run {Path(__file__).name}", file=sys.stderr)
+            status = 1
+    return status
 
 
 if __name__ == "__main__":

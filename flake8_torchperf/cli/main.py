@@ -35,6 +35,7 @@ COMMANDS = (
     "flake8_torchperf.cli.settings.init_command",
     "flake8_torchperf.cli.skill.command",
     "flake8_torchperf.server.command",
+    "flake8_torchperf.cli.mcp.command",
 )
 
 EPILOG = """\

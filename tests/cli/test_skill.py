@@ -159,7 +159,8 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 def hook() -> str:
     """The command of the stop hook that docs/agents.md shows."""
     page = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    blocks = re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (block,) = [one for one in blocks if '"hooks"' in one]
     ((entry,),) = [one["hooks"] for one in json.loads(block)["hooks"]["Stop"]]
     assert entry["type"] == "command"
     return str(entry["command"])

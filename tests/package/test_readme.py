@@ -201,7 +201,8 @@ def test_the_pictures_show_what_is_found_today() -> None:
     picture = (ROOT / "docs" / "_static" / "check.svg").read_text(encoding="utf-8")
     shown = "".join(re.findall(r"<text[^>]*>(.*?)</text>", picture)).replace("&#160;", " ")
     example = README.partition("<!-- example: ")[2].partition("<!-- end of example -->")[0]
-    codes = re.findall(r": (TPF\d{3}) ", example)
+    file = example.split("\n$ ")[1].split("\n")[0].split()[-1]
+    codes = re.findall(r": (TPF\d{3}) ", flake8("--select=TPF", file, cwd=ROOT).output)
     assert codes
     assert re.findall(r": (TPF\d{3}) ", shown) == codes
     for name in re.findall(r"docs/_static/\w+\.svg", README):

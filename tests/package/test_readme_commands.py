@@ -72,8 +72,8 @@ OTHER_LANGUAGES = {
     "toml": "tests/package/test_clients.py and tests/package/test_readme.py give them to flake8; Helix reads its own",
     "yaml": "tests/package/test_clients.py gives ours to pre-commit, tests/package/test_publishing.py runs the action; "
     "the others need the published package",
-    "json": "tests/package/test_clients.py sends pylsp's to it, tests/cli/test_skill.py runs the hook of agents; "
-    "those of editors are read by them alone",
+    "json": "tests/package/test_clients.py sends pylsp's to it, tests/cli/test_skill.py runs the hook of agents, "
+    "tests/cli/test_mcp.py the server; those of editors are read by them alone",
     "lua": "read by Neovim; tests/package/test_clients.py and test_server.py run the command it leads to",
     "vim": "read by Vim; tests/package/test_clients.py runs the command it leads to",
     "elisp": "read by Emacs; tests/package/test_clients.py and test_server.py run the command it leads to",

@@ -16,6 +16,7 @@ import pytest
 from environments import ROOT
 from hangs import HANG
 
+from flake8_torchperf.findings.rule import SITE
 from flake8_torchperf.options import SETTINGS
 
 HERE = ROOT / "editors" / "vscode"
@@ -25,6 +26,17 @@ def test_package_json_has_the_current_settings() -> None:
     text = (HERE / "package.json").read_text(encoding="utf-8")
     current = runpy.run_path(str(HERE / "settings.py"))["current"]
     assert text == current(text), "run editors/vscode/settings.py"
+
+
+def test_the_page_of_the_marketplace_has_the_current_settings() -> None:
+    """And its picture: one of the documentation's site, since the extension has no other address."""
+    text = (HERE / "README.md").read_text(encoding="utf-8")
+    page = runpy.run_path(str(HERE / "settings.py"))["current_page"]
+    assert text == page(text), "run editors/vscode/settings.py"
+    assert "| `torchperf.scope` | " in text
+    (picture,) = re.findall(r"!\[.*\]\((.*)\)", text)
+    assert picture.startswith(f"{SITE}_static/")
+    assert (ROOT / "docs" / "_static" / picture.rpartition("/")[2]).is_file()
 
 
 def test_why_gets_the_settings_that_it_takes() -> None:
