@@ -21,7 +21,12 @@ from flake8_torchperf.interpreter.events import (
     waiting_wrappers,
 )
 from flake8_torchperf.interpreter.events.recording import emit
-from flake8_torchperf.interpreter.events.training import accumulation, input_pipeline, kept_graphs
+from flake8_torchperf.interpreter.events.training import (
+    accumulation,
+    evaluations,
+    input_pipeline,
+    kept_graphs,
+)
 from flake8_torchperf.interpreter.inference.objects_of_program import callee_of
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.tensor_api import (
@@ -128,6 +133,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     if ctx.sink is not None:
         rebuilt_masks.note_mask(node, value, ctx)
         moved_modules.note_move(node, callee, owner, ctx)
+        evaluations.note_evaluation(node, callee, ctx)
     transfers.written_by(node, value, callee if opaque else None, env, ctx)
     if ctx.loops:
         accumulation.appended(node, ctx)
