@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -85,10 +85,17 @@ def load_catalogue(extra_dirs: tuple[Path, ...] = ()) -> Catalogue:
 def told_rules(extra_dirs: tuple[Path, ...], *, preview: bool) -> Catalogue:
     """Return the rules that are told: the stable ones, and with ``preview`` those in preview.
 
-    Raises `CatalogueError`.
+    The same holds for the matches of each rule. Raises `CatalogueError`.
     """
     told = {STABLE, PREVIEW} if preview else {STABLE}
-    return index(rule for rule in load_catalogue(extra_dirs).rules if rule.status in told)
+    rules = (rule for rule in load_catalogue(extra_dirs).rules if rule.status in told)
+    return index(rules if preview else map(_without_preview, rules))
+
+
+def _without_preview(rule: Rule) -> Rule:
+    if not any(match.in_preview for match in rule.matches):
+        return rule
+    return replace(rule, matches=tuple(one for one in rule.matches if not one.in_preview))
 
 
 def _repository_rules(folder: Path) -> list[Rule]:

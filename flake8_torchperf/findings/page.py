@@ -14,6 +14,7 @@ from string import Formatter
 from typing import Any
 
 from flake8_torchperf.findings.rule import (
+    PREVIEW,
     RETIRED,
     SAFETIES,
     SEVERITY_WORDS,
@@ -71,6 +72,7 @@ MATCH_KEYS = (
     "dtype",
     "not_device",
     "scope",
+    "status",
 )
 LEVEL_NAMES = {"cold": Level.COLD, "hot": Level.HOT, "step": Level.STEP, "loop": Level.LOOP}
 SITE_KINDS = tuple(kind.value for kind in SiteKind)
@@ -357,6 +359,7 @@ def _match(text: PageText, table: Mapping[str, Any], index: int) -> Match:
         if "not_device" in table
         else "",
         only_in_all="scope" in table and choice(text, table, "scope", ("all",), *at) == "all",
+        in_preview="status" in table and bool(choice(text, table, "status", (PREVIEW,), *at)),
     )
 
 

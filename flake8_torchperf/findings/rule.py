@@ -36,7 +36,7 @@ class Match:
     ``operations`` are exact names and ``operation_globs`` shell patterns; both empty means any
     operation. ``chain`` is compared with the *last* operations that made the operand. ``heat`` None
     leaves the decision to the rule's scope; COLD reports even in cold code. ``only_in_all``
-    is True if only scope "all" tells what it matches.
+    is True if only scope "all" tells what it matches; ``in_preview`` if only a preview does.
     """
 
     kind: SiteKind
@@ -49,6 +49,7 @@ class Match:
     dtype: str = ""
     not_device: str = ""
     only_in_all: bool = False
+    in_preview: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ class SiteKind(str, Enum):
     DATA_LOADER = "DataLoader"
     OPTIMIZER_OPTION = "OptimizerOption"
     SWITCH = "Switch"
+    RECORDED_EVALUATION = "RecordedEvaluation"
     GRAPH_ACCUMULATION = "GraphAccumulation"
     TORCH_CALL = "TorchCall"
     CALL = "Call"

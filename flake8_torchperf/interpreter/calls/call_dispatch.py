@@ -12,10 +12,8 @@ from flake8_torchperf.interpreter.calls import closures, helper_moves, instances
 from flake8_torchperf.interpreter.calls.call_log import note_outward, note_unclear
 from flake8_torchperf.interpreter.engine.dispatch import apply, evaluate
 from flake8_torchperf.interpreter.events import (
-    accumulation,
     graph_breaks,
     host_consumers,
-    input_pipeline,
     logged_tensors,
     moved_modules,
     rebuilt_masks,
@@ -23,6 +21,12 @@ from flake8_torchperf.interpreter.events import (
     waiting_wrappers,
 )
 from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.events.training import (
+    accumulation,
+    evaluations,
+    input_pipeline,
+    kept_graphs,
+)
 from flake8_torchperf.interpreter.inference.objects_of_program import callee_of
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.tensor_api import (
@@ -129,9 +133,11 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     if ctx.sink is not None:
         rebuilt_masks.note_mask(node, value, ctx)
         moved_modules.note_move(node, callee, owner, ctx)
+        evaluations.note_evaluation(node, callee, ctx)
     transfers.written_by(node, value, callee if opaque else None, env, ctx)
     if ctx.loops:
         accumulation.appended(node, ctx)
+        kept_graphs.appended_part(node, ctx)
     if value is UNKNOWN and "return_tensors" in arguments.keywords:
         # A tokenizer or processor: its results lie on the host.
         return HOST_BATCH

@@ -6,8 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.events.input_pipeline import NOT_FUSED
 from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.events.training.input_pipeline import NOT_FUSED
 from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.interpreter.models.torch_containers import lies_on_host
 from flake8_torchperf.knowledge.call_waits import load

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.dispatch import apply
-from flake8_torchperf.interpreter.events import input_pipeline
 from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.events.training import input_pipeline
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.interpreter.models import torch_call_waits, torch_containers, wrappers
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance

@@ -9,9 +9,9 @@ from flake8_torchperf.idioms.loop_kinds import goes_on, hands_on
 from flake8_torchperf.idioms.row_storage import only_keeps
 from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
 from flake8_torchperf.interpreter.engine.place import LoopPlace, Pending, Site
-from flake8_torchperf.interpreter.events import input_pipeline
 from flake8_torchperf.interpreter.events.guards import offers_foreach, sides
 from flake8_torchperf.interpreter.events.recording import emit, emit_read
+from flake8_torchperf.interpreter.events.training import input_pipeline
 from flake8_torchperf.interpreter.transfer import assignment, expressions, index_loops
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads, yields_keys
 from flake8_torchperf.interpreter.transfer.narrowing import narrow

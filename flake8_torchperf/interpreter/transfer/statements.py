@@ -10,7 +10,6 @@ from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
 from flake8_torchperf.interpreter.engine.place import Pending
 from flake8_torchperf.interpreter.events import (
-    accumulation,
     graph_breaks,
     host_consumers,
     transfers,
@@ -30,6 +29,7 @@ from flake8_torchperf.interpreter.events.guards import (
     sides,
 )
 from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.events.training import accumulation, kept_graphs
 from flake8_torchperf.interpreter.inference.from_callers import note_result
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
 from flake8_torchperf.interpreter.transfer import (
@@ -125,7 +125,9 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
             _running_total(target, node, value, ctx)
         if ctx.loops and isinstance(node.value, ast.BinOp):
             accumulation.added(node, target, value, ctx)
+            kept_graphs.added_part(node, target, ctx)
             loops.averaged(node, value, env, ctx)
+        kept_graphs.stored(node, target, ctx)
     if ctx.sink is not None and ctx.analysis.compiled is not None:
         _in_compiled(node, env, ctx)
     little = value is UNKNOWN or (type(value) is Sequence and UNKNOWN in (value.items or ()))
@@ -247,6 +249,7 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
         _accumulation(node, node.target, right, ctx)
     if ctx.loops and not isinstance(right, Scalar):
         accumulation.added(node, node.target, right, ctx)
+        kept_graphs.added_part(node, node.target, ctx)
     if tensor_of(left) is not None and tensor_of(value) is not None:
         loops.in_place(node, left, ctx)
     path = path_of(node.target)

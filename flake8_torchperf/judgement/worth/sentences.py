@@ -41,6 +41,7 @@ _KINDS = {
     "DataLoader": "an option of a data loader starves the device",
     "OptimizerOption": "an option makes an optimizer slow",
     "Switch": "a switch for debugging is on",
+    "RecordedEvaluation": "an evaluation records gradients",
     "GraphAccumulation": "a running total keeps the graph of each step",
     "TorchCall": "torch's own code waits in the call",
     "Call": "a function that a rule names is called",

@@ -7,8 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.events.guards import NO_GRADIENTS, gradients_off
-from flake8_torchperf.interpreter.events.handed_losses import BACKWARD_CALLS, GRAPH_KEEPING, handed
 from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.events.training.handed_losses import (
+    BACKWARD_CALLS,
+    GRAPH_KEEPING,
+    handed,
+)
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import changes_in, children, once, plain_names, walk
 from flake8_torchperf.values.site import SiteKind
@@ -27,8 +31,8 @@ def added(node: ast.AugAssign | ast.Assign, target: ast.expr, value: Value, ctx:
     if total is None or not _may_hold_graph(value):
         return
     for term in _terms(node, total):
-        if _keeps(total, term, ctx, reassigning=node):
-            _report(node, "add", term, ctx)
+        if keeps(total, term, ctx, reassigning=node):
+            report(node, "add", term, ctx)
             return
 
 
@@ -39,11 +43,12 @@ def appended(node: ast.Call, ctx: Context) -> None:
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="append"), args=[item], keywords=[]):
             kept = path_of(owner)
-            if kept is not None and _keeps(kept, item, ctx, reassigning=node):
-                _report(node, "append", item, ctx)
+            if kept is not None and keeps(kept, item, ctx, reassigning=node):
+                report(node, "append", item, ctx)
 
 
-def _report(node: ast.AST, operation: str, term: ast.expr, ctx: Context) -> None:
+def report(node: ast.AST, operation: str, term: ast.expr, ctx: Context) -> None:
+    """Record that ``node`` keeps the graph of the loss ``term``."""
     reason = Reason("backward is called on it", term, None, Strength.INFERRED)
     operand = Tensor(reason, "float")
     emit(ctx, SiteKind.GRAPH_ACCUMULATION, operation, node, operand, operand_node=term)
@@ -54,17 +59,23 @@ def _may_hold_graph(value: Value) -> bool:
 
 
 def _terms(node: ast.AugAssign | ast.Assign, total: str) -> Iterator[ast.expr]:
+    """Yield the factors of the expressions added to the total."""
+    for term in additions(node, total):
+        yield from _factors(term)
+
+
+def additions(node: ast.AugAssign | ast.Assign, total: str) -> Iterator[ast.expr]:
     """Yield the expressions added to the total."""
     if isinstance(node, ast.AugAssign):
         if isinstance(node.op, ast.Add):
-            yield from _factors(node.value)
+            yield node.value
         return
     match node.value:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             if path_of(left) == total:
-                yield from _factors(right)
+                yield right
             elif path_of(right) == total:
-                yield from _factors(left)
+                yield left
 
 
 def runs_up(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> bool:
@@ -92,7 +103,7 @@ def runs_up(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> boo
     if not paths.isdisjoint(_bounds_within(ctx.loops[-1].node)):
         return False  # the host needs the added numbers in each round, too
     for place in reversed(ctx.loops):
-        if place is not ctx.loops[-1] and _updates(place.node).made_anew(path, but=node):
+        if place is not ctx.loops[-1] and updates_of(place.node).made_anew(path, but=node):
             return False  # each round of this loop starts another total
         if not paths.isdisjoint(_assigned_within(place.node)):
             return True
@@ -135,7 +146,7 @@ def _factors(node: ast.expr) -> Iterator[ast.expr]:
             yield node
 
 
-def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> bool:
+def keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> bool:
     """True if ``kept`` outlives the round in which ``term`` is computed and backpropagated."""
     added_path = path_of(term)
     if added_path is None or not ctx.loops or ctx.sink is None or _records_nothing(ctx):
@@ -147,7 +158,7 @@ def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> 
     if BACKWARD_CALLS.isdisjoint(ctx.module.nodes(whole).words()) or not _backward_calls(whole):
         made = _made_in_each_round(added_path, kept, loop, reassigning)
         return made and handed(added_path, loop, ctx)
-    updates = _updates(loop)
+    updates = updates_of(loop)
     through = updates.used_up_in(whole)
     if (
         added_path not in through
@@ -172,7 +183,7 @@ def _whole(path: str) -> set[str]:
 
 def _made_in_each_round(path: str, kept: str, loop: ast.AST, reassigning: ast.AST) -> bool:
     """True if each round makes a new loss, but not a new ``kept``."""
-    updates = _updates(loop)
+    updates = updates_of(loop)
     made = any(path.startswith(one) for one in updates.assigned if one != kept)
     return made and path not in updates.let_go and not updates.made_anew(kept, but=reassigning)
 
@@ -262,7 +273,7 @@ class LoopUpdates:
         return {path for path in map(path_of, inside) if path is not None}
 
 
-_updates = once(LoopUpdates)
+updates_of = once(LoopUpdates)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,0 +1,1 @@
+"""Events of a training or evaluation loop: its losses, loaders and optimizers."""
