@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 

@@ -38,8 +38,8 @@ from judged import read_places
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from flake8_torchperf.findings.catalogue import load_catalogue
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.findings.match import rule_for
-from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.knowledge import conventions
 from flake8_torchperf.linter import lint

@@ -24,10 +24,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.findings.rule import SAFE
-from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source
 from flake8_torchperf.fixes.engine.rounds import Choice, fixed
+from flake8_torchperf.fixes.engine.source_files import NotWrittenError, read_source
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import SCOPE_LEVELS, Options
 from flake8_torchperf.plugin import TorchPerfPlugin

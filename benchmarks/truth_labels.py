@@ -15,9 +15,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from flake8_torchperf.runtime.workload.exchange import Observed, SyncRow
 from flake8_torchperf.runtime.workload.launch import run_workload
-from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
-from flake8_torchperf.syntax.statements import Span, Statements
+from flake8_torchperf.syntax.statement_lines import Span, Statements
 
 CATEGORIES = ("sync", "host", "extra", "iter", "fill")
 

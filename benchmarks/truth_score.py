@@ -10,7 +10,7 @@ from typing import Any
 
 from truth_labels import Labels, Place
 
-from flake8_torchperf.syntax.statements import Statements
+from flake8_torchperf.syntax.statement_lines import Statements
 
 NEUTRAL = ("host", "extra", "iter", "fill")
 _LINE = re.compile(r"^(?P<path>.+?):(?P<row>\d+):(?P<column>\d+): (?P<code>[A-Z]+\d+)\b")

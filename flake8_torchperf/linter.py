@@ -29,14 +29,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from flake8_torchperf.findings.catalogue import Catalogue
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.history.profile import Profiled
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
-    from flake8_torchperf.judgement.frequency.own_heat import Names
+    from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
+    from flake8_torchperf.judgement.judged_site import Judged, JudgedSite
     from flake8_torchperf.judgement.review.caller_review import CallerReview
-    from flake8_torchperf.judgement.site import Judged, JudgedSite
     from flake8_torchperf.options import Options
     from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
@@ -256,7 +256,7 @@ def _profiled(module: ModuleMap, options: Options) -> Profiled | None:
     if options.profile is None or module.path is None:
         return None
     from flake8_torchperf.history.profile import Profiled, read
-    from flake8_torchperf.syntax.statements import Statements
+    from flake8_torchperf.syntax.statement_lines import Statements
 
     entries = read(options.profile).entries_of(str(module.path))
     return Profiled(entries, Statements(module.tree)) if entries else None
@@ -276,13 +276,13 @@ def _prepared(
     compiled: CompiledCode | None,
     options: Options,
     reads: dict[str, str] | None,
-) -> tuple[Catalogue, Analysis, Names, FunctionHeats]:
+) -> tuple[Catalogue, Analysis, NameEvidence, FunctionHeats]:
     """Return the inputs of an interpretation; ``reads`` receives the files that it opens."""
     from flake8_torchperf.findings.catalogue import told_rules
     from flake8_torchperf.interpreter.driver.function_analysis import module_constant
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
-    from flake8_torchperf.judgement.frequency.own_heat import Names
+    from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
     from flake8_torchperf.knowledge.conventions import load_conventions
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.resolver import Project
@@ -303,7 +303,7 @@ def _prepared(
         conventions=conventions,
         ignored=ignored,
     )
-    names = Names(
+    names = NameEvidence(
         analysis.conventions,
         options.hot + catalogue.hot,
         options.cold,
@@ -317,7 +317,7 @@ def _with_contracts(
     findings: list[Finding],
     suspects: Suspects,
     analysis: Analysis,
-    names: Names,
+    names: NameEvidence,
     catalogue: Catalogue,
     options: Options,
 ) -> list[Finding]:

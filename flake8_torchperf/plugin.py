@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from flake8.options.manager import OptionManager
 
     from flake8_torchperf.cache.memory import Memory
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.options import Options
     from flake8_torchperf.suppression import Suppression
 
@@ -173,7 +173,7 @@ class TorchPerfPlugin:
         try:
             options = self.options()
             if options.cache:
-                from flake8_torchperf.cache.findings import memory_of, remembered
+                from flake8_torchperf.cache.cached_findings import memory_of, remembered
 
                 memory = TorchPerfPlugin._memory or memory_of(options)
                 TorchPerfPlugin._memory = memory
@@ -202,7 +202,7 @@ class TorchPerfPlugin:
             self.found = findings
         if not findings:
             return []
-        from flake8_torchperf.syntax.statements import Places
+        from flake8_torchperf.syntax.statement_lines import Places
 
         places = Places(self.tree)
         return [tell(finding, places, self._lines) for finding in findings]

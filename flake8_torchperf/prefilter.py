@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.project.file_index import MAX_PACKAGE_DEPTH, FileIndex
-from flake8_torchperf.project.roots import (
+from flake8_torchperf.project.import_roots import (
     TORCH_WORDS,
     is_elsewhere,
     is_package,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import pytest
 from linting import ALL, PRELUDE
 
-from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.fixes.engine.lines.width import wrapped
 from flake8_torchperf.fixes.engine.rounds import Choice, FixedText, fixed
 from flake8_torchperf.linter import lint

@@ -8,13 +8,13 @@ from pathlib import Path
 from hangs import HANG
 from linting import PRELUDE
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.confirm.sandbox import Sandbox
+from flake8_torchperf.runtime.verify.job import Trial, job_of
 from flake8_torchperf.runtime.verify.limits import Limits
-from flake8_torchperf.runtime.verify.plan import Trial, job_of
 from flake8_torchperf.runtime.verify.verdict import FixVerdict, verdicts
 
 OPTIONS = Options(scope=Level.COLD)

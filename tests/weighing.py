@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from unittest import mock
 
-from flake8_torchperf.judgement.worth import model
+from flake8_torchperf.judgement.worth import fitted
 
 # The package's own table, which processes of tests replace.
-PUBLISHED = model.TABLE
+PUBLISHED = fitted.TABLE
 
 
 def without_threshold() -> None:
@@ -26,8 +26,8 @@ def without_threshold() -> None:
     table = Path(folder.name, "worth.toml")
     table.write_text("\n".join(["threshold = 0.0", *lines]), encoding="utf-8")
     atexit.register(folder.cleanup)
-    model.TABLE = table
-    model.weights.cache_clear()
+    fitted.TABLE = table
+    fitted.weights.cache_clear()
 
 
 @contextmanager
@@ -53,9 +53,9 @@ def as_published() -> Iterator[None]:
 
 @contextmanager
 def _weighed_by(table: Path) -> Iterator[None]:
-    with mock.patch.object(model, "TABLE", table):
-        model.weights.cache_clear()
+    with mock.patch.object(fitted, "TABLE", table):
+        fitted.weights.cache_clear()
         try:
             yield
         finally:
-            model.weights.cache_clear()
+            fitted.weights.cache_clear()

@@ -39,7 +39,7 @@ from worth_table.picture import picture  # noqa: E402
 from worth_table.regression import Model  # noqa: E402
 from worth_table.table import render  # noqa: E402
 
-from flake8_torchperf.judgement.worth.model import TABLE  # noqa: E402
+from flake8_torchperf.judgement.worth.fitted import TABLE  # noqa: E402
 
 SAMPLES = ROOT / "benchmarks" / "judged"
 FEATURES = SAMPLES / "features" / "features.jsonl"

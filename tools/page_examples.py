@@ -16,7 +16,7 @@ import torch
 
 from flake8_torchperf.findings.documentation import Documentation, expected_findings
 from flake8_torchperf.runtime.counting.counter import DispatchCounter
-from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.counting.counts import Counts
 from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
 from flake8_torchperf.runtime.counting.graph_breaks import explain
 

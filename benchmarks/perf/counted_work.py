@@ -14,8 +14,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from flake8_torchperf.runtime import DispatchCounter
-from flake8_torchperf.runtime.workload.plan import Plan
-from flake8_torchperf.runtime.workload.session import Session
+from flake8_torchperf.runtime.workload.child_session import Session
+from flake8_torchperf.runtime.workload.exchange import Plan
 
 ELEMENTS = 4000
 

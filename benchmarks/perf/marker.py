@@ -47,7 +47,7 @@ class Marker:
     def measure(self) -> int:
         """Check the copy without and with a marker, and print both."""
         from flake8_torchperf.project.file_index import upwards
-        from flake8_torchperf.project.roots import is_marked
+        from flake8_torchperf.project.import_roots import is_marked
 
         existing([self.tree])
         at_least_one(jobs=self.jobs)

@@ -37,7 +37,7 @@ STAGES = {
         ("flake8_torchperf.project.lazy_index", "_parsed"),
         ("flake8_torchperf.interpreter.stated_types.annotations", "parse_expression_text"),
     ],
-    "index": [("flake8_torchperf.project.resolver", "_read_file")],
+    "index": [("flake8_torchperf.project.mapped_files", "_read_file")],
     "interpret": [
         ("flake8_torchperf.interpreter.driver.function_analysis", "interpret_function"),
         ("flake8_torchperf.interpreter.driver.function_analysis", "interpret_module"),

@@ -27,7 +27,7 @@ from flake8_torchperf.project.files import split_lines
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flake8_torchperf.findings.model import Edit, Finding
+    from flake8_torchperf.findings.finding import Edit, Finding
 
 # The name under which the text is linted. There is no such file.
 NAME = "pasted.py"

@@ -13,9 +13,7 @@ from flake8_torchperf.program.outlines.store import outline_of_text
 from flake8_torchperf.project.answers import ALL, OUTLINED, PART, PROMISES, WHOLE
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, read_file, stamp
-from flake8_torchperf.project.lazy_index import parts_of
-from flake8_torchperf.project.module_index import module_name
-from flake8_torchperf.project.roots import (
+from flake8_torchperf.project.import_roots import (
     EXISTS,
     IS_FOLDER,
     STARTS,
@@ -23,6 +21,8 @@ from flake8_torchperf.project.roots import (
     is_folder,
     started,
 )
+from flake8_torchperf.project.lazy_index import parts_of
+from flake8_torchperf.project.module_index import module_name
 from flake8_torchperf.project.settings_files import BESIDE_MODULES
 from flake8_torchperf.project.text_search import read_texts
 from flake8_torchperf.syntax.contract_comments import promises
@@ -44,7 +44,7 @@ class Current:
     def __init__(self, stamped: dict[str, tuple[tuple[int, int], str]] | None = None) -> None:
         self._stamped = stamped
         self._contents: dict[str, str] = {}
-        self._modules: dict[str, Module] = {}
+        self._modules: dict[str, CurrentModule] = {}
 
     def note(self, path: str, content: str) -> None:
         """Remember the digest of a file that was read anyway."""
@@ -104,7 +104,7 @@ class Current:
         if path.endswith(os.sep):
             return digest_of(map(read_texts(path).answer, parts))
         if path not in self._modules:
-            self._modules[path] = Module(path)
+            self._modules[path] = CurrentModule(path)
         module = self._modules[path]
         try:
             return digest_of(map(module.answer, parts))
@@ -136,7 +136,7 @@ def answer_read(reads: Mapping[str, str], path: str, parts: Sequence[str]) -> st
     return digest_of(reads[f"{path}{PART}{part}"] for part in parts) if parts else ""
 
 
-class Module:
+class CurrentModule:
     """A module as it is now, which answers questions about its parts and its outline."""
 
     def __init__(self, path: str) -> None:

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.cache.current import Current, answer_read, parts_read
 from flake8_torchperf.digest import digest_of
-from flake8_torchperf.project.roots import is_marked, is_package
+from flake8_torchperf.project.import_roots import is_marked, is_package
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from flake8_torchperf.cache.store import Store
+    from flake8_torchperf.cache.entries import Store
 
 Row: TypeAlias = "tuple[str | int | float | None, ...]"
 # Path of a module that was looked for -> digest of its content, "" if there was no file. A path
@@ -29,7 +29,8 @@ Row: TypeAlias = "tuple[str | int | float | None, ...]"
 # `PROMISES` for those of them that may hold a function that must not wait, and one that ends in
 # `ALL_SETTINGS`, `ALL_NOTEBOOKS` or `ALL_DOCUMENTS` for such files below it. A path, `PART` and a
 # name stand for one part of a module (see `project/answers.py`). Paths with `EXISTS`, `IS_FOLDER`
-# or `STARTS` stand for what is found at a path, and where an import starts (`project/roots.py`).
+# or `STARTS` stand for what is found at a path, and where an import starts
+# (`project/import_roots.py`).
 Reads: TypeAlias = "Mapping[str, str]"
 
 _PARSES = "parses"

@@ -10,7 +10,7 @@ from flake8_torchperf.cli.parser import add_parser, fail
 if TYPE_CHECKING:
     import argparse
 
-    from flake8_torchperf.cache.store import Usage
+    from flake8_torchperf.cache.entries import Usage
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -35,8 +35,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def run(arguments: argparse.Namespace) -> int:
     """Show or clear; returns the exit status."""
-    from flake8_torchperf.cache.place import cache_folder
-    from flake8_torchperf.cache.store import Store, in_words
+    from flake8_torchperf.cache.entries import Store, in_words
+    from flake8_torchperf.cache.folder import cache_folder
 
     if arguments.dir is not None and not arguments.dir.is_dir():
         return fail(f"cache: there is no folder {arguments.dir}")
@@ -56,7 +56,7 @@ def configured(arguments: argparse.Namespace) -> Path | None:
 
     A configuration that can't be used ends the process with one line.
     """
-    from flake8_torchperf.cli.settings.options import settings
+    from flake8_torchperf.cli.settings.command_line import settings
 
     return settings(arguments, "cache").cache_folder
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8.formatting.base import BaseFormatter
 
-from flake8_torchperf.cache.store import in_words
+from flake8_torchperf.cache.entries import in_words
 from flake8_torchperf.cli.check_files import UNREADABLE, place_of, selected
 from flake8_torchperf.cli.parser import fail
 from flake8_torchperf.history.baseline import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.settings.options import OLDEST_BUILT_ON
+from flake8_torchperf.cli.settings.command_line import OLDEST_BUILT_ON
 
 if TYPE_CHECKING:
     import argparse

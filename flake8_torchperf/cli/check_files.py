@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from flake8 import checker, defaults, processor, style_guide, utils
 
-from flake8_torchperf.cache.store import in_words
-from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cache.entries import in_words
+from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.digest import digest
 from flake8_torchperf.history.finding_record import restored
 from flake8_torchperf.plugin import TorchPerfPlugin

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8 import checker, defaults
 
-from flake8_torchperf.cache.store import in_words
+from flake8_torchperf.cache.entries import in_words
 from flake8_torchperf.cli.check_files import (
     FLAKE8S,
     STDIN,
@@ -26,7 +26,7 @@ from flake8_torchperf.cli.check_files import (
     why_no_text,
 )
 from flake8_torchperf.cli.noqa.ruff_file import has_our_comment
-from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.cli.report.progress import Bar
 from flake8_torchperf.digest import digest
 from flake8_torchperf.history.finding_record import led, restored, rows_of

@@ -26,7 +26,7 @@ from flake8.utils import parse_comma_separated_list
 
 from flake8_torchperf.cli.check_files import STDIN
 from flake8_torchperf.cli.codes import FAMILY, check_configured, check_given, with_groups
-from flake8_torchperf.cli.notebooks.names import NOTEBOOKS, PYTHON_FILES
+from flake8_torchperf.cli.notebooks.notebook_names import NOTEBOOKS, PYTHON_FILES
 from flake8_torchperf.cli.parser import complain
 from flake8_torchperf.cli.report.formats import settle_format
 from flake8_torchperf.configuration import configuration_files

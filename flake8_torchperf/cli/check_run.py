@@ -28,10 +28,10 @@ from flake8.main import debug
 from flake8.main.application import Application
 from flake8.violation import Violation
 
+from flake8_torchperf.cache.entries import Store, in_words
+from flake8_torchperf.cache.folder import cache_folder
 from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.memory import Memory
-from flake8_torchperf.cache.place import cache_folder
-from flake8_torchperf.cache.store import Store, in_words
 from flake8_torchperf.cli.check_files import (
     STDIN,
     UNREADABLE,
@@ -43,7 +43,7 @@ from flake8_torchperf.cli.check_files import (
 )
 from flake8_torchperf.cli.check_manager import Manager, say_forgetful
 from flake8_torchperf.cli.check_options import CHECK, Face, parse
-from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.cli.parser import INTERRUPTED, USAGE_ERROR, fail
 from flake8_torchperf.cli.report import summary
 from flake8_torchperf.cli.report.formats import report_for

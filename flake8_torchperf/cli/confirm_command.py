@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.main import save, unwritable
 from flake8_torchperf.cli.parser import INTERRUPTED, add_parser, fail
+from flake8_torchperf.cli.settings.command_line import add_settings, settings
 from flake8_torchperf.cli.settings.inputs_by_hand import check_harness, parse_inputs
-from flake8_torchperf.cli.settings.options import add_settings, settings
 from flake8_torchperf.options import OptionError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from flake8_torchperf.cli.parser import add_parser, fail
-from flake8_torchperf.cli.settings.options import add_settings, settings
+from flake8_torchperf.cli.settings.command_line import add_settings, settings
 from flake8_torchperf.findings.catalogue import Catalogue, Rule, load_catalogue
 from flake8_torchperf.findings.chosen import ALL, beginning
 from flake8_torchperf.findings.documentation import Documentation, read_documentation

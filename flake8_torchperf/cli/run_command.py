@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.cli.main import save, unwritable
 from flake8_torchperf.cli.parser import add_parser, fail
-from flake8_torchperf.cli.profile.files import number, save_profile_of
-from flake8_torchperf.cli.settings.options import add_settings, settings
+from flake8_torchperf.cli.profile.written_profiles import number, save_profile_of
+from flake8_torchperf.cli.settings.command_line import add_settings, settings
 from flake8_torchperf.history.kept_inputs import (
     KeptInputsError,
     cleared,
@@ -361,7 +361,7 @@ def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
         if name and (problem := unwritable(Path(name))):
             return f"run: --{option}: {problem}"
     if arguments.save_profile:
-        from flake8_torchperf.cli.profile.files import unsuitable as unsuitable_profile
+        from flake8_torchperf.cli.profile.written_profiles import unsuitable as unsuitable_profile
 
         if problem := unsuitable_profile(Path(arguments.save_profile.replace(_RANK, "0"))):
             return f"run: --save-profile: {problem}"
@@ -403,7 +403,7 @@ def _condition_problem(arguments: argparse.Namespace) -> str:
 
 
 def _step_problem(step: str | None) -> str:
-    from flake8_torchperf.runtime.workload.steps.names import named_function
+    from flake8_torchperf.runtime.workload.steps.step_names import named_function
 
     try:
         named_function(step or "")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-from flake8_torchperf.runtime.counting.evidence import Counts, counted, human_time, total
+from flake8_torchperf.runtime.counting.counts import Counts, counted, human_time, total
 from flake8_torchperf.runtime.html_page import render
 from flake8_torchperf.runtime.workload.callers.report import in_words as ways_in_words
 from flake8_torchperf.runtime.workload.copies.report import remark as copy_remark
@@ -20,7 +20,7 @@ from flake8_torchperf.runtime.workload.device_reports import waits
 from flake8_torchperf.runtime.workload.gate.allowed import allowed_remark
 from flake8_torchperf.runtime.workload.matching import FileReport, Missed
 from flake8_torchperf.runtime.workload.summary import MISSED, missed_group, shown_path
-from flake8_torchperf.syntax.statements import Span, Statements
+from flake8_torchperf.syntax.statement_lines import Span, Statements
 
 SHOWN = 25
 """How many of the most expensive statements the table holds."""

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any, TextIO
 
 from flake8_torchperf.options import Options
-from flake8_torchperf.runtime.counting.evidence import counted, human_time, mean_in_words
+from flake8_torchperf.runtime.counting.counts import counted, human_time, mean_in_words
 from flake8_torchperf.runtime.workload.callers.report import in_words as ways_in_words
 from flake8_torchperf.runtime.workload.copies.report import remark
 from flake8_torchperf.runtime.workload.gate.allowed import allowed_remark, judge_allowed

@@ -5,12 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.contracts.reach import BASE, Contracts, PathFromRoot, Reached, interpreted
+from flake8_torchperf.contracts.followed_calls import (
+    BASE,
+    Contracts,
+    PathFromRoot,
+    Reached,
+    interpreted,
+)
 from flake8_torchperf.findings import report
 from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
 from flake8_torchperf.judgement.heat import FREE_CAUSES, Heat, Level
 from flake8_torchperf.judgement.judge import judge
-from flake8_torchperf.judgement.site import JudgedSite
+from flake8_torchperf.judgement.judged_site import JudgedSite
 from flake8_torchperf.project.answers import PART, noting
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.module_index import ModuleMap
@@ -20,9 +26,9 @@ from flake8_torchperf.values.site import SiteKind
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.catalogue import Catalogue
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.interpreter.engine.analysis import Analysis, SeenCall
-    from flake8_torchperf.judgement.frequency.own_heat import Names
+    from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
     from flake8_torchperf.options import Options
     from flake8_torchperf.project.module_index import FunctionInfo
 
@@ -68,7 +74,7 @@ def with_contracts(
     findings: list[Finding],
     suspects: frozenset[str],
     analysis: Analysis,
-    names: Names,
+    names: NameEvidence,
     catalogue: Catalogue,
     options: Options,
 ) -> list[Finding]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.options import PREFIX, OptionError, near
 from flake8_torchperf.project.file_index import modules_below, upwards
-from flake8_torchperf.project.roots import is_package
+from flake8_torchperf.project.import_roots import is_package
 from flake8_torchperf.special_files import refuse_special
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from flake8_torchperf.findings.match import Raw
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
 
 
 # Conversions to text that call ``Tensor.__format__``, which reads the number of a 0-d tensor.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.judgement.heat import Heat, Measured
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
 
 
 class FrequencyWords(NamedTuple):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS
 
 if TYPE_CHECKING:
-    from flake8_torchperf.judgement.site import JudgedSite, Loop
+    from flake8_torchperf.judgement.judged_site import JudgedSite, Loop
     from flake8_torchperf.syntax.positions import Snippet
 
 # Messages leave out a loop's iterable if its source text is longer than this.

@@ -14,7 +14,7 @@ from flake8_torchperf.findings.catalogue import Catalogue
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
 from flake8_torchperf.judgement.fate import COMPILER_ONLY
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.site import JudgedSite
+from flake8_torchperf.judgement.judged_site import JudgedSite
 from flake8_torchperf.values.values import tensor_of
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.findings.match import rule_for
 from flake8_torchperf.judgement.heat import SAID, Level
-from flake8_torchperf.judgement.site import Judged
+from flake8_torchperf.judgement.judged_site import Judged
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.documentation import EvidenceSpec
     from flake8_torchperf.judgement.heat import Heat, Measured
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
 
 # Counters of evidence that always include a wait for the device. Copies to the device are not
 # among them: a copy that does not wait is counted as well.

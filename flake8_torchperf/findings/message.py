@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.findings.heat_text import FrequencyWords
     from flake8_torchperf.findings.rule import Rule
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
     from flake8_torchperf.syntax.positions import Snippet
 
 LONGEST = 140

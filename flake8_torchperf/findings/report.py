@@ -7,16 +7,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.consecutive_reads import in_rows
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.findings.locate import locate
 from flake8_torchperf.findings.match import Raw, find, rule_for
 from flake8_torchperf.findings.message import HOST_READS, LOGGED, format_message, with_reason
-from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.idioms.logging_calls import logged
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.worth.features import OUTRIGHT, features, is_repeated
-from flake8_torchperf.judgement.worth.model import weights
+from flake8_torchperf.judgement.worth.fitted import weights
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from flake8_torchperf.findings.catalogue import Catalogue
-    from flake8_torchperf.judgement.site import Judged, JudgedSite
+    from flake8_torchperf.judgement.judged_site import Judged, JudgedSite
     from flake8_torchperf.options import Options
     from flake8_torchperf.syntax.positions import Place, Snippet
 

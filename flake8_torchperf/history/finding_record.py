@@ -11,9 +11,9 @@ from flake8_torchperf.digest import digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.judgement.heat import Measured
-    from flake8_torchperf.syntax.statements import Places
+    from flake8_torchperf.syntax.statement_lines import Places
 
 Place: TypeAlias = "tuple[int, int, str]"
 # A finding, whole or in plain values.
@@ -78,7 +78,7 @@ class FindingRecord(NamedTuple):
         """
         if not self.evidence:
             return 1.0
-        from flake8_torchperf.judgement.worth.model import weights  # reads the table of weights
+        from flake8_torchperf.judgement.worth.fitted import weights  # reads the table of weights
 
         return weights().worth(self.features)
 
@@ -88,7 +88,7 @@ class FindingRecord(NamedTuple):
         evidence = [one.split() for one in self.evidence.split(OR)]
         if len(evidence) == 1:
             return evidence[0]
-        from flake8_torchperf.judgement.worth.model import weights
+        from flake8_torchperf.judgement.worth.fitted import weights
 
         return max(evidence, key=weights().worth)
 

@@ -24,13 +24,13 @@ from flake8_torchperf.history.data_files import (
 )
 from flake8_torchperf.history.finding_record import MODULE, normal_form, without_style
 from flake8_torchperf.judgement.heat import Measured
-from flake8_torchperf.syntax.statements import Statements
+from flake8_torchperf.syntax.statement_lines import Statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from flake8_torchperf.syntax.statements import Span, Statement
+    from flake8_torchperf.syntax.statement_lines import Span, Statement
 
 VERSION = 1
 MARK = "torchperf-profile"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF, opens
 from flake8_torchperf.idioms.loop_kinds import may_step
-from flake8_torchperf.project.module_facts import once_per_module
+from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, bound_in, once, walk
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.interpreter.engine.place import Site
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
     from flake8_torchperf.syntax.traversal import Nodes
 
 # The trait of a copy that becomes an array of more than one number.

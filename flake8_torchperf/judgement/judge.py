@@ -13,8 +13,8 @@ from flake8_torchperf.judgement.fate import COMPILER_ONLY, FROM_DEVICE
 from flake8_torchperf.judgement.frequency.frames import FrameHeats
 from flake8_torchperf.judgement.frequency.place_heat import heat
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.judged_site import Judged, JudgedSite, Loop
 from flake8_torchperf.judgement.row import row_id
-from flake8_torchperf.judgement.site import Judged, JudgedSite, Loop
 from flake8_torchperf.judgement.table import WANTED, all_that_apply
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind

@@ -9,7 +9,7 @@ from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS, Objects, own_clas
 from flake8_torchperf.program.outlines.outline import OWNER, Kind
 
 if TYPE_CHECKING:
-    from flake8_torchperf.program.annotations import Classes
+    from flake8_torchperf.program.stated_classes import Classes
 
 
 class AttributeReads:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.program.call_arguments import Arguments
 from flake8_torchperf.program.comparisons import (
     COMPARING,
     CONTAINS,
@@ -30,6 +29,7 @@ from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.makers import ENVIRONMENT_CALLS, Makers
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
+from flake8_torchperf.program.passed_arguments import PassedArguments
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -62,7 +62,7 @@ class Literals:
         self.linker = linker
         self.objects = Objects(linker, search)
         self.makers = Makers(linker, self.objects, search, project, is_alive)
-        self.arguments = Arguments(linker, self.objects, self.makers, runs)
+        self.arguments = PassedArguments(linker, self.objects, self.makers, runs)
         # What the calls of functions pass, in whichever module.
         self.passed = Objects(linker, search, self.arguments)
         self.runs = runs

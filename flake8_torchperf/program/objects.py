@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from flake8_torchperf.program.annotations import Annotations, Classes, is_class_name
 from flake8_torchperf.program.given import KEEPING, MODULE_CONTAINERS, TRANSFORMING
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.outlines.outline import ATTRIBUTE, FUNCTION, OWNER, VALUE, Kind
+from flake8_torchperf.program.stated_classes import Annotations, Classes, is_class_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

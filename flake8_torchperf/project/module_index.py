@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.project.answers import ALL, CLASS, SAYS, MethodsAsked
+from flake8_torchperf.project.import_roots import place_of
 from flake8_torchperf.project.noted_writes import record_writes
-from flake8_torchperf.project.roots import place_of
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.syntax.record_types import empty_class, made_record
 from flake8_torchperf.syntax.traversal import Nodes
@@ -201,7 +201,7 @@ class ModuleMap:
     constants: dict[str, list[ast.expr]] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     defined: list[FunctionInfo] = field(default_factory=list)
-    # The queries that decided the module's name (`roots.Place`).
+    # The queries that decided the module's name (`import_roots.Place`).
     checked: dict[str, str] = field(default_factory=dict)
     # Records the queries of an outline.
     parts: Parts | None = None
@@ -287,7 +287,7 @@ PYTORCH = "_tensor.py"
 def module_name(path: Path | None, text: str) -> tuple[str, str, dict[str, str]]:
     """Return the dotted name of the module in a file and of the package it lies in.
 
-    `roots.place_of` says which folders are packages. The queries that decided it come third.
+    `import_roots.place_of` says which folders are packages. The queries that decided it come third.
     """
     if path is None:
         return "", "", {}

@@ -28,10 +28,7 @@ from flake8_torchperf.project.answers import (
 )
 from flake8_torchperf.project.file_index import INIT, SITE_FOLDERS, FileIndex
 from flake8_torchperf.project.files import NO_FILE, stamp
-from flake8_torchperf.project.looked_up import SaidNames, names_said
-from flake8_torchperf.project.mapped_files import read_file
-from flake8_torchperf.project.option_values import NOT_GIVEN, Given
-from flake8_torchperf.project.roots import (
+from flake8_torchperf.project.import_roots import (
     IS_FOLDER,
     NO,
     STARTS,
@@ -41,6 +38,9 @@ from flake8_torchperf.project.roots import (
     project_folder,
     start_of,
 )
+from flake8_torchperf.project.looked_up import SaidNames, names_said
+from flake8_torchperf.project.mapped_files import read_file
+from flake8_torchperf.project.option_values import NOT_GIVEN, Given
 from flake8_torchperf.project.settings_files import (
     ALL_SETTINGS,
     BESIDE_MODULES,

@@ -25,6 +25,7 @@ from flake8_torchperf.project.answers import (
 )
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
+from flake8_torchperf.project.import_roots import TORCH_WORDS
 from flake8_torchperf.project.looked_up import LookedUp
 from flake8_torchperf.project.option_values import (
     NOT_GIVEN,
@@ -33,7 +34,6 @@ from flake8_torchperf.project.option_values import (
     given_from_data,
     values_given,
 )
-from flake8_torchperf.project.roots import TORCH_WORDS
 from flake8_torchperf.project.settings_files import read_notebooks, read_settings
 from flake8_torchperf.project.stores.shelf import shelved, version
 from flake8_torchperf.syntax.contract_comments import promises

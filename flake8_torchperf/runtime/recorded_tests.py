@@ -55,9 +55,9 @@ def _recording(config: pytest.Config, name: str) -> Iterator[None]:
         yield
         _save(path, merge(map(_taken, _parts(path))))
         return
-    from flake8_torchperf.runtime.workload.plan import Plan
+    from flake8_torchperf.runtime.workload.child_session import Session
+    from flake8_torchperf.runtime.workload.exchange import Plan
     from flake8_torchperf.runtime.workload.profiling import profile_of
-    from flake8_torchperf.runtime.workload.session import Session
 
     folder = str(config.invocation_params.dir)
     session = Session(Plan("pytest", (), True, (), (folder,), "reads", "", profile=True))

@@ -12,14 +12,14 @@ from lsprotocol import types
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
 from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.server import marks
-from flake8_torchperf.server.model import Failed, FixAll, FixRequest, Text
+from flake8_torchperf.server.messages import Failed, FixAll, FixRequest, Text
 from flake8_torchperf.server.text import Units
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from flake8_torchperf.server.documents import Document
-    from flake8_torchperf.server.model import Offer, Problem, Request
+    from flake8_torchperf.server.messages import Offer, Problem, Request
 
 FIX_ALL = "source.fixAll.torchperf"
 QUICK_FIX = types.CodeActionKind.QuickFix

@@ -18,7 +18,7 @@ from flake8_torchperf.configuration import SETTINGS_FILES
 from flake8_torchperf.options import OptionError
 from flake8_torchperf.server import actions, marks, present
 from flake8_torchperf.server.documents import Document, Documents
-from flake8_torchperf.server.model import Count, Counted, Explain, Problem, Text
+from flake8_torchperf.server.messages import Count, Counted, Explain, Problem, Text
 from flake8_torchperf.server.settings import sent
 from flake8_torchperf.server.text import Units
 

@@ -16,7 +16,7 @@ import traceback
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 if TYPE_CHECKING:
-    from flake8_torchperf.server.model import Reply, Request
+    from flake8_torchperf.server.messages import Reply, Request
 
 LENGTH = struct.Struct(">Q")
 # The program that starts it, with the editor's settings as JSON in its argument. Nothing may be
@@ -36,7 +36,7 @@ def packed(message: Any) -> bytes:
 def main() -> None:
     """Answer until the input ends."""
     requests, replies = _streams()
-    from flake8_torchperf.server.analysis import FolderAnalysis, read_configuration
+    from flake8_torchperf.server.linting import FolderAnalysis, read_configuration
 
     work, ready = read_configuration(json.loads(sys.argv[1]))
     replies.write(packed(ready))
@@ -71,7 +71,7 @@ def _received(requests: BinaryIO) -> Request | None:
 
 
 def _answer(analysis: Any, request: Request) -> Reply:
-    from flake8_torchperf.server.model import Failed
+    from flake8_torchperf.server.messages import Failed
 
     try:
         reply: Reply = analysis.answer(request)

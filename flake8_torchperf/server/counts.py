@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.heat_text import duration
 from flake8_torchperf.history.profile import Profiled, read
-from flake8_torchperf.syntax.statements import Statements
+from flake8_torchperf.syntax.statement_lines import Statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,13 +7,13 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.server.model import Failed, Lint, TextFindings
+from flake8_torchperf.server.messages import Failed, Lint, TextFindings
 from flake8_torchperf.server.worker import Worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from flake8_torchperf.server.model import Problem
+    from flake8_torchperf.server.messages import Problem
 
 # Changes that follow one another faster, in seconds, count as one: a key that is held, a macro. Who
 # types fast strikes one every tenth of a second, and waits for nothing.

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from lsprotocol import types
 
 from flake8_torchperf.judgement.worth.bands import Band, band_of
-from flake8_torchperf.judgement.worth.model import weights
+from flake8_torchperf.judgement.worth.fitted import weights
 from flake8_torchperf.reserved import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flake8_torchperf.server.model import Note, Problem
+    from flake8_torchperf.server.messages import Note, Problem
     from flake8_torchperf.server.text import Units
 
 SOURCE = "torchperf"

@@ -13,14 +13,14 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.cache.current import Current
+from flake8_torchperf.cache.entries import SWEEP_EVERY, Store, in_words
+from flake8_torchperf.cache.folder import cache_folder
 from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.memory import Memory
-from flake8_torchperf.cache.place import cache_folder
-from flake8_torchperf.cache.store import SWEEP_EVERY, Store, in_words
 from flake8_torchperf.digest import digest
 from flake8_torchperf.project.files import read_file
 from flake8_torchperf.project.stores.shelf import keep_on
-from flake8_torchperf.server.model import Note, Offer, Problem
+from flake8_torchperf.server.messages import Note, Offer, Problem
 
 if TYPE_CHECKING:
     import argparse

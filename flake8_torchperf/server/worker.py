@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.configuration import configuration_files
 from flake8_torchperf.server.child import LENGTH, START, packed
-from flake8_torchperf.server.model import Failed, FirstReply
+from flake8_torchperf.server.messages import Failed, FirstReply
 from flake8_torchperf.server.settings import stamps
 
 if TYPE_CHECKING:
     from asyncio.subprocess import Process
     from collections.abc import Callable, Mapping
 
-    from flake8_torchperf.server.model import Reply, Request
+    from flake8_torchperf.server.messages import Reply, Request
 
 # Seconds for one text; the slowest of real files take three.
 PATIENCE = 60.0

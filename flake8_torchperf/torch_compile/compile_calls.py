@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.torch_compile.callables import PARTIAL
-from flake8_torchperf.torch_compile.wrappers import Wrappers, handed_over, literal
+from flake8_torchperf.torch_compile.compiling_wrappers import Wrappers, handed_over, literal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from flake8_torchperf.torch_compile.compiling_wrappers import Compiling
     from flake8_torchperf.torch_compile.scopes import Scope, Scopes
-    from flake8_torchperf.torch_compile.wrappers import Compiling
 
 COMPILE_FUNCTIONS = frozenset(("torch.compile", "torch.compiler.compile"))
 # The older function, which takes the backend first and returns a decorator.

@@ -13,8 +13,8 @@ from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.program.outlines.outlining import Callable_
 from flake8_torchperf.syntax.traversal import children
 from flake8_torchperf.torch_compile.callables import PARTIAL, Resolver, wraps_first
+from flake8_torchperf.torch_compile.compiling_wrappers import calls_within
 from flake8_torchperf.torch_compile.scopes import Scope, Scopes
-from flake8_torchperf.torch_compile.wrappers import calls_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -23,7 +23,7 @@ from flake8_torchperf.history.profile import (
 )
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.syntax.statements import Statements
+from flake8_torchperf.syntax.statement_lines import Statements
 
 SOURCE = """\
 import torch

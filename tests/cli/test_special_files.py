@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from check_run import check, torchperf
 
-from flake8_torchperf.cache.store import Store
+from flake8_torchperf.cache.entries import Store
 from flake8_torchperf.server.marks import settings_file
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX's")

@@ -16,7 +16,7 @@ from flake8_torchperf.cli.main import main
 from flake8_torchperf.history.finding_record import FindingRecord, led, restored
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.worth.features import OUTRIGHT, features
-from flake8_torchperf.judgement.worth.model import weights
+from flake8_torchperf.judgement.worth.fitted import weights
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import OptionError, Options, from_values
 

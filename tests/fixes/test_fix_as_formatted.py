@@ -11,7 +11,7 @@ import pytest
 from fixing import UNSAFE
 from linting import ALL
 
-from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.fixes.engine.lines.line_length import line_length
 from flake8_torchperf.fixes.engine.rounds import fixed
 from flake8_torchperf.linter import lint

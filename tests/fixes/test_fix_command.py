@@ -11,7 +11,7 @@ import pytest
 from check_run import torchperf
 from flake8_run import Run
 
-from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source, write
+from flake8_torchperf.fixes.engine.source_files import NotWrittenError, read_source, write
 
 BEFORE = """\
 import torch

@@ -16,8 +16,8 @@ from flake8_run import flake8
 from hangs import HANG
 
 from flake8_torchperf.cache import key as key_module
+from flake8_torchperf.cache.folder import cache_folder
 from flake8_torchperf.cache.key import conditions
-from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.digest import digest
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options

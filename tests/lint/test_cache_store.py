@@ -14,8 +14,8 @@ import pytest
 from hangs import HANG
 
 from flake8_torchperf.cache.current import Current
+from flake8_torchperf.cache.entries import Store
 from flake8_torchperf.cache.memory import Memory
-from flake8_torchperf.cache.store import Store
 from flake8_torchperf.digest import digest, digest_of
 
 
@@ -117,7 +117,7 @@ def test_a_store_under_many_writers(store: Store) -> None:
     """Whoever reads meanwhile gets one of the values whole, or nothing."""
     values = [letter * 50_000 for letter in "abcd"]
     program = (
-        "import sys; from pathlib import Path; from flake8_torchperf.cache.store import Store\n"
+        "import sys; from pathlib import Path; from flake8_torchperf.cache.entries import Store\n"
         "store = Store(Path(sys.argv[1]))\n"
         "for _ in range(200): store.put(sys.argv[2], sys.argv[3] * 50_000)\n"
     )

@@ -17,7 +17,7 @@ from linting import PRELUDE, in_package
 from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cli.main import main
 from flake8_torchperf.findings.heat_text import hidden_by
-from flake8_torchperf.judgement.frequency.roots import CAUSES, PROTOCOLS
+from flake8_torchperf.judgement.frequency.protocols import CAUSES, PROTOCOLS
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.knowledge.conventions import (
     FIELDS,

@@ -14,7 +14,7 @@ from types import ModuleType
 import pytest
 from flake8_run import flake8
 
-from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.counting.counts import Counts
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 FOLDERS = sorted(folder for folder in FIXTURES.iterdir() if (folder / "before.py").is_file())

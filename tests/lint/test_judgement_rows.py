@@ -11,15 +11,15 @@ import pytest
 from documents import ROOT
 from linting import ALL, HOT
 
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.findings.heat_text import row_of
-from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.history.profile import Profile, ProfileEntry, as_text, keyed, read
 from flake8_torchperf.judgement.row import COLD, FATE, FREE, FREQUENCY, RESIDENCE, Row
 from flake8_torchperf.judgement.row import HOT as MAKES_HOT
 from flake8_torchperf.judgement.rows import ROWS
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.syntax.statements import Statements
+from flake8_torchperf.syntax.statement_lines import Statements
 from flake8_torchperf.values.cause import Cause
 
 if sys.version_info >= (3, 11):

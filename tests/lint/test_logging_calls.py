@@ -9,8 +9,8 @@ import pytest
 from check_run import check
 from linting import lint
 
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.findings.message import LOG_SELDOM
-from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.options import Options
 
 PRELUDE = """\

@@ -17,7 +17,7 @@ from flake8_torchperf.findings.message import (
 )
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
-from flake8_torchperf.judgement.site import JudgedSite, Loop
+from flake8_torchperf.judgement.judged_site import JudgedSite, Loop
 from flake8_torchperf.syntax.positions import Snippet
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind

@@ -20,7 +20,7 @@ from flake8_torchperf.findings.message import (
 )
 from flake8_torchperf.findings.rule import Rule
 from flake8_torchperf.judgement.heat import Call, Cost, Heat, Level, Measured
-from flake8_torchperf.judgement.site import JudgedSite, Loop
+from flake8_torchperf.judgement.judged_site import JudgedSite, Loop
 from flake8_torchperf.knowledge.conventions import load_conventions
 from flake8_torchperf.syntax.positions import Snippet
 from flake8_torchperf.values.cause import Cause

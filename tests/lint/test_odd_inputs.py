@@ -11,7 +11,7 @@ import pytest
 from flake8_run import flake8
 from linting import ALL, HOT, LOOP, findings
 
-from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 

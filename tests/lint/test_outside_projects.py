@@ -15,7 +15,7 @@ from linting import ALL, HOT, LOOP
 from flake8_torchperf.contracts.unmatched import _package_of
 from flake8_torchperf.linter import lint
 from flake8_torchperf.project.file_index import FileIndex, upwards
-from flake8_torchperf.project.roots import MARKERS, start_of
+from flake8_torchperf.project.import_roots import MARKERS, start_of
 
 ROOT = Path(__file__).parents[2]
 # The trees of examples that the tests and the documents use.

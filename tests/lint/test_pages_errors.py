@@ -22,7 +22,7 @@ from flake8_torchperf.findings.catalogue import (
 from flake8_torchperf.findings.documentation import expected_findings
 from flake8_torchperf.findings.page import PageText, read_text
 from flake8_torchperf.findings.vocabulary import check_words
-from flake8_torchperf.judgement.site import Judged
+from flake8_torchperf.judgement.judged_site import Judged
 from flake8_torchperf.linter import lint
 from flake8_torchperf.values.site import SiteKind
 

@@ -15,10 +15,10 @@ from test_cache import analysed
 from flake8_torchperf.linter import lint
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project import file_index, text_search
+from flake8_torchperf.project.import_roots import project_folder
 from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import Project, import_root
-from flake8_torchperf.project.roots import project_folder
 
 TORCH = "import torch\nfrom torch import Tensor, nn\n"
 RESAMPLE = """
@@ -318,7 +318,7 @@ def test_project_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert project_folder(f"{root}/home/r/other") == f"{root}/home/r"
     assert project_folder(f"{root}/home/r/venv/site-packages") == ""
     assert project_folder(f"{root}/home") == f"{root}/home"
-    monkeypatch.setattr("flake8_torchperf.project.roots._home", lambda: f"{root}/home")
+    monkeypatch.setattr("flake8_torchperf.project.import_roots._home", lambda: f"{root}/home")
     assert project_folder(f"{root}/home/other") == f"{root}/home/other"  # where its imports start
     assert project_folder(f"{root}/home") == ""
     assert project_folder("/") == ""

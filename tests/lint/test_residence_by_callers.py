@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from linting import HOT, expected
 
-from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.linter import lint
 from flake8_torchperf.project import text_search
 

@@ -11,7 +11,7 @@ from flake8_torchperf.findings.vocabulary import TRAITS
 from flake8_torchperf.judgement.heat import Cost
 from flake8_torchperf.judgement.rows import ROWS
 from flake8_torchperf.judgement.worth import features
-from flake8_torchperf.judgement.worth.model import weights
+from flake8_torchperf.judgement.worth.fitted import weights
 from flake8_torchperf.judgement.worth.queue import LARGE, LITTLE, SMALL, Queue
 from flake8_torchperf.judgement.worth.sentences import sentence_of
 from flake8_torchperf.values.provenance import Strength

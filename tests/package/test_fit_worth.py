@@ -20,7 +20,7 @@ from worth_table import places, regression  # noqa: E402
 from worth_table.evaluation import Judged, area, by_default, threshold, told  # noqa: E402
 from worth_table.places import Measured, Source  # noqa: E402
 
-from flake8_torchperf.judgement.worth.model import weights  # noqa: E402
+from flake8_torchperf.judgement.worth.fitted import weights  # noqa: E402
 
 FEATURES = ROOT / "benchmarks" / "judged" / "features" / "features.jsonl"
 STEP = """\

@@ -19,7 +19,7 @@ from flake8_torchperf.runtime.confirm.child import namespaces
 from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, Request, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
 from flake8_torchperf.runtime.confirm.verdict import verdict_of_call
-from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.counting.counts import Counts
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT = 6.0

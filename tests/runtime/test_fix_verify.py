@@ -18,11 +18,11 @@ from verifying import LIMITS, OPTIONS, verdict
 
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import FixExample, read_documentation
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.findings.rule import Rule
 from flake8_torchperf.linter import lint
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
-from flake8_torchperf.runtime.verify.plan import Trial, job_of
+from flake8_torchperf.runtime.verify.job import Trial, job_of
 from flake8_torchperf.runtime.verify.session import WORK
 from flake8_torchperf.runtime.verify.verdict import verdict_of_fix, verdicts
 

@@ -12,13 +12,13 @@ from fixing import rows
 from hangs import HANG
 from linting import PRELUDE
 
-from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.fixes.engine.apply import apply_edits
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint, values_in
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.verify.blocks import NAME, changed_alone
-from flake8_torchperf.runtime.verify.plan import Trial
+from flake8_torchperf.runtime.verify.job import Trial
 from flake8_torchperf.runtime.verify.session import Limits, Verifier, close
 from flake8_torchperf.values.values import Value
 

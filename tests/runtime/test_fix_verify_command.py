@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("torch")
 
 from flake8_torchperf.cli.main import main
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.safe import device_argument
 
 RIGHT = """\

@@ -16,7 +16,7 @@ from check_run import torchperf
 torch = pytest.importorskip("torch")
 
 from flake8_torchperf.cli.main import main  # noqa: E402
-from flake8_torchperf.findings.model import Edit  # noqa: E402
+from flake8_torchperf.findings.finding import Edit  # noqa: E402
 from flake8_torchperf.fixes.safe import device_argument  # noqa: E402
 from flake8_torchperf.history.kept_inputs import kept_calls  # noqa: E402
 from flake8_torchperf.runtime.workload.watching import kept_inputs  # noqa: E402

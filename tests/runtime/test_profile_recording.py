@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 from flake8_torchperf.history.profile import Profile, ProfileEntry, read  # noqa: E402
 from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
 from flake8_torchperf.runtime.counting import cuda_syncs  # noqa: E402
-from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
+from flake8_torchperf.runtime.workload.exchange import Observed, SyncRow  # noqa: E402
 from flake8_torchperf.runtime.workload.profiling import profile_of  # noqa: E402
 
 PROJECT = Path(__file__).resolve().parents[2] / "docs" / "training_project"

@@ -27,8 +27,8 @@ from flake8_torchperf.runtime.counting.counter import DispatchCounter  # noqa: E
 from flake8_torchperf.runtime.counting.fake_accelerator import HostStandsIn  # noqa: E402
 from flake8_torchperf.runtime.workload.copies.queued import queued  # noqa: E402
 from flake8_torchperf.runtime.workload.copies.report import REASONS, seeming  # noqa: E402
+from flake8_torchperf.runtime.workload.exchange import Observed, SyncRow  # noqa: E402
 from flake8_torchperf.runtime.workload.matching import match_findings  # noqa: E402
-from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
 from flake8_torchperf.runtime.workload.ranks.merge import MergedRun  # noqa: E402
 from flake8_torchperf.runtime.workload.summary import as_data  # noqa: E402
 from flake8_torchperf.runtime.workload.sync_recorder import Witness  # noqa: E402

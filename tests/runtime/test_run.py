@@ -21,12 +21,12 @@ from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.workload import launch
+from flake8_torchperf.runtime.workload.exchange import Observed, SyncRow
 from flake8_torchperf.runtime.workload.matching import match_findings
 from flake8_torchperf.runtime.workload.ownership import OwnerError, owner_of, owner_paths
-from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.watching.executed_lines import ExecutedLines
-from flake8_torchperf.syntax.statements import Statements
+from flake8_torchperf.syntax.statement_lines import Statements
 
 pytest.importorskip("torch")
 

@@ -17,7 +17,7 @@ import torch
 
 from flake8_torchperf.runtime.workload.callers.chains import Chains
 from flake8_torchperf.runtime.workload.callers.report import Callers, in_words
-from flake8_torchperf.runtime.workload.plan import Led, Observed, load_observed
+from flake8_torchperf.runtime.workload.exchange import Led, Observed, load_observed
 from flake8_torchperf.runtime.workload.ranks.merge import merge
 from flake8_torchperf.runtime.workload.sync_recorder import Witness
 

@@ -20,8 +20,8 @@ pytest.importorskip("jinja2")
 from flake8_torchperf.cli.run_page import SHOWN, page
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options
+from flake8_torchperf.runtime.workload.exchange import Observed, SyncRow
 from flake8_torchperf.runtime.workload.matching import match_findings
-from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.runtime.workload.ranks.merge import MergedRun, merge
 from flake8_torchperf.runtime.workload.summary import as_data
 

@@ -15,7 +15,7 @@ from hangs import HANG
 
 pytest.importorskip("torch")
 
-from flake8_torchperf.runtime.workload.plan import UnreadableResultsError, load_observed
+from flake8_torchperf.runtime.workload.exchange import UnreadableResultsError, load_observed
 
 ROOT = Path(__file__).resolve().parents[2]
 READ = """

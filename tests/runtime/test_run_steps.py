@@ -15,11 +15,11 @@ from check_run import torchperf
 pytest.importorskip("torch")
 
 from flake8_torchperf.history.profile import ProfileError, StepCounts, merge, parse
-from flake8_torchperf.runtime.workload.plan import Observed, Stepped, SyncRow, load_observed
+from flake8_torchperf.runtime.workload.exchange import Observed, Stepped, SyncRow, load_observed
 from flake8_torchperf.runtime.workload.ranks.merge import merge as merged
 from flake8_torchperf.runtime.workload.steps.markers import Markers
-from flake8_torchperf.runtime.workload.steps.names import named_function
 from flake8_torchperf.runtime.workload.steps.report import as_data
+from flake8_torchperf.runtime.workload.steps.step_names import named_function
 from flake8_torchperf.runtime.workload.watching.executed_lines import ExecutedLines
 
 # Two optimizers step once each in a step, as those of a GAN do; the model is read before and after.

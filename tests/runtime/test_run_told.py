@@ -15,10 +15,10 @@ from check_run import torchperf
 
 pytest.importorskip("torch")
 
-from flake8_torchperf.cli.profile.files import save_profile_of
+from flake8_torchperf.cli.profile.written_profiles import save_profile_of
 from flake8_torchperf.history.profile import read
 from flake8_torchperf.runtime.confirm.child.builder import SpecError, find_class
-from flake8_torchperf.runtime.workload.plan import Observed
+from flake8_torchperf.runtime.workload.exchange import Observed
 from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 
 FAILS = """

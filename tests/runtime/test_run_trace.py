@@ -18,7 +18,7 @@ pytest.importorskip("torch")
 
 from flake8_torchperf.runtime.counting import moments as kept
 from flake8_torchperf.runtime.counting.moments import Moment, Moments, Timeline, timeline_of
-from flake8_torchperf.runtime.workload.plan import Observed, load_observed
+from flake8_torchperf.runtime.workload.exchange import Observed, load_observed
 from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.timeline.chrome import as_trace
 

@@ -19,8 +19,8 @@ from flake8_torchperf.cli.run_report import as_text  # noqa: E402
 from flake8_torchperf.judgement.heat import Level  # noqa: E402
 from flake8_torchperf.options import Options  # noqa: E402
 from flake8_torchperf.runtime.workload.device_reports import NO_WAIT  # noqa: E402
+from flake8_torchperf.runtime.workload.exchange import Observed, SyncRow  # noqa: E402
 from flake8_torchperf.runtime.workload.matching import Matched, match_findings  # noqa: E402
-from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
 from flake8_torchperf.runtime.workload.profiling import profile_of  # noqa: E402
 from flake8_torchperf.runtime.workload.ranks.merge import MergedRun  # noqa: E402
 from flake8_torchperf.runtime.workload.summary import as_data  # noqa: E402

@@ -11,8 +11,8 @@ torch = pytest.importorskip("torch")
 
 from flake8_torchperf.runtime import BudgetExceeded, dispatch_budget  # noqa: E402
 from flake8_torchperf.runtime.api import pytest_plugin  # noqa: E402
-from flake8_torchperf.runtime.api.noqa import allowed_lines  # noqa: E402
-from flake8_torchperf.runtime.counting.evidence import Counts, counted  # noqa: E402
+from flake8_torchperf.runtime.api.free_lines import allowed_lines  # noqa: E402
+from flake8_torchperf.runtime.counting.counts import Counts, counted  # noqa: E402
 
 pytest_plugins = ["pytester"]
 

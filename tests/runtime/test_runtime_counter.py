@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 import numpy as np  # noqa: E402
 
 from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
-from flake8_torchperf.runtime.counting.evidence import ELSEWHERE  # noqa: E402
+from flake8_torchperf.runtime.counting.counts import ELSEWHERE  # noqa: E402
 
 HOST = torch.device("cpu")
 ROOT = str(Path(__file__).resolve().parents[2])

@@ -9,7 +9,7 @@ torch = pytest.importorskip("torch")
 from flake8_torchperf.runtime import DispatchCounter, metrics_report  # noqa: E402
 from flake8_torchperf.runtime.api.text_report import percentile  # noqa: E402
 from flake8_torchperf.runtime.counting import counter  # noqa: E402
-from flake8_torchperf.runtime.counting.evidence import Counts, Observation, OpEvidence, human_time  # noqa: E402
+from flake8_torchperf.runtime.counting.counts import Counts, Observation, OpEvidence, human_time  # noqa: E402
 
 
 @pytest.mark.parametrize(

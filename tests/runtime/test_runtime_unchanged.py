@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
 from flake8_torchperf.runtime.counting import cuda_syncs  # noqa: E402
-from flake8_torchperf.runtime.counting.evidence import Counts  # noqa: E402
+from flake8_torchperf.runtime.counting.counts import Counts  # noqa: E402
 
 HOST = torch.device("cpu")
 X = torch.arange(12.0).reshape(3, 4)

@@ -15,10 +15,10 @@ from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, Request, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer
 from flake8_torchperf.runtime.confirm.verdict import CallVerdict, verdict_of_call
-from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.counting.counts import Counts
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
+from flake8_torchperf.runtime.workload.exchange import Observed
 from flake8_torchperf.runtime.workload.matching import match_findings as judge_run
-from flake8_torchperf.runtime.workload.plan import Observed
 from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 
 USED = """\

@@ -10,8 +10,8 @@ import pytest
 
 from flake8_torchperf.cli.fix.work import Linted as LintedFile
 from flake8_torchperf.plugin import TorchPerfPlugin
-from flake8_torchperf.server.analysis import FolderAnalysis, read_configuration
-from flake8_torchperf.server.model import Lint, Note, Problem, TextFindings
+from flake8_torchperf.server.linting import FolderAnalysis, read_configuration
+from flake8_torchperf.server.messages import Lint, Note, Problem, TextFindings
 from flake8_torchperf.server.saved import Saved
 
 HELPER = """\

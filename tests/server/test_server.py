@@ -20,7 +20,7 @@ from pytest_lsp import LanguageClient, LspSpecificationWarning, client_capabilit
 from typing_along.editor import Buffer, Editor, applied, capabilities, editor
 
 from flake8_torchperf.history.profile import Profile, ProfileEntry, keyed, write
-from flake8_torchperf.syntax.statements import Statements
+from flake8_torchperf.syntax.statement_lines import Statements
 
 pytestmark = pytest.mark.filterwarnings(
     f"error::{LspSpecificationWarning.__module__}.LspSpecificationWarning"

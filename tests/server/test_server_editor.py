@@ -15,7 +15,7 @@ from typing_along.editor import Buffer, Editor, applied, editor
 from flake8_torchperf.history.profile import Profile, ProfileEntry, keyed, write
 from flake8_torchperf.options import SETTINGS, OptionError
 from flake8_torchperf.server.settings import sent
-from flake8_torchperf.syntax.statements import Statements
+from flake8_torchperf.syntax.statement_lines import Statements
 
 READS = """\
 import torch

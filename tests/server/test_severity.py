@@ -8,7 +8,7 @@ from weighing import weighed
 
 from flake8_torchperf.judgement.worth.bands import Band, band_of
 from flake8_torchperf.reserved import INTERNAL_ERROR
-from flake8_torchperf.server.model import Problem
+from flake8_torchperf.server.messages import Problem
 from flake8_torchperf.server.present import diagnostic, hover
 from flake8_torchperf.server.text import Units
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from call_waits.sources import Callee
 from flake8_torchperf.findings.catalogue import Catalogue, load_catalogue
-from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.findings.report import report
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
-from flake8_torchperf.judgement.frequency.own_heat import Names
+from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.options import Options
@@ -69,7 +69,7 @@ class Sites:
             analysis = replace(analysis, caches={}, observed={}, agreed={})
             parameters = declared_parameters(info, analysis)  # kept by the analysis
             parameters[tensor] = Tensor(Reason(f"`{tensor}` is given a tensor"))
-            heats = FunctionHeats(analysis, Names(analysis.conventions, (), ()))
+            heats = FunctionHeats(analysis, NameEvidence(analysis.conventions, (), ()))
         result = judge(interpret_function(info, analysis), heats)
         own = heats.own(info).cause
         told = report(result, self._catalogue, _ALL, info.module.qualify)

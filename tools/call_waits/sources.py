@@ -17,7 +17,7 @@ from flake8_torchperf.interpreter.driver.function_analysis import module_constan
 from flake8_torchperf.interpreter.engine.analysis import Analysis
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, parameters_of
 from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
-from flake8_torchperf.judgement.frequency.own_heat import Names
+from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
 from flake8_torchperf.knowledge.table import load
 from flake8_torchperf.project.files import split_lines
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap, read_module
@@ -38,7 +38,7 @@ class Module:
     @cached_property
     def heats(self) -> FunctionHeats:
         """The frequencies of the module's functions."""
-        return FunctionHeats(self.analysis, Names(self.analysis.conventions, (), ()))
+        return FunctionHeats(self.analysis, NameEvidence(self.analysis.conventions, (), ()))
 
     @property
     def file(self) -> str:

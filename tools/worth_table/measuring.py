@@ -17,10 +17,10 @@ import fixes
 import judged
 
 import flake8_torchperf
-from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.worth.features import features
-from flake8_torchperf.judgement.worth.model import TABLE
+from flake8_torchperf.judgement.worth.fitted import TABLE
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from worth_table.places import NO_MATCH, Measured, Source

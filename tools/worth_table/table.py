@@ -16,7 +16,7 @@ def render(model: Model, least: float, pairs: Pairs) -> str:
     rounded = {name: round(weight, 2) for name, weight in sorted(model.weights.items())}
     rows = [f'"{name}" = {weight:.2f}' for name, weight in rounded.items() if weight]
     return f"""\
-# The weights from which the worth of a finding is computed (see worth/model.py).
+# The weights from which the worth of a finding is computed (see worth/fitted.py).
 # Written by `python tools/fit_worth.py fit`; do not edit.
 # Fitted to {len(pairs)} judged places ({listed}) in {sources} applications and libraries.
 intercept = {model.intercept:.2f}

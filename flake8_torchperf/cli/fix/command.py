@@ -9,7 +9,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.parser import INTERRUPTED, fail
-from flake8_torchperf.cli.settings.options import OLDEST_BUILT_ON
+from flake8_torchperf.cli.settings.command_line import OLDEST_BUILT_ON
 
 if TYPE_CHECKING:
     import argparse

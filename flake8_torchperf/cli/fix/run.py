@@ -20,10 +20,10 @@ from flake8_torchperf.cli.check_options import CHECK, SELECT_OURS, Face, look_fo
 from flake8_torchperf.cli.check_run import check_places, read_options
 from flake8_torchperf.cli.fix import verification
 from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
-from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.cli.parser import USAGE_ERROR
-from flake8_torchperf.fixes.engine.files import NotWrittenError, check_writable, write
 from flake8_torchperf.fixes.engine.rounds import Choice
+from flake8_torchperf.fixes.engine.source_files import NotWrittenError, check_writable, write
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.project import text_search
 

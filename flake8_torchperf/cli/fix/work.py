@@ -19,11 +19,16 @@ from flake8.processor import FileProcessor
 from flake8_torchperf.cache.current import Current
 from flake8_torchperf.cli.check_files import FileChecker, LintWork, cannot_have_findings
 from flake8_torchperf.cli.fix.verification import Verified, verdicts
-from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
-from flake8_torchperf.fixes.engine.files import FileText, NotWrittenError, decoded, read_bytes
 from flake8_torchperf.fixes.engine.lines.line_length import line_length
 from flake8_torchperf.fixes.engine.rounds import Choice, FixedText, fixed, followed
+from flake8_torchperf.fixes.engine.source_files import (
+    FileText,
+    NotWrittenError,
+    decoded,
+    read_bytes,
+)
 from flake8_torchperf.history.finding_record import rows_of
 from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
 from flake8_torchperf.project.file_index import upwards
@@ -37,7 +42,7 @@ if TYPE_CHECKING:
 
     from flake8.plugins.finder import LoadedPlugin
 
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.runtime.verify.limits import Limits
     from flake8_torchperf.runtime.verify.session import Verifier
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.notebooks.names import is_notebook
-from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source, write
+from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.fixes.engine.noqa import with_noqa
+from flake8_torchperf.fixes.engine.source_files import NotWrittenError, read_source, write
 from flake8_torchperf.reserved import INTERNAL_ERROR, UNUSED_NOQA
 
 if TYPE_CHECKING:

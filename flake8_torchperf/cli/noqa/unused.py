@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.cli.check_files import STDIN, UNREADABLE, content_of, display_name
 from flake8_torchperf.cli.codes import FAMILY, nearest_code
-from flake8_torchperf.cli.notebooks.names import is_notebook
-from flake8_torchperf.fixes.engine.files import NotWrittenError, decoded
+from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.fixes.engine.noqa import line_ends, noqa_comments
+from flake8_torchperf.fixes.engine.source_files import NotWrittenError, decoded
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.reserved import INTERNAL_ERROR, UNUSED_NOQA
 from flake8_torchperf.suppression import Suppression

@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 
 from flake8_torchperf.cli.notebooks.source import Notebook, is_python, joined
-from flake8_torchperf.fixes.engine.files import FileText, NotWrittenError
+from flake8_torchperf.fixes.engine.source_files import FileText, NotWrittenError
 
 # The layouts that programs write: Jupyter indents by one space and escapes nothing.
 _INDENTS = (1, 2, 4, None)

@@ -50,7 +50,7 @@ def _limit(word: str) -> int:
 
 def run_merge(arguments: argparse.Namespace) -> int:
     """Add up profiles; returns the exit status."""
-    from flake8_torchperf.cli.profile.files import save_profile, unsuitable
+    from flake8_torchperf.cli.profile.written_profiles import save_profile, unsuitable
     from flake8_torchperf.history.profile import ProfileError, merge, read
 
     if problem := unsuitable(arguments.out):
@@ -64,9 +64,9 @@ def run_merge(arguments: argparse.Namespace) -> int:
 
 def run_show(arguments: argparse.Namespace) -> int:
     """Print the statements of a profile that cost most; returns the exit status."""
-    from flake8_torchperf.cli.profile.files import number
+    from flake8_torchperf.cli.profile.written_profiles import number
     from flake8_torchperf.history.profile import STEP_COUNTS, ProfileError, read
-    from flake8_torchperf.runtime.counting.evidence import mean_in_words
+    from flake8_torchperf.runtime.counting.counts import mean_in_words
 
     try:
         profile = read(arguments.file)

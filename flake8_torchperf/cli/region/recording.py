@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from flake8_torchperf.cli.main import save, unwritable
-from flake8_torchperf.cli.profile.files import save_profile_of, unsuitable
+from flake8_torchperf.cli.profile.written_profiles import save_profile_of, unsuitable
 from flake8_torchperf.cli.run_report import as_text, judged_report, print_report
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options
@@ -22,7 +22,7 @@ from flake8_torchperf.options import Options
 if TYPE_CHECKING:
     from types import FrameType
 
-    from flake8_torchperf.runtime.workload.plan import Plan
+    from flake8_torchperf.runtime.workload.exchange import Plan
 
 COMMAND = "torchperf.recording"
 
@@ -91,8 +91,8 @@ def _check(profile: str | os.PathLike[str] | None, report: str | os.PathLike[str
 
 
 def _plan(owners: Sequence[str | os.PathLike[str]], level: str, profile: bool) -> Plan:
+    from flake8_torchperf.runtime.workload.exchange import Plan
     from flake8_torchperf.runtime.workload.ownership import OwnerError, owner_paths
-    from flake8_torchperf.runtime.workload.plan import Plan
 
     try:
         named = tuple(str(path) for one in owners for path in owner_paths(os.fspath(one)))

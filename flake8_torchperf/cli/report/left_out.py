@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from flake8.utils import matches_filename
 
 from flake8_torchperf.cli.check_files import STDIN, display_name
-from flake8_torchperf.cli.notebooks.names import PYTHON_FILES, is_notebook
+from flake8_torchperf.cli.notebooks.notebook_names import PYTHON_FILES, is_notebook
 from flake8_torchperf.special_files import special_kind
 
 if TYPE_CHECKING:

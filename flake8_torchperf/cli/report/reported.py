@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8.formatting.base import BaseFormatter
 
-from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.digest import digest_of
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.rule import SAFE

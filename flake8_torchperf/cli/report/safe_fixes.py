@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.findings.rule import SAFE
-from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source
+from flake8_torchperf.fixes.engine.source_files import NotWrittenError, read_source
 from flake8_torchperf.linter import lint
 from flake8_torchperf.plugin import TorchPerfPlugin
 

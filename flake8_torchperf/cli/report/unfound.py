@@ -10,8 +10,8 @@ from flake8_torchperf.findings.message import printable
 from flake8_torchperf.history.profile import SHOWN, Profiled, read
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
-from flake8_torchperf.runtime.api.noqa import allowed_lines
-from flake8_torchperf.syntax.statements import Statements
+from flake8_torchperf.runtime.api.free_lines import allowed_lines
+from flake8_torchperf.syntax.statement_lines import Statements
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

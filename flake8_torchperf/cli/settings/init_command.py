@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.parser import add_parser, fail
 from flake8_torchperf.configuration import CHOOSING, NAME, TABLE, tables
-from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source, write
+from flake8_torchperf.fixes.engine.source_files import NotWrittenError, read_source, write
 from flake8_torchperf.options import SETTINGS, OptionError
 
 if TYPE_CHECKING:
     import argparse
 
-    from flake8_torchperf.fixes.engine.files import FileText
+    from flake8_torchperf.fixes.engine.source_files import FileText
 
 HOOKS = ".pre-commit-config.yaml"
 HOOK = """\

@@ -9,7 +9,7 @@ from pathlib import Path
 from flake8_torchperf.cli.parser import add_parser, fail
 from flake8_torchperf.digest import digest
 from flake8_torchperf.findings.catalogue import pages_folder
-from flake8_torchperf.fixes.engine.files import FileText, NotWrittenError, read_source, write
+from flake8_torchperf.fixes.engine.source_files import FileText, NotWrittenError, read_source, write
 
 # The format wants the skill in a folder of its own name, wherever it is installed.
 PLACE = Path("torchperf", "SKILL.md")

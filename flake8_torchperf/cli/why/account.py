@@ -32,7 +32,7 @@ from flake8_torchperf.values.values import (
 )
 
 if TYPE_CHECKING:
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.linter import LineValues
     from flake8_torchperf.options import Options
     from flake8_torchperf.values.values import Value

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.parser import add_parser, fail
-from flake8_torchperf.cli.settings.options import add_settings, settings
+from flake8_torchperf.cli.settings.command_line import add_settings, settings
 
 if TYPE_CHECKING:
     import argparse
@@ -60,7 +60,7 @@ def why(arguments: argparse.Namespace) -> int:
 
 def _module_at(place: str) -> tuple[str, str, int]:
     """Return the path and text of a module and the line that a place names. Raises PlanError."""
-    from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source
+    from flake8_torchperf.fixes.engine.source_files import NotWrittenError, read_source
     from flake8_torchperf.project.files import split_lines
     from flake8_torchperf.runtime.confirm.plan import PlanError, parse_request
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.cli.why.trials import Trials
     from flake8_torchperf.cli.why.weighing import Worth
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
 
 RESIDENCE = {
     "device": "on an accelerator",

@@ -22,7 +22,7 @@ from flake8_torchperf.values.values import Compared, Function, Tensor, UnknownVa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.linter import LineValues
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.findings.report import least_worth
 from flake8_torchperf.judgement.heat import SAID, Level, Measured
@@ -13,8 +13,8 @@ from flake8_torchperf.linter import lint
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
-    from flake8_torchperf.findings.model import Finding
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.findings.finding import Finding
+    from flake8_torchperf.judgement.judged_site import JudgedSite
     from flake8_torchperf.options import Options
 
 

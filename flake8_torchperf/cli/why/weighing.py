@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.cli.why.trials import function_of, is_measured, often, same
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.judgement.worth.features import features
-from flake8_torchperf.judgement.worth.model import weights
+from flake8_torchperf.judgement.worth.fitted import weights
 from flake8_torchperf.judgement.worth.sentences import sentence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.cli.why.trials import Trials
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
 
 # For so many of the pieces that lower the worth most, the account says what would change them.
 CHANGED = 2

@@ -11,14 +11,14 @@ import libcst as cst
 
 from flake8_torchperf.fixes.engine.build import comments_in, tidied
 from flake8_torchperf.fixes.engine.imports import with_imports
+from flake8_torchperf.fixes.engine.libcst_nodes import Positions
 from flake8_torchperf.fixes.engine.lines.quotes import prevailing_quote, with_quotes
-from flake8_torchperf.fixes.engine.positions import Positions
 from flake8_torchperf.fixes.engine.registry import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.findings.finding import Edit
 
 Replacement: TypeAlias = "cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel"
 

@@ -12,7 +12,7 @@ from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from flake8_torchperf.findings.model import Edit, Finding
+    from flake8_torchperf.findings.finding import Edit, Finding
 
 # A finding per element is worse than one per step, which is worse than one per call.
 _WEIGHTS = {Cost.ELEMENT: 100, Cost.STEP: 10, Cost.REQUEST: 10, Cost.EPOCH: 1, Cost.CALL: 1}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable, Iterator
 
-    from flake8_torchperf.findings.model import Edit, Finding
+    from flake8_torchperf.findings.finding import Edit, Finding
     from flake8_torchperf.project.module_index import ModuleMap
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     import libcst
 
-    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.findings.finding import Edit
     from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 _INNER = ("loops", "masks", "numbers", "reads")

@@ -14,7 +14,7 @@ from flake8_torchperf.fixes.engine.lines.width import wrapped
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from flake8_torchperf.findings.model import Edit, Finding
+    from flake8_torchperf.findings.finding import Edit, Finding
 
 Judge: TypeAlias = "Callable[[str, Sequence[tuple[Finding, Edit]]], Sequence[bool]]"
 

@@ -11,14 +11,14 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from flake8_torchperf.syntax.statements import ByLine
+from flake8_torchperf.syntax.statement_lines import ByLine
 from flake8_torchperf.syntax.traversal import DEFINITIONS, FUNCTIONS, Nodes, children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from flake8_torchperf.findings.model import Finding
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.findings.finding import Finding
+    from flake8_torchperf.judgement.judged_site import JudgedSite
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.values.site import SiteKind

@@ -13,7 +13,7 @@ from flake8_torchperf.syntax.traversal import FUNCTIONS, once
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from flake8_torchperf.findings.model import Edit, Finding
+    from flake8_torchperf.findings.finding import Edit, Finding
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
 _BLOCKS = ("body", "orelse", "finalbody")

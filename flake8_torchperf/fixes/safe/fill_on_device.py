@@ -13,7 +13,7 @@ import math
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.safe.device_argument import where_to
 from flake8_torchperf.fixes.shared.code import argument_text
 from flake8_torchperf.fixes.shared.factories import spelt_dtype

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.safe.fill_element import assignment, is_number, is_view
 from flake8_torchperf.fixes.safe.fill_on_device import plain_name

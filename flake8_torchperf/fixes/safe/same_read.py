@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, named_after, names_in
 from flake8_torchperf.fixes.shared.effects import acting_before, is_pure, place_of_end, stored_by
 from flake8_torchperf.fixes.shared.evaluation import is_lazy
@@ -156,7 +156,7 @@ def rewrite(
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build
-    from flake8_torchperf.fixes.shared.nodes.rows import read_once
+    from flake8_torchperf.fixes.shared.nodes.row_reads import read_once
 
     name = cst.Name(edit.facts["name"])
     if "read" not in edit.facts:

@@ -8,11 +8,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.options import options_set, rewrite
+from flake8_torchperf.fixes.shared.keyword_options import options_set, rewrite
 from flake8_torchperf.fixes.shared.tensors import only_value
 
 if TYPE_CHECKING:
-    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.findings.finding import Edit
     from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
 
 __all__ = ["plan", "rewrite"]

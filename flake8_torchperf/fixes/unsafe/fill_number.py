@@ -13,7 +13,7 @@ from flake8_torchperf.fixes.safe.fill_on_device import filled, rewrite
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
-    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.findings.finding import Edit
     from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 __all__ = ["plan", "rewrite"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.safe.non_blocking import planned, rewrite
 from flake8_torchperf.fixes.shared.tensors import bindings
 from flake8_torchperf.syntax.traversal import below

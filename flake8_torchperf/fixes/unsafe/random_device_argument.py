@@ -11,7 +11,7 @@ from flake8_torchperf.fixes.safe.device_argument import planned, rewrite
 from flake8_torchperf.fixes.shared.factories import Repeated
 
 if TYPE_CHECKING:
-    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.findings.finding import Edit
     from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 __all__ = ["plan", "rewrite"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.tensors import bindings, is_cheap, is_tensor, only_value
 from flake8_torchperf.knowledge.table import load
 from flake8_torchperf.values.values import Strength, Tensor

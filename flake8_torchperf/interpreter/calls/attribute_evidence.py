@@ -13,7 +13,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.syntax.names import is_name
-from flake8_torchperf.values.store import path_of
+from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.values import (
     NONE,
     UNKNOWN,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 # The most modules that are searched for writes of one attribute, and the most writers that count.
 MAX_MODULES = 4

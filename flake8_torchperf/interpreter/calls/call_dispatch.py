@@ -49,14 +49,14 @@ from flake8_torchperf.interpreter.models import (
 )
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.interpreter.transfer import attributes
-from flake8_torchperf.interpreter.transfer.call_arguments import evaluate_arguments
+from flake8_torchperf.interpreter.transfer.evaluated_arguments import evaluate_arguments
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import changes_in, once, walk
 from flake8_torchperf.values import host_data
 from flake8_torchperf.values.arguments import Arguments
+from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.store import path_of
 from flake8_torchperf.values.values import (
     COMPARED,
     HOST_BATCH,
@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.interpreter.engine.place import Context
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 
 def call(node: ast.Call, env: Env, ctx: Context) -> Value:

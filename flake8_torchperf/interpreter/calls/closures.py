@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context, Site
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.values.arguments import Arguments
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 
 @dataclass(frozen=True, slots=True)

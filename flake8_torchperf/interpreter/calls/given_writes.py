@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
 from flake8_torchperf.interpreter.transfer.assignment import set_attribute
-from flake8_torchperf.values.store import forget, path_of
+from flake8_torchperf.values.environments import forget, path_of
 from flake8_torchperf.values.values import UNKNOWN, Instance, Mapping_, Value
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.arguments import Arguments
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 # By function: the paths of the attributes of its parameters that it writes.
 WRITTEN: Cache[str, tuple[tuple[str, str], ...]] = Cache("attributes of arguments written")

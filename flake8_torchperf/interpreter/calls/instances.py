@@ -29,7 +29,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     lineage,
     torch_kind,
 )
-from flake8_torchperf.interpreter.stated_types.docstrings import documented
+from flake8_torchperf.interpreter.stated_types.docstring_types import documented
 from flake8_torchperf.project.noted_writes import REGISTERING
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.devices import is_host_name
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
     from flake8_torchperf.values.arguments import Arguments
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 
 def record_attribute(owner: Sequence | Mapping_, name: str, ctx: Context) -> Value | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
-from flake8_torchperf.interpreter.stated_types.docstrings import documented_result
+from flake8_torchperf.interpreter.stated_types.docstring_types import documented_result
 from flake8_torchperf.project.module_index import ClassInfo
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.combining import for_better_reason, without
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 
 def worth_interpreting(stated: Value, info: FunctionInfo) -> bool:

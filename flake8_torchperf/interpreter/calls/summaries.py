@@ -43,8 +43,8 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_abstrac
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.devices import SOMETIMES
+from flake8_torchperf.values.environments import bind, forget_inside
 from flake8_torchperf.values.provenance import Source
-from flake8_torchperf.values.store import bind, forget_inside
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
     NONE,
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.values.arguments import Argument, Arguments
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 # A function with more lines than this is interpreted by itself, but not for its callers.
 MAX_SUMMARY_LINES = 250

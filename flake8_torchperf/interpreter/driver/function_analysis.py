@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.module_roles import is_kernel
 from flake8_torchperf.interpreter.calls import summaries
 from flake8_torchperf.interpreter.calls.other_kinds import is_declared_int
-from flake8_torchperf.interpreter.driver.registry import fill_tables
+from flake8_torchperf.interpreter.driver.handlers import fill_tables
 from flake8_torchperf.interpreter.engine.analysis import Analysis, Budget
 from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
 from flake8_torchperf.interpreter.engine.place import Context, Frame, Interpreted, Pending, Site
@@ -32,7 +32,7 @@ from flake8_torchperf.values.values import (
 
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 fill_tables()
 

@@ -1,6 +1,6 @@
 """Evaluation by tables: the handler for each kind of syntax and for each class of values.
 
-`driver/registry.py` alone fills the tables.
+`driver/handlers.py` alone fills the tables.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, TypeAlias
 from flake8_torchperf.interpreter.engine.analysis import MAX_EXPRESSION_DEPTH
 from flake8_torchperf.interpreter.engine.place import Context
 from flake8_torchperf.values.arguments import Arguments
-from flake8_torchperf.values.store import Env, Flow
+from flake8_torchperf.values.environments import Env, Exits
 from flake8_torchperf.values.values import UNKNOWN, Value
 
 Expression: TypeAlias = Callable[[Any, Env, Context], Value]
 Simple: TypeAlias = Callable[[Any, Env, Context], None]
-Compound: TypeAlias = Callable[[Any, Env, Context], Flow]
+Compound: TypeAlias = Callable[[Any, Env, Context], Exits]
 Called: TypeAlias = Callable[[Any, Arguments, Env, Context], Value]
 Member: TypeAlias = Callable[[Any, str, ast.Attribute | None, Context], Value]
 
@@ -53,7 +53,7 @@ def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
 
 def run_block(
     body: list[ast.stmt], env: Env, ctx: Context, states: list[Env] | None = None
-) -> Flow:
+) -> Exits:
     """Run the statements of a block one after the other.
 
     ``states`` collects the environment after each statement; an except block may start from any.
@@ -79,7 +79,7 @@ def run_block(
                 ctx = following(statement, current, ctx)
         if states is not None and current is not None:
             states.append(dict(current))
-    return Flow(current, breaks, continues)
+    return Exits(current, breaks, continues)
 
 
 def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:

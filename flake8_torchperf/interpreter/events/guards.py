@@ -8,13 +8,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF, opens
 from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
-from flake8_torchperf.interpreter.events.options import Asker, is_never_taken, outcome_by_settings
+from flake8_torchperf.interpreter.events.option_tests import (
+    Asker,
+    is_never_taken,
+    outcome_by_settings,
+)
 from flake8_torchperf.syntax.compile_guards import asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.store import outcome
+from flake8_torchperf.values.environments import outcome
 from flake8_torchperf.values.values import UNKNOWN, ClassValue, NoneValue, Told, Union
 
 if TYPE_CHECKING:
@@ -22,7 +26,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import ModuleMap
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
     from flake8_torchperf.values.values import Value
 
 

@@ -9,12 +9,12 @@ from flake8_torchperf.idioms.host_names import PACKING
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.events.guards import GIVEN_AWAY
 from flake8_torchperf.syntax.traversal import once, walk
-from flake8_torchperf.values.store import path_of
+from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.values import UNKNOWN, External, Value
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 # Libraries whose functions take tensors on a device, or never get any.
 OURS = (

@@ -17,9 +17,9 @@ from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.syntax.traversal import once, plain_names, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import MADE, SOMETIMES, names_device
+from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.store import path_of
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
     UNKNOWN,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import Op
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.values.arguments import Arguments
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 # A tensor made of numbers alone could be made on the device; data has to be copied.
 FACTORY, PYTHON, NUMPY = NAMED = MADE  # these have traits

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.arguments import Arguments
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 
 def settled_by(

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.inference.usage import Use
-from flake8_torchperf.interpreter.inference.usage_inference import USES, Evidence, evidence_of
+from flake8_torchperf.interpreter.inference.usage_inference import USES, UsesOfNames, evidence_of
 from flake8_torchperf.values.values import Function, Tensor, Value
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 # By function and place among several results (-1: the only one): why the result is a tensor.
 RETURNED: Cache[str, dict[int, str]] = Cache("results as callers use them")
@@ -55,7 +55,7 @@ def take_results(info: FunctionInfo, analysis: Analysis) -> None:
         if isinstance(node.ctx, ast.Store) and node.id in names:
             use = targets.setdefault(id(node), Use())
             use.told = use.told or names[node.id]
-    USES.table(analysis)[id(info.node)] = Evidence(known.uses, targets)
+    USES.table(analysis)[id(info.node)] = UsesOfNames(known.uses, targets)
 
 
 def _returned(node: ast.Return, place: int) -> str:

@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.inference.from_callees import Caller, told_by_callees
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
-from flake8_torchperf.interpreter.inference.usage_inference import Evidence, evidence_of
+from flake8_torchperf.interpreter.inference.usage_inference import UsesOfNames, evidence_of
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
-from flake8_torchperf.interpreter.stated_types.docstrings import documented, documented_as_boolean
+from flake8_torchperf.interpreter.stated_types.docstring_types import (
+    documented,
+    documented_as_boolean,
+)
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
@@ -154,7 +157,7 @@ class _Docstring:
 
 
 def _by_callees(
-    name: str, uses: Evidence, info: FunctionInfo, analysis: Analysis, *, optional: bool
+    name: str, uses: UsesOfNames, info: FunctionInfo, analysis: Analysis, *, optional: bool
 ) -> Value:
     use = uses.uses.get(name)
     if use is None or not use.given:
@@ -262,7 +265,7 @@ def _dicts(info: FunctionInfo) -> set[str]:
 
 
 def _assume_compiled(
-    found: dict[str, Value], info: FunctionInfo, uses: Callable[[], Evidence]
+    found: dict[str, Value], info: FunctionInfo, uses: Callable[[], UsesOfNames]
 ) -> None:
     """Assume tensors where a compiled function calls their methods: arrays become tensors."""
     named = _dicts(info)
@@ -279,7 +282,7 @@ def _assume_forward(
     found: dict[str, Value],
     info: FunctionInfo,
     analysis: Analysis,
-    uses: Callable[[], Evidence],
+    uses: Callable[[], UsesOfNames],
 ) -> None:
     """Assume, by convention, that ``forward`` of a module takes tensors first."""
     spec = info.node.args

@@ -63,7 +63,7 @@ class Knowledge:
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class UsesOfNames:
     """The uses of all parameters of one function, and of the names assigned in it."""
 
     uses: dict[str, Use]
@@ -93,12 +93,12 @@ class Evidence:
 
 
 # The evidence in a function that shows no name's type.
-NOTHING = Evidence({}, {})
+NOTHING = UsesOfNames({}, {})
 
 
 def used_as(
     node: FunctionNode, module: ModuleMap, table: TorchTable, *, compiled: bool = False
-) -> Evidence:
+) -> UsesOfNames:
     """Collect the evidence in a function's body."""
     # In a `forward` and in compiled code, any tensor method called on a parameter counts.
     every = compiled or node.name == "forward"
@@ -115,13 +115,13 @@ def used_as(
     known = Knowledge(module, table, {}, {}, node)
     aliases = Aliases({name: (use,) for name, use in uses.items()}, known.targets, table)
     _walk(node.body, aliases, known)
-    return Evidence(uses, known.targets)
+    return UsesOfNames(uses, known.targets)
 
 
-USES: Cache[int, Evidence] = Cache("uses of names")
+USES: Cache[int, UsesOfNames] = Cache("uses of names")
 
 
-def evidence_of(node: FunctionNode, module: ModuleMap, analysis: Analysis) -> Evidence:
+def evidence_of(node: FunctionNode, module: ModuleMap, analysis: Analysis) -> UsesOfNames:
     """Return the uses of a function's names. Cached."""
     known = USES.table(analysis)
     found = known.get(id(node))

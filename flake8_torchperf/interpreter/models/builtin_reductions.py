@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flake8_torchperf.interpreter.engine.place import Context
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 REDUCTIONS = frozenset(("max", "min", "sum", "any", "all", "sorted"))
 

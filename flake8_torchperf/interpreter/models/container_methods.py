@@ -12,8 +12,8 @@ from flake8_torchperf.interpreter.models import builtin_reductions, executors, t
 from flake8_torchperf.interpreter.transfer import assignment, subscripts
 from flake8_torchperf.interpreter.transfer.operators import formatted, sought
 from flake8_torchperf.values.elements import element_of
+from flake8_torchperf.values.environments import Env, path_of
 from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.store import Env, path_of
 from flake8_torchperf.values.values import (
     BOOL,
     FLOAT,

@@ -31,7 +31,7 @@ from flake8_torchperf.values.values import (
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 
 def summed(value: Value, start: Value) -> Value:

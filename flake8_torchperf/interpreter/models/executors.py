@@ -16,7 +16,7 @@ from flake8_torchperf.values.values import UNKNOWN, External, Sequence, Value
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.values.arguments import Arguments
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 # The kinds of sequences of which a queue and a future are: one gives what was put, one its result.
 QUEUE, FUTURE = "queue", "future"

@@ -20,9 +20,9 @@ from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.combining import whole
 from flake8_torchperf.values.elements import values_of, with_attribute
+from flake8_torchperf.values.environments import Env, bind, path_of
 from flake8_torchperf.values.host_data import MOVES
 from flake8_torchperf.values.provenance import Source
-from flake8_torchperf.values.store import Env, bind, path_of
 from flake8_torchperf.values.values import (
     COMPARED,
     STR,

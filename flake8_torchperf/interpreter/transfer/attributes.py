@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.dispatch import attribute_of, evaluate
 from flake8_torchperf.interpreter.inference.objects_of_program import of_objects
-from flake8_torchperf.values.store import Env, path_of
+from flake8_torchperf.values.environments import Env, path_of
 from flake8_torchperf.values.values import UNKNOWN
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from flake8_torchperf.values.values import UNKNOWN, Mapping_, Sequence, Tensor, 
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 COMPREHENSION_KINDS = {ast.ListComp: "list", ast.SetComp: "set", ast.GeneratorExp: "iterator"}
 

@@ -18,8 +18,8 @@ from flake8_torchperf.syntax.traversal import (
     walk,
 )
 from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.environments import Env, path_of
 from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.store import Env, path_of
 from flake8_torchperf.values.values import (
     Scalar,
     Sequence,

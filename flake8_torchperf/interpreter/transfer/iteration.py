@@ -12,9 +12,9 @@ from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.store import path_of
 from flake8_torchperf.values.values import (
     NoneValue,
     Tensor,

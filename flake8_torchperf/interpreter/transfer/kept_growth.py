@@ -9,14 +9,14 @@ from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.transfer.loops import GROWING, pieces_of
 from flake8_torchperf.syntax.traversal import once
+from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.store import path_of
 from flake8_torchperf.values.values import External, tensor_of
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionNode
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 # The trait of a tensor that grows from call to call, not from round to round.
 KEPT = "kept"

@@ -21,8 +21,8 @@ from flake8_torchperf.syntax.traversal import changes_in
 from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.elements import OF_MODULES, element_of, goes_through_layers
+from flake8_torchperf.values.environments import Env, Exits, merge, path_of
 from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.store import Env, Flow, merge, path_of
 from flake8_torchperf.values.values import (
     UNKNOWN,
     External,
@@ -47,7 +47,7 @@ AUGMENTED: dict[type[ast.operator], str] = {
 ForNode: TypeAlias = ast.For | ast.AsyncFor
 
 
-def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
+def run_for(node: ForNode, env: Env, ctx: Context) -> Exits:
     """Run ``for target in iter``."""
     ahead: list[Site] = []
     quiet = ctx.sink is None
@@ -60,7 +60,7 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     index, measured = index_loops.index_of(node, iterated, env, ctx)
     place = ctx.within(LoopPlace(node, "for", node.iter, iterated, index, measured))
 
-    def body(start: Env, inner: Context) -> Flow:
+    def body(start: Env, inner: Context) -> Exits:
         assignment.assign(node.target, element_of(iterated), start, inner)
         return run_block(node.body, start, inner)
 
@@ -127,15 +127,15 @@ def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...], kept: bool)
     return site.with_traits(*traits) if traits and (head or step) else site
 
 
-def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:
+def run_while(node: ast.While, env: Env, ctx: Context) -> Exits:
     """Run ``while test``, whose test runs once more than the body."""
     place = ctx.within(LoopPlace(node, "while", None))
 
-    def body(start: Env, inner: Context) -> Flow:
+    def body(start: Env, inner: Context) -> Exits:
         expressions.truth(node.test, start, inner, "while")
         entered = narrow(node.test, start, inner, True)
         if entered is None:
-            return Flow(None)
+            return Exits(None)
         return run_block(node.body, entered, sides(node.test, start, inner)[0])
 
     flow = _fixed_point(body, env, place)
@@ -143,10 +143,10 @@ def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:
     return _finish(env, flow, node.orelse, ctx, runs_maybe_never=not forever)
 
 
-def _fixed_point(body: Callable[[Env, Context], Flow], env: Env, place: Context) -> Flow:
+def _fixed_point(body: Callable[[Env, Context], Exits], env: Env, place: Context) -> Exits:
     """Run a loop body until its entry state is stable; report the sites of the last pass."""
     entry = dict(env)
-    flow = Flow(None)
+    flow = Exits(None)
     for turn in range(MAX_PASSES):
         sites = None if place.sink is None else list[Site]()
         waiting = None if place.pending is None else list[Pending]()
@@ -166,13 +166,13 @@ def _fixed_point(body: Callable[[Env, Context], Flow], env: Env, place: Context)
 
 
 def _finish(
-    env: Env, flow: Flow, orelse: list[ast.stmt], ctx: Context, *, runs_maybe_never: bool
-) -> Flow:
+    env: Env, flow: Exits, orelse: list[ast.stmt], ctx: Context, *, runs_maybe_never: bool
+) -> Exits:
     done = merge((env if runs_maybe_never else None, flow.env, *flow.continues))
     if orelse and done is not None:
         after = run_block(orelse, done, ctx)
-        return Flow(merge((after.env, *flow.breaks)), after.breaks, after.continues)
-    return Flow(merge((done, *flow.breaks)))
+        return Exits(merge((after.env, *flow.breaks)), after.breaks, after.continues)
+    return Exits(merge((done, *flow.breaks)))
 
 
 def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:

@@ -21,10 +21,10 @@ from flake8_torchperf.syntax.compile_guards import asks_for_mode
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, is_none
 from flake8_torchperf.values.combining import tested, without
+from flake8_torchperf.values.environments import Env, merge, outcome, path_of
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES, instance_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.rank import ranked
-from flake8_torchperf.values.store import Env, merge, outcome, path_of
 from flake8_torchperf.values.values import (
     LOADED,
     NONE,

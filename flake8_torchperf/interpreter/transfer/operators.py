@@ -50,7 +50,7 @@ from flake8_torchperf.values.values import (
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 OPERATIONS: dict[type[ast.operator], str] = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv",

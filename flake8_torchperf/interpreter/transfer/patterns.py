@@ -9,7 +9,7 @@ from flake8_torchperf.interpreter.engine.dispatch import attribute_of, evaluate
 from flake8_torchperf.interpreter.stated_types.annotations import record_fields
 from flake8_torchperf.interpreter.transfer.narrowing import instance_value
 from flake8_torchperf.values.elements import values_of
-from flake8_torchperf.values.store import Env, path_of
+from flake8_torchperf.values.environments import Env, path_of
 from flake8_torchperf.values.values import (
     UNKNOWN,
     Instance,

@@ -48,11 +48,9 @@ from flake8_torchperf.project.module_index import ClassInfo, local_class, record
 from flake8_torchperf.syntax.traversal import DEFINITIONS
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import for_better_reason
-from flake8_torchperf.values.provenance import Source
-from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.store import (
+from flake8_torchperf.values.environments import (
     Env,
-    Flow,
+    Exits,
     bind,
     declaration,
     forget,
@@ -60,6 +58,8 @@ from flake8_torchperf.values.store import (
     path_of,
     rejoin,
 )
+from flake8_torchperf.values.provenance import Source
+from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     NONE,
     UNKNOWN,
@@ -84,29 +84,29 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionNode
 
 
-def _return(node: ast.Return, env: Env, ctx: Context) -> Flow:
+def _return(node: ast.Return, env: Env, ctx: Context) -> Exits:
     result = NONE if node.value is None else evaluate(node.value, env, ctx)
     if ctx.returns is not None and TRACED not in ctx.traits:
         ctx.returns.append(result)
-    return Flow(None)
+    return Exits(None)
 
 
-def _break(node: ast.Break, env: Env, ctx: Context) -> Flow:
-    return Flow(None, breaks=(env,))
+def _break(node: ast.Break, env: Env, ctx: Context) -> Exits:
+    return Exits(None, breaks=(env,))
 
 
-def _continue(node: ast.Continue, env: Env, ctx: Context) -> Flow:
-    return Flow(None, continues=(env,))
+def _continue(node: ast.Continue, env: Env, ctx: Context) -> Exits:
+    return Exits(None, continues=(env,))
 
 
-def _raise(node: ast.Raise, env: Env, ctx: Context) -> Flow:
+def _raise(node: ast.Raise, env: Env, ctx: Context) -> Exits:
     """Evaluate an error's text as cold: it is made only once, on the way out."""
     if ctx.sink is None:
-        return Flow(None)  # nothing comes after it
+        return Exits(None)  # nothing comes after it
     place = ctx.demote(Cause.ERROR).mark("error-message")
     if node.exc is not None:
         evaluate(node.exc, env, place)
-    return Flow(None)
+    return Exits(None)
 
 
 def _expression(node: ast.Expr, env: Env, ctx: Context) -> None:
@@ -292,11 +292,11 @@ def _global(node: ast.Global | ast.Nonlocal, env: Env, ctx: Context) -> None:
     """Change nothing: the name belongs to another scope."""
 
 
-def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
+def _if(node: ast.If, env: Env, ctx: Context) -> Exits:
     return _branch(node, env, ctx, "if")
 
 
-def _branch(node: ast.If, env: Env, ctx: Context, operation: str, *before: ast.expr) -> Flow:
+def _branch(node: ast.If, env: Env, ctx: Context, operation: str, *before: ast.expr) -> Exits:
     if ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND_HANDLERS:
         operation = "if-raise"
     elif ctx.loops and isinstance(node.body[-1], ast.Break):
@@ -306,10 +306,10 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str, *before: ast.e
     yes = narrow(node.test, env, ctx, True)
     no = narrow(node.test, env, ctx, False)
     here, there = sides(node.test, env, ctx)
-    taken = Flow(None)
+    taken = Exits(None)
     if yes is not None:
         taken = run_block(node.body, yes, branch_context(here, guard, node.body, holds=True))
-    other = Flow(no)
+    other = Exits(no)
     elif_ = _elif_of(node)
     if no is not None and elif_ is not None:
         there = branch_context(there, guard, None, holds=False)
@@ -331,11 +331,11 @@ def _first(node: ast.If, ctx: Context) -> Guard | None:
 def _after(
     test: ast.expr,
     guard: Guard | None,
-    taken: Flow,
-    other: Flow,
+    taken: Exits,
+    other: Exits,
     env: Env,
     ctx: Context,
-) -> Flow:
+) -> Exits:
     """Join both branches, unless a run of this code takes only one of them.
 
     The assignments in `if torch.jit.is_scripting():` never reach the code after it.
@@ -366,22 +366,22 @@ def _elif_of(node: ast.If) -> ast.If | None:
     return None
 
 
-def _meet(*flows: Flow) -> Flow:
-    return Flow(
+def _meet(*flows: Exits) -> Exits:
+    return Exits(
         merge(flow.env for flow in flows),
         tuple(env for flow in flows for env in flow.breaks),
         tuple(env for flow in flows for env in flow.continues),
     )
 
 
-def _try(node: ast.Try, env: Env, ctx: Context) -> Flow:
+def _try(node: ast.Try, env: Env, ctx: Context) -> Exits:
     before = dict(env)
     states: list[Env] = [before]
     body = run_block(node.body, env, ctx, states)
     flows = []
     if node.orelse and body.env is not None:
         after = run_block(node.orelse, body.env, ctx)
-        flows.append(Flow(after.env, body.breaks + after.breaks, body.continues + after.continues))
+        flows.append(Exits(after.env, body.breaks + after.breaks, body.continues + after.continues))
     else:
         flows.append(body)
     start = merge(states) or before
@@ -396,10 +396,10 @@ def _try(node: ast.Try, env: Env, ctx: Context) -> Flow:
         return met
     last = run_block(node.finalbody, met.env if met.env is not None else dict(before), ctx)
     env_after = last.env if met.env is not None else None
-    return Flow(env_after, met.breaks + last.breaks, met.continues + last.continues)
+    return Exits(env_after, met.breaks + last.breaks, met.continues + last.continues)
 
 
-def _with(node: ast.With | ast.AsyncWith, env: Env, ctx: Context) -> Flow:
+def _with(node: ast.With | ast.AsyncWith, env: Env, ctx: Context) -> Exits:
     for item in node.items:
         value = evaluate(item.context_expr, env, ctx)
         if isinstance(value, Device):
@@ -413,7 +413,7 @@ def _with(node: ast.With | ast.AsyncWith, env: Env, ctx: Context) -> Flow:
     return run_block(node.body, env, ctx)
 
 
-def _function(node: FunctionNode, env: Env, ctx: Context) -> Flow:
+def _function(node: FunctionNode, env: Env, ctx: Context) -> Exits:
     name = node.name
     for decorator in node.decorator_list:
         evaluate(decorator, env, ctx.silent())
@@ -426,27 +426,27 @@ def _function(node: FunctionNode, env: Env, ctx: Context) -> Flow:
     bind(env, name, closure)
     if ctx.pending is not None:
         ctx.pending.append(Pending(node, env, ctx))
-    return Flow(env)
+    return Exits(env)
 
 
 LOCAL_CLASSES: Cache[int, ClassInfo] = Cache("classes in functions")
 
 
-def _class(node: ast.ClassDef, env: Env, ctx: Context) -> Flow:
+def _class(node: ast.ClassDef, env: Env, ctx: Context) -> Exits:
     if ctx.function == "<module>":
         # The functions that a class body defines are interpreted separately.
         run_block([s for s in node.body if not isinstance(s, DEFINITIONS)], dict(env), ctx)
-        return Flow(env)
+        return Exits(env)
     info = LOCAL_CLASSES.kept(
         ctx.analysis, id(node), lambda: local_class(node, ctx.module, ctx.function)
     )
     bind(env, node.name, ClassValue(info, info.key))
     if ctx.pending is not None:
         ctx.pending.extend(Pending(m.node, env, ctx, m) for m in info.functions)
-    return Flow(env)
+    return Exits(env)
 
 
-def _match(node: ast.Match, env: Env, ctx: Context) -> Flow:
+def _match(node: ast.Match, env: Env, ctx: Context) -> Exits:
     subject = evaluate(node.subject, env, ctx)
     flows = []
     asked = False
@@ -462,7 +462,7 @@ def _match(node: ast.Match, env: Env, ctx: Context) -> Flow:
         flows.append(run_block(case.body, inside, ctx))
     exhaustive = any(patterns.matches_all(c.pattern) and c.guard is None for c in node.cases)
     if not exhaustive:
-        flows.append(Flow(env))
+        flows.append(Exits(env))
     return _meet(*flows)
 
 
@@ -478,7 +478,7 @@ SIMPLE_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
     ast.Global: _global,
     ast.Nonlocal: _global,
 }
-COMPOUND_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
+COMPOUND_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], Exits]] = {
     ast.If: _if,
     ast.For: loops.run_for,
     ast.AsyncFor: loops.run_for,
@@ -492,7 +492,7 @@ COMPOUND_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
     ast.ClassDef: _class,
     ast.Match: _match,
 }
-LEAVING_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
+LEAVING_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], Exits]] = {
     ast.Return: _return,
     ast.Raise: _raise,
     ast.Break: _break,

@@ -13,10 +13,10 @@ from flake8_torchperf.interpreter.inference.objects_of_program import of_objects
 from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays, told_by_index
 from flake8_torchperf.interpreter.transfer import index_loops, index_writes
 from flake8_torchperf.values.devices import SOMETIMES
+from flake8_torchperf.values.environments import Env, path_of
 from flake8_torchperf.values.host_data import host_batch_item
 from flake8_torchperf.values.rank import of_item, ranked
 from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.store import Env, path_of
 from flake8_torchperf.values.values import (
     CHAIN_LENGTH,
     COMPARED,

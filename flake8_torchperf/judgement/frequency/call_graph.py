@@ -54,7 +54,7 @@ class Calls:
 
     def __init__(self, module: ModuleMap, program: Program) -> None:
         self._program = program
-        self._places = Places(module)
+        self._places = CallPlaces(module)
         self._sites: dict[str, list[CallSite]] = {}
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
@@ -214,7 +214,7 @@ def _bases(info: ClassInfo, module: ModuleMap) -> list[ClassInfo]:
     return found
 
 
-class Places:
+class CallPlaces:
     """Places of a module as the sites of calls."""
 
     def __init__(self, module: ModuleMap) -> None:

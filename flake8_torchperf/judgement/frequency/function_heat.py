@@ -17,7 +17,7 @@ from flake8_torchperf.idioms.loop_kinds import (
     takes_training_step,
 )
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.events.options import Asker, is_never_taken
+from flake8_torchperf.interpreter.events.option_tests import Asker, is_never_taken
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, given_tensors
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     find_method,
@@ -27,7 +27,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
 from flake8_torchperf.judgement.frequency.call_graph import Calls
 from flake8_torchperf.judgement.frequency.own_heat import evaluates, own_heat
 from flake8_torchperf.judgement.frequency.propagation import SETTLED_CAUSES, CalledHeats
-from flake8_torchperf.judgement.frequency.roots import Lineage
+from flake8_torchperf.judgement.frequency.protocols import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
 from flake8_torchperf.program.given import UNCALLING_BASES
 from flake8_torchperf.program.running import Program
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
-    from flake8_torchperf.judgement.frequency.own_heat import Names
+    from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
@@ -57,7 +57,7 @@ LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
 class FunctionHeats:
     """Computes and caches how often functions run."""
 
-    def __init__(self, analysis: Analysis, names: Names) -> None:
+    def __init__(self, analysis: Analysis, names: NameEvidence) -> None:
         self._analysis = analysis
         self._names = names
         self.program = Program(analysis.project)

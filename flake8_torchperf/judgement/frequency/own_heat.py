@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.evaluations import runs_without_gradients
 from flake8_torchperf.idioms.loop_kinds import holds_steps, takes_training_step
 from flake8_torchperf.idioms.module_roles import is_test_file, row_of_module
-from flake8_torchperf.judgement.frequency.roots import root_of
+from flake8_torchperf.judgement.frequency.protocols import root_of
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.judgement.frequency.roots import Lineage
+    from flake8_torchperf.judgement.frequency.protocols import Lineage
     from flake8_torchperf.knowledge.conventions import Convention, Conventions
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
@@ -41,7 +41,7 @@ def _unknown() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class NameEvidence:
     """The evidence that names give: the user's globs, and the table of conventions.
 
     ``ignored`` holds causes that are not applied, to measure what they hide. ``trains`` returns
@@ -80,7 +80,7 @@ def matches_glob(name: str, qualname: str, glob: str) -> bool:
 
 def own_heat(
     info: FunctionInfo,
-    names: Names,
+    names: NameEvidence,
     lineage: Callable[[ClassInfo], Lineage],
     given_tensors: Callable[[], bool],
 ) -> Heat:
@@ -113,14 +113,14 @@ def own_heat(
     return _by_convention(info, names) or _by_default(info, names, given_tensors)
 
 
-def evaluates(info: FunctionInfo, names: Names) -> bool:
+def evaluates(info: FunctionInfo, names: NameEvidence) -> bool:
     """True if a function of a program that trains runs a model in a loop, without gradients."""
     if Cause.EVALUATION in names.ignored or not runs_without_gradients(info):
         return False
     return names.trains()
 
 
-def _by_convention(info: FunctionInfo, names: Names) -> Heat | None:
+def _by_convention(info: FunctionInfo, names: NameEvidence) -> Heat | None:
     """Return the heat that a convention gives a function by its name, decorators or module."""
     row = _speaking_row(info, names)
     if row is None:
@@ -134,7 +134,7 @@ def _by_convention(info: FunctionInfo, names: Names) -> Heat | None:
     return Heat(Level.COLD, Cause.CONVENTION, row.id, loops=loops, around=around)
 
 
-def _speaking_row(info: FunctionInfo, names: Names) -> Convention | None:
+def _speaking_row(info: FunctionInfo, names: NameEvidence) -> Convention | None:
     """Return the convention that applies to a function; the most specific name decides."""
     conventions = names.conventions
     found = conventions.row("function", info.name)
@@ -149,7 +149,7 @@ def _last_parts(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name.rpartition(".")[2] for name in names)
 
 
-def _by_default(info: FunctionInfo, names: Names, given_tensors: Callable[[], bool]) -> Heat:
+def _by_default(info: FunctionInfo, names: NameEvidence, given_tensors: Callable[[], bool]) -> Heat:
     if Cause.NOTHING in names.ignored:
         return Heat(Level.HOT, Cause.GIVEN_TENSORS, info.name)
     if not is_test_file(info.module) and given_tensors():

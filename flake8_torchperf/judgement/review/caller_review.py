@@ -17,6 +17,7 @@ from flake8_torchperf.interpreter.inference.parameters import declared_parameter
 from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.judge import judge
+from flake8_torchperf.judgement.judged_site import Judged
 from flake8_torchperf.judgement.review.host_callers import HostCallers
 from flake8_torchperf.judgement.review.lambdas import Lambdas
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
@@ -24,7 +25,6 @@ from flake8_torchperf.judgement.review.package_callers import PackageCallers
 from flake8_torchperf.judgement.review.package_heats import PackageHeats
 from flake8_torchperf.judgement.review.reach import Reach
 from flake8_torchperf.judgement.review.switched_off import Switches
-from flake8_torchperf.judgement.site import Judged
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import UNKNOWN, join_all
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Interpreted
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.judged_site import JudgedSite
     from flake8_torchperf.judgement.review.reach import Unreached
-    from flake8_torchperf.judgement.site import JudgedSite
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value
 

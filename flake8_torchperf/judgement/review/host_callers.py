@@ -52,8 +52,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.heat import Call
+    from flake8_torchperf.judgement.judged_site import Judged, JudgedSite
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
-    from flake8_torchperf.judgement.site import Judged, JudgedSite
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value
 

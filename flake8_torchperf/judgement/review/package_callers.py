@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.collators import COLLATORS, collators
 from flake8_torchperf.idioms.module_roles import is_test_file
-from flake8_torchperf.judgement.frequency.call_graph import CallSite, Places
+from flake8_torchperf.judgement.frequency.call_graph import CallPlaces, CallSite
 from flake8_torchperf.judgement.worth.features import (
     CALLERS_ELSEWHERE,
     CALLERS_KNOWN,
@@ -45,7 +45,7 @@ class PackageCallers:
         self.program = heats.program
         self._modules: dict[str, ModuleMap] = {}
         self._sites: dict[tuple[str, int, int], CallSite] = {}
-        self._finders: dict[str, Places] = {}
+        self._finders: dict[str, CallPlaces] = {}
         # The collators of each module, by the module's identity.
         self._collators: dict[int, frozenset[str]] = {}
 
@@ -148,9 +148,9 @@ class PackageCallers:
             self._sites[key] = self._finder(run.path).site(run.line, run.column)
         return self._sites[key]
 
-    def _finder(self, path: str) -> Places:
+    def _finder(self, path: str) -> CallPlaces:
         if path not in self._finders:
-            self._finders[path] = Places(self._module(path))
+            self._finders[path] = CallPlaces(self._module(path))
         return self._finders[path]
 
     def are_collated(self, info: FunctionInfo) -> bool:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
+    from flake8_torchperf.judgement.judged_site import Judged
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
-    from flake8_torchperf.judgement.site import Judged
     from flake8_torchperf.program.comparisons import Asked
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.worth.features import OUTRIGHT
-from flake8_torchperf.judgement.worth.model import weights
+from flake8_torchperf.judgement.worth.fitted import weights
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -12,7 +12,7 @@ from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
 
 # Evidence that the review of a function's callers adds, and that of the place in its function.
 CALLERS_OPEN = "callers:open"

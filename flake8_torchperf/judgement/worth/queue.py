@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
     from typing import TypeAlias
 
-    from flake8_torchperf.judgement.site import Judged, JudgedSite
+    from flake8_torchperf.judgement.judged_site import Judged, JudgedSite
 
     # Returns the queue that a call's function leaves; None if the function is not known.
     Behind: TypeAlias = "Callable[[ast.Call], Queue | None]"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.judgement.site import Judged
+    from flake8_torchperf.judgement.judged_site import Judged
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # Methods that wait if their owner is a tensor of the device, as it mostly is; each has no argument.

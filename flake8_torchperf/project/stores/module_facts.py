@@ -17,7 +17,7 @@ class HoldsFacts(Protocol):
 
     @property
     def facts(self) -> MutableMapping[Any, Any]:
-        """What was found, by the function that looked for it."""
+        """The facts, by the function that looked for each."""
 
 
 Module = TypeVar("Module", bound=HoldsFacts)

@@ -14,16 +14,16 @@ from typing import Any, ParamSpec, TypeVar
 
 import torch
 
-from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.api.free_lines import allowed_lines
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
-from flake8_torchperf.runtime.counting.evidence import (
+from flake8_torchperf.runtime.counting.counts import (
     INFERRED_WAITS,
     REPORTED_WAITS,
     LineEvidence,
     Observation,
     counted,
 )
-from flake8_torchperf.runtime.counting.frames import Owner
+from flake8_torchperf.runtime.counting.user_frames import Owner
 
 P = ParamSpec("P")
 R = TypeVar("R")

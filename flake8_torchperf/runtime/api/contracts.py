@@ -10,12 +10,12 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 import torch
 
-from flake8_torchperf.contracts.roots import nested_in, read_whole
+from flake8_torchperf.contracts.marked_functions import nested_in, read_whole
 from flake8_torchperf.judgement.frequency.own_heat import matches_glob
 from flake8_torchperf.project.files import stamp
 from flake8_torchperf.runtime.api.budget import dispatch_budget
-from flake8_torchperf.runtime.counting.evidence import REPORTED_WAITS
-from flake8_torchperf.runtime.counting.frames import Owner
+from flake8_torchperf.runtime.counting.counts import REPORTED_WAITS
+from flake8_torchperf.runtime.counting.user_frames import Owner
 from flake8_torchperf.syntax.contract_comments import contract_comments
 
 P = ParamSpec("P")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, latest
-from flake8_torchperf.runtime.counting.evidence import Counts, Observation, OpEvidence, human_time
+from flake8_torchperf.runtime.counting.counts import Counts, Observation, OpEvidence, human_time
 
 PERCENTILES = (1, 5, 10, 20, 50, 80, 90, 95, 99)
 

@@ -17,7 +17,7 @@ from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap, read_module
-from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.api.free_lines import allowed_lines
 from flake8_torchperf.runtime.confirm.specs.from_types import candidates
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
@@ -26,7 +26,7 @@ from flake8_torchperf.values.site import SiteKind
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.documentation import EvidenceSpec
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.interpreter.engine.analysis import Analysis
 
 # Kinds of sites that flag a way of looping; its cost is that of the loop's body.

@@ -23,7 +23,7 @@ from flake8_torchperf.runtime.confirm.plan import Group, Target
 from flake8_torchperf.runtime.confirm.sandbox import Answer
 from flake8_torchperf.runtime.confirm.scaling import Law, fit
 from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE
-from flake8_torchperf.runtime.counting.evidence import Counts, counted, in_words
+from flake8_torchperf.runtime.counting.counts import Counts, counted, in_words
 from flake8_torchperf.runtime.rule_pages.unshown import unshown
 
 # The trait of operations that wait without any dispatch or read that a CPU could show.

@@ -14,13 +14,13 @@ import torch
 from torch.utils._python_dispatch import _pop_mode, _push_mode
 
 from flake8_torchperf.runtime.counting import dispatch_modes, interceptors, threads
+from flake8_torchperf.runtime.counting.counts import Observation
 from flake8_torchperf.runtime.counting.cuda_syncs import SyncWatch
-from flake8_torchperf.runtime.counting.evidence import Observation
-from flake8_torchperf.runtime.counting.frames import Owner, owner_predicate
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.recording.recorder import Recorder
 from flake8_torchperf.runtime.counting.recording.recorders import Recorders
 from flake8_torchperf.runtime.counting.recording.tables import Tables
+from flake8_torchperf.runtime.counting.user_frames import Owner, owner_predicate
 
 Level = Literal["full", "reads"]
 

@@ -16,10 +16,10 @@ import torch
 from torch.compiler import is_compiling
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from flake8_torchperf.runtime.counting.frames import waiting_frame
 from flake8_torchperf.runtime.counting.op_schemas import aten, is_composite, looks_at_elements
 from flake8_torchperf.runtime.counting.recording.recorder import Recorder
 from flake8_torchperf.runtime.counting.threads import by_thread
+from flake8_torchperf.runtime.counting.user_frames import waiting_frame
 
 # Not OpOverload.decompose, which prefers decompositions in Python, made for compilers.
 _COMPOSITE = torch._C.DispatchKey.CompositeImplicitAutograd

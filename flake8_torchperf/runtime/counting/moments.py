@@ -10,7 +10,7 @@ from time import perf_counter_ns
 from types import CodeType
 from typing import Any
 
-from flake8_torchperf.runtime.counting.frames import lines_of
+from flake8_torchperf.runtime.counting.user_frames import lines_of
 
 MOST = 200_000
 """How many moments are kept: some 40 MB of a trace, which Perfetto still opens quickly."""

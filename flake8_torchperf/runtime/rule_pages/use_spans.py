@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
 
 Span: TypeAlias = "tuple[int, int]"
 # The methods of an optimizer whose cost depends on its options.

@@ -19,8 +19,8 @@ from flake8_torchperf.values.values import Scalar, Sequence, Tensor
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from flake8_torchperf.findings.model import Edit
-    from flake8_torchperf.runtime.verify.plan import Trial
+    from flake8_torchperf.findings.finding import Edit
+    from flake8_torchperf.runtime.verify.job import Trial
     from flake8_torchperf.values.values import Value
 
 NAME = "_torchperf_block"

@@ -16,14 +16,14 @@ from flake8_torchperf.linter import values_in
 from flake8_torchperf.runtime.confirm.report import Circumstances, isolation_notes
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox, SandboxError
 from flake8_torchperf.runtime.verify.blocks import changed_alone
+from flake8_torchperf.runtime.verify.job import Trial, job_of
 from flake8_torchperf.runtime.verify.limits import Limits
-from flake8_torchperf.runtime.verify.plan import Trial, job_of
 from flake8_torchperf.runtime.verify.verdict import UNVERIFIED, VERIFIED, FixVerdict, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flake8_torchperf.findings.model import Edit, Finding
+    from flake8_torchperf.findings.finding import Edit, Finding
     from flake8_torchperf.options import Options
     from flake8_torchperf.values.values import Value
 

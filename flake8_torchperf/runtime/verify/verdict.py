@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.runtime.confirm.child_report import MALFORMED, STAGES, number
 from flake8_torchperf.runtime.confirm.scaling import fit
-from flake8_torchperf.runtime.counting.evidence import Counts, counted, in_words
+from flake8_torchperf.runtime.counting.counts import Counts, counted, in_words
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.rule import Rule

@@ -14,7 +14,7 @@ if __name__ == "__main__":
     _, _plan, _folder = sys.argv
     if _folder not in sys.path:
         sys.path.append(_folder)
-    from flake8_torchperf.runtime.workload.plan import load_plan
-    from flake8_torchperf.runtime.workload.session import main
+    from flake8_torchperf.runtime.workload.child_session import main
+    from flake8_torchperf.runtime.workload.exchange import load_plan
 
     main(load_plan(Path(_plan)), Path(_plan))

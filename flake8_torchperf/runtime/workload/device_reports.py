@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from flake8_torchperf.findings.measured import WAITING_COUNTS
-from flake8_torchperf.runtime.counting.evidence import Counts
-from flake8_torchperf.runtime.workload.plan import Observed
+from flake8_torchperf.runtime.counting.counts import Counts
+from flake8_torchperf.runtime.workload.exchange import Observed
 
 UNHEARD = (
     "CUDA reported no wait although tensors on it were read: waits are inferred from the calls"

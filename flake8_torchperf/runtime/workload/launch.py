@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import flake8_torchperf
+from flake8_torchperf.runtime.workload.exchange import Observed, Plan, this_interpreter
 from flake8_torchperf.runtime.workload.ownership import is_installed_command
-from flake8_torchperf.runtime.workload.plan import Observed, Plan, this_interpreter
 from flake8_torchperf.runtime.workload.ranks.environment import given_rank
 from flake8_torchperf.runtime.workload.ranks.merge import MergedRun, bring_together
 from flake8_torchperf.runtime.workload.ranks.recordings import new_plan, read_recordings

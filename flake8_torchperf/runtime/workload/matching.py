@@ -14,17 +14,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from flake8_torchperf.findings.documentation import EvidenceSpec, evidence_of
-from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.plugin import internal_error
-from flake8_torchperf.runtime.api.noqa import allowed_lines
-from flake8_torchperf.runtime.counting.evidence import Counts, in_words, total
+from flake8_torchperf.runtime.api.free_lines import allowed_lines
+from flake8_torchperf.runtime.counting.counts import Counts, in_words, total
 from flake8_torchperf.runtime.rule_pages.unshown import IN_DATA_WORKERS, unshown
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 from flake8_torchperf.runtime.workload import device_reports
-from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
+from flake8_torchperf.runtime.workload.exchange import Observed, SyncRow
 from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.ranks.shares import Shares, part_of
 from flake8_torchperf.runtime.workload.waits import (
@@ -37,7 +37,7 @@ from flake8_torchperf.runtime.workload.waits import (
     was_executed,
     would_wait,
 )  # fmt: skip
-from flake8_torchperf.syntax.statements import Span, Statements
+from flake8_torchperf.syntax.statement_lines import Span, Statements
 from flake8_torchperf.values.site import SiteKind
 
 CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED = "confirmed", "refuted", "not reached", "undecided"

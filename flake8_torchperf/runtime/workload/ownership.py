@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from flake8_torchperf.runtime.counting.frames import owner_predicate
+from flake8_torchperf.runtime.counting.user_frames import owner_predicate
 
 _NOT_OURS = frozenset({"site-packages", "dist-packages", ".venv", "venv", ".tox", ".nox"})
 

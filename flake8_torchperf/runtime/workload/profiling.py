@@ -22,12 +22,12 @@ from flake8_torchperf.history.profile import (
     StepCounts,
     keyed,
 )
-from flake8_torchperf.runtime.counting.evidence import Counts, total
+from flake8_torchperf.runtime.counting.counts import Counts, total
 from flake8_torchperf.runtime.workload import device_reports
-from flake8_torchperf.runtime.workload.plan import Observed, SyncRow, Times
+from flake8_torchperf.runtime.workload.exchange import Observed, SyncRow, Times
 from flake8_torchperf.runtime.workload.statement_costs import StatementCosts
 from flake8_torchperf.runtime.workload.waits import statement_waits
-from flake8_torchperf.syntax.statements import Span, Statements
+from flake8_torchperf.syntax.statement_lines import Span, Statements
 
 
 def profile_of(observed: Observed, folder: str) -> Profile:

@@ -12,11 +12,11 @@ from dataclasses import replace
 from typing import Any
 
 from flake8_torchperf.history.profile import SHOWN, keyed
-from flake8_torchperf.runtime.counting.evidence import Counts, total
+from flake8_torchperf.runtime.counting.counts import Counts, total
 from flake8_torchperf.runtime.workload import device_reports
-from flake8_torchperf.runtime.workload.plan import NON_BLOCKING, Observed, SyncRow
+from flake8_torchperf.runtime.workload.exchange import NON_BLOCKING, Observed, SyncRow
 from flake8_torchperf.runtime.workload.waits import is_on_host, statement_waits
-from flake8_torchperf.syntax.statements import Span, Statements
+from flake8_torchperf.syntax.statement_lines import Span, Statements
 
 
 class StatementCosts:

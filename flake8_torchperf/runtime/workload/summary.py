@@ -14,13 +14,13 @@ from typing import Any
 from flake8_torchperf import __version__
 from flake8_torchperf.findings.measured import WAITING_COUNTS
 from flake8_torchperf.history.run_record import MARK, VERSION
-from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.api.free_lines import allowed_lines
 from flake8_torchperf.runtime.workload.callers.report import Callers
 from flake8_torchperf.runtime.workload.copies.report import seeming
 from flake8_torchperf.runtime.workload.device_reports import UNHEARD, was_silenced
+from flake8_torchperf.runtime.workload.exchange import KILLED, Observed
 from flake8_torchperf.runtime.workload.gate.allowed import allowed_waits
 from flake8_torchperf.runtime.workload.matching import VERDICTS, FileReport, Matched, Missed
-from flake8_torchperf.runtime.workload.plan import KILLED, Observed
 from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.statement_costs import StatementCosts
 from flake8_torchperf.runtime.workload.steps.report import as_data as steps_as_data

@@ -1,7 +1,7 @@
 """Records each call that synchronises, or would on an accelerator: its line, kind and operand.
 
 A function mode sees calls as they are written (`x[mask]`, `if t`, `int(t)`), a recorder of the
-counter's sees the reads that happen inside (`torch.arange(t)`). The results are `plan.SyncRow`.
+counter's sees the reads that happen inside (`torch.arange(t)`). The results are `exchange.SyncRow`.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.runtime.allowed_regions import allowed_here
 from flake8_torchperf.runtime.counting import dispatch_modes, threads
 from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
-from flake8_torchperf.runtime.counting.frames import lines_of
 from flake8_torchperf.runtime.counting.hidden_modes import hide_modes, stop_hiding
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.recording.recorder import ITERATION, Recorder
 from flake8_torchperf.runtime.counting.stand_ins import hide_from_dynamo
+from flake8_torchperf.runtime.counting.user_frames import lines_of
 from flake8_torchperf.runtime.counting.written_devices import as_written
 from flake8_torchperf.runtime.workload.callers.chains import Chains
 from flake8_torchperf.runtime.workload.copies.queued import QUEUED_CALLS, IsPinned, queued
 from flake8_torchperf.runtime.workload.copies.to_device import COPY_CALLS, copied
+from flake8_torchperf.runtime.workload.exchange import QUEUED, SyncRow
 from flake8_torchperf.runtime.workload.host_provenance import (
     DEVICE_FACTORIES,
     Maker,
     Origins,
     tensors_in,
 )
-from flake8_torchperf.runtime.workload.plan import QUEUED, SyncRow
 from flake8_torchperf.runtime.workload.sync_kinds import (
     DIRECT,
     KERNEL_KINDS,

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from flake8_torchperf.findings.measured import WAITING_COUNTS
-from flake8_torchperf.judgement.site import JudgedSite
-from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.judgement.judged_site import JudgedSite
+from flake8_torchperf.runtime.counting.counts import Counts
 from flake8_torchperf.runtime.workload import device_reports
-from flake8_torchperf.runtime.workload.plan import SyncRow
+from flake8_torchperf.runtime.workload.exchange import SyncRow
 from flake8_torchperf.values.site import SiteKind
 
 # Kinds that do not wait on a device, by category: checks of the CPU's kernels, and copies to a

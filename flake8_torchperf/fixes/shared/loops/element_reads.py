@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
 
 READS = (SiteKind.HOST_READ, SiteKind.NUMBER_USE)
 CASTS = ("int", "float", "bool")

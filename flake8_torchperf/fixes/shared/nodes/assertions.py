@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from flake8_torchperf.fixes.engine import build
-from flake8_torchperf.fixes.shared.nodes import conditions
+from flake8_torchperf.fixes.shared.nodes import split_conditions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,16 +19,16 @@ WIDE = 70
 
 def of_if(node: cst.If, facts: Mapping[str, Any]) -> cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]:
     """``if t.any(): raise`` -> an assertion that the device tests; other terms stay an ``if``."""
-    parts = conditions.terms(node.test)
+    parts = split_conditions.terms(node.test)
     index = facts["index"]
-    term = conditions.without_not(parts.pop(index))
+    term = split_conditions.without_not(parts.pop(index))
     holds = build.bare(term) if facts["negated"] else _opposite(term, facts)
     line = cst.SimpleStatementLine([cst.Expr(_call(node, holds, facts))])
     if not parts:
         return _commented(node, line.with_changes(leading_lines=node.leading_lines))
     if facts["joined"] == "And":
-        return node.with_changes(test=conditions.all_of(parts), body=_block(node, line))
-    rest = node.with_changes(test=conditions.any_of(parts))
+        return node.with_changes(test=split_conditions.all_of(parts), body=_block(node, line))
+    rest = node.with_changes(test=split_conditions.any_of(parts))
     if index == 0:
         first = line.with_changes(leading_lines=node.leading_lines)
         return cst.FlattenSentinel([first, rest.with_changes(leading_lines=[])])
@@ -41,9 +41,9 @@ def of_assert(
     """``assert t.all(), m`` -> an assertion that the device tests; other terms stay in Python."""
     (asserted,) = node.body
     assert isinstance(asserted, cst.Assert)
-    parts = conditions.terms(asserted.test)
+    parts = split_conditions.terms(asserted.test)
     index = facts["index"]
-    term = conditions.without_not(parts[index])
+    term = split_conditions.without_not(parts[index])
     holds = _opposite(term, facts) if facts["negated"] else build.bare(term)
     arguments = [cst.Arg(holds)]
     if asserted.msg is not None:
@@ -53,7 +53,7 @@ def of_assert(
     if not facts["joined"]:
         return line
     if facts["joined"] == "Or":
-        test = _not(conditions.any_of(parts[:index]))
+        test = _not(split_conditions.any_of(parts[:index]))
         plain = line.with_changes(leading_lines=[])
         return cst.If(test, cst.IndentedBlock([plain]), leading_lines=node.leading_lines)
     lines = [_asserting(node, asserted, parts[:index]), line]
@@ -75,7 +75,7 @@ def _asserting(
 ) -> cst.SimpleStatementLine | None:
     if not parts:
         return None
-    return line.with_changes(body=[asserted.with_changes(test=conditions.all_of(parts))])
+    return line.with_changes(body=[asserted.with_changes(test=split_conditions.all_of(parts))])
 
 
 def _not(test: cst.BaseExpression) -> cst.BaseExpression:
@@ -85,7 +85,7 @@ def _not(test: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def _opposite(term: cst.BaseExpression, facts: Mapping[str, Any]) -> cst.BaseExpression:
-    return conditions.negated(build.bare(term), mask=facts["mask"], otherwise=facts["not_"])
+    return split_conditions.negated(build.bare(term), mask=facts["mask"], otherwise=facts["not_"])
 
 
 def _call(node: cst.If, holds: cst.BaseExpression, facts: Mapping[str, Any]) -> cst.Call:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import libcst as cst
 
 from flake8_torchperf.fixes.engine import build
-from flake8_torchperf.fixes.shared.nodes.statements import parsed
+from flake8_torchperf.fixes.shared.nodes.new_statements import parsed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

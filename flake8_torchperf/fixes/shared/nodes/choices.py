@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from flake8_torchperf.fixes.engine import build
-from flake8_torchperf.fixes.shared.nodes import conditions
+from flake8_torchperf.fixes.shared.nodes import split_conditions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,10 +70,10 @@ def _where(
     other: cst.BaseExpression,
     facts: Mapping[str, Any],
 ) -> cst.Call:
-    condition = build.bare(conditions.without_not(test))
+    condition = build.bare(split_conditions.without_not(test))
     if not facts["mask"]:
         different = cst.ComparisonTarget(cst.NotEqual(), cst.Integer("0"))
-        condition = cst.Comparison(conditions.bracketed(condition), [different])
+        condition = cst.Comparison(split_conditions.bracketed(condition), [different])
     chosen = (other, one) if facts["swapped"] else (one, other)
     arguments = [cst.Arg(build.bare(part)) for part in (condition, *chosen)]
     return cst.Call(build.expression(facts["where"]), arguments)

@@ -8,8 +8,8 @@ import libcst as cst
 
 from flake8_torchperf.fixes.engine import build
 from flake8_torchperf.fixes.shared.nodes.assignments import normal
-from flake8_torchperf.fixes.shared.nodes.conditions import bracketed
 from flake8_torchperf.fixes.shared.nodes.reductions import method
+from flake8_torchperf.fixes.shared.nodes.split_conditions import bracketed
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

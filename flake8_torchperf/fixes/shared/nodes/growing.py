@@ -9,7 +9,7 @@ import libcst as cst
 from flake8_torchperf.fixes.engine.build import bare, in_place_of
 
 if TYPE_CHECKING:
-    from flake8_torchperf.fixes.shared.nodes.statements import Statement
+    from flake8_torchperf.fixes.shared.nodes.new_statements import Statement
 
 
 def into_list(loop: Statement, tensor: str, name: str) -> Statement:

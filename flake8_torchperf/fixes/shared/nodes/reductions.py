@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from flake8_torchperf.fixes.engine import build
-from flake8_torchperf.fixes.shared.nodes import conditions
+from flake8_torchperf.fixes.shared.nodes import split_conditions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,7 +33,7 @@ def reduced(call: cst.Call, facts: Mapping[str, Any]) -> cst.Call:
 
 def method(owner: cst.BaseExpression, name: str) -> cst.Attribute:
     """Return ``owner.name``, with brackets where they are needed."""
-    return cst.Attribute(conditions.bracketed(owner), cst.Name(name))
+    return cst.Attribute(split_conditions.bracketed(owner), cst.Name(name))
 
 
 def _called(owner: cst.BaseExpression, text: str) -> cst.Call:
@@ -59,7 +59,7 @@ def of_selection(call: cst.Call, facts: Mapping[str, Any]) -> cst.BaseExpression
         return build.in_place_of(call, cst.Call(method(where, facts["name"])))
     divided = cst.BinaryOperation(cst.Call(method(where, "sum")), cst.Divide(), count)
     whole = build.in_place_of(call, divided)
-    return conditions.bracketed(whole) if facts["within"] else whole
+    return split_conditions.bracketed(whole) if facts["within"] else whole
 
 
 def selection_of(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression]:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import argument_text, fresh_name, invariant, text_of
 from flake8_torchperf.fixes.shared.loops.gather import Rounds, is_list, rounds_of, stays
 from flake8_torchperf.fixes.shared.tensors import only_value
@@ -224,6 +224,6 @@ def _call(place: FixPlace, step: _Step, rounds: Rounds, torch: str, values: str)
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
     """Replace the loop by the list and the calls."""
-    from flake8_torchperf.fixes.shared.nodes import statements
+    from flake8_torchperf.fixes.shared.nodes import new_statements
 
-    return statements.replaced(nodes, edit)
+    return new_statements.replaced(nodes, edit)

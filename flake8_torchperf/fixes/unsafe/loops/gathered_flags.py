@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import exits, fresh_name, names_in
 from flake8_torchperf.fixes.shared.loops.flags import flag_text, tensor_read
 from flake8_torchperf.fixes.shared.loops.gather import Rounds, rounds_of, stays
@@ -120,36 +120,36 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build
-    from flake8_torchperf.fixes.shared.nodes import statements
+    from flake8_torchperf.fixes.shared.nodes import new_statements
 
     (loop,) = nodes
     assert isinstance(loop, cst.For)
-    test = _innermost(statements.statements_of(loop.body))
+    test = _innermost(new_statements.statements_of(loop.body))
     if "each" in edit.facts:
-        *before, again = statements.parsed(edit.facts["each"])
+        *before, again = new_statements.parsed(edit.facts["each"])
         assert isinstance(again, cst.For)
-        (asked,) = statements.statements_of(again.body)
+        (asked,) = new_statements.statements_of(again.body)
         asked = asked.with_changes(body=test.body)
         again = again.with_changes(body=again.body.with_changes(body=[asked]))
-        return [statements.with_comments_of(loop, [*before, again])]
+        return [new_statements.with_comments_of(loop, [*before, again])]
     test = test.with_changes(
         test=build.expression(edit.facts["test"]),
-        body=statements.without_break(test.body),
+        body=new_statements.without_break(test.body),
         leading_lines=[],
     )
-    new = [*statements.parsed(edit.facts["list"]), test]
-    return [statements.with_comments_of(loop, new)]
+    new = [*new_statements.parsed(edit.facts["list"]), test]
+    return [new_statements.with_comments_of(loop, new)]
 
 
 def _innermost(body: Sequence[cst.CSTNode]) -> cst.If:
     """Return the test in a loop's body, inside or after the tests that choose rounds."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared.nodes import statements
+    from flake8_torchperf.fixes.shared.nodes import new_statements
 
     last = body[-1]
     assert isinstance(last, cst.If)
-    inner = statements.statements_of(last.body)
+    inner = new_statements.statements_of(last.body)
     if len(inner) == 1 and isinstance(inner[0], cst.If):
         return _innermost(inner)
     return last

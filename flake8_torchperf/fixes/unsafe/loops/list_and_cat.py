@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import argument_text, bound_by, fresh_name, invariant
 from flake8_torchperf.fixes.shared.code import names_in as names
 from flake8_torchperf.fixes.shared.tensors import is_tensor
@@ -214,15 +214,15 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     """Make the list before the loop, add to it in the loop, and join it afterwards."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared.nodes import statements
+    from flake8_torchperf.fixes.shared.nodes import new_statements
     from flake8_torchperf.fixes.shared.nodes.growing import into_list
 
     (loop,) = nodes
     assert isinstance(loop, (cst.For, cst.While))
     facts = edit.facts
     new = [
-        *statements.parsed(facts["before"]),
+        *new_statements.parsed(facts["before"]),
         into_list(loop, facts["tensor"], facts["list"]).with_changes(leading_lines=[]),
-        *statements.parsed(facts["after"]),
+        *new_statements.parsed(facts["after"]),
     ]
-    return [statements.with_comments_of(loop, new)]
+    return [new_statements.with_comments_of(loop, new)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import (
     argument_text,
     bound_by,
@@ -89,6 +89,6 @@ def _clauses(place: FixPlace, clauses: Sequence[ast.comprehension]) -> str:
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
     """Put the list before the statement, and sum the norms in it."""
-    from flake8_torchperf.fixes.shared.nodes import statements
+    from flake8_torchperf.fixes.shared.nodes import new_statements
 
-    return statements.replaced(nodes, edit)
+    return new_statements.replaced(nodes, edit)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import bound_by, exits, fresh_name, invariant, text_of
 from flake8_torchperf.fixes.shared.loops.flags import both_checked
 from flake8_torchperf.fixes.shared.loops.gather import rounds_of
@@ -144,13 +144,13 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     """Leave the checks in the loop, and put the call after it."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared.nodes import statements
+    from flake8_torchperf.fixes.shared.nodes import new_statements
 
     (loop,) = nodes
     assert isinstance(loop, cst.For)
-    new = statements.parsed(edit.facts["text"])
+    new = new_statements.parsed(edit.facts["text"])
     if edit.facts["checks"]:
         assert isinstance(loop.body, cst.IndentedBlock)
         left = loop.body.with_changes(body=loop.body.body[:-1])
         new.insert(0, loop.with_changes(body=left, leading_lines=[]))
-    return [statements.with_comments_of(loop, new)]
+    return [new_statements.with_comments_of(loop, new)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import (
     argument_text,
     bound_by,
@@ -243,12 +243,12 @@ def rewrite(
     """Replace the first statement by the new text; the loop and the root are removed."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared.nodes import statements
+    from flake8_torchperf.fixes.shared.nodes import new_statements
 
     before, loop, after = nodes
-    first, *rest = map(statements.parsed, edit.facts["texts"])
+    first, *rest = map(new_statements.parsed, edit.facts["texts"])
     gone = cst.RemovalSentinel.REMOVE
     if not rest:
-        return [statements.with_comments_of(before, first, loop, after), gone, gone]
-    of_loop = statements.with_comments_of(loop, rest[0], after)
-    return [statements.with_comments_of(before, first), of_loop, gone]
+        return [new_statements.with_comments_of(before, first, loop, after), gone, gone]
+    of_loop = new_statements.with_comments_of(loop, rest[0], after)
+    return [new_statements.with_comments_of(before, first), of_loop, gone]

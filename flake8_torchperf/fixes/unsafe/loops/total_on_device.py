@@ -13,7 +13,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import names_in, text_of
 from flake8_torchperf.fixes.shared.kinds import has_float64, kind_of
 from flake8_torchperf.fixes.shared.loops.entries import entry_total

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.fixes.unsafe.loops.whole_tensor import planned, rewrite
 
 if TYPE_CHECKING:
-    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.findings.finding import Edit
     from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
 __all__ = ["plan", "rewrite"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import (
     bound_by,
     exits,
@@ -199,13 +199,13 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     """Replace the loop by its body, with the tensor's name for the row's."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared.nodes import statements
+    from flake8_torchperf.fixes.shared.nodes import new_statements
 
     (loop,) = nodes
     assert isinstance(loop, cst.For)
     body = []
-    for one in statements.statements_of(loop.body):
+    for one in new_statements.statements_of(loop.body):
         if isinstance(one, cst.If):
-            one = one.with_changes(body=statements.without_break(one.body))
-        body.append(statements.renamed(one, edit.facts["row"], edit.facts["tensor"]))
-    return [statements.with_comments_of(loop, body)]
+            one = one.with_changes(body=new_statements.without_break(one.body))
+        body.append(new_statements.renamed(one, edit.facts["row"], edit.facts["tensor"]))
+    return [new_statements.with_comments_of(loop, body)]

@@ -17,7 +17,7 @@ from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
 
 # Names that are looked into from a name, one through the other.
 _MOST = 6

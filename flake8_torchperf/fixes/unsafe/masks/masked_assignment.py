@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.shared.masks import has_shape_of, is_elementwise, may_repeat, selected
 from flake8_torchperf.fixes.unsafe.masks.dimensions import is_lower, known_mask

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in, writes_into
 from flake8_torchperf.fixes.shared.evaluation import is_lazy
 from flake8_torchperf.fixes.shared.masks import (
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 # Names for the positions of masks that have no name.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import names_in, used_outside
 from flake8_torchperf.fixes.shared.loops.element_reads import elements_read, number_reads
 from flake8_torchperf.fixes.shared.tensors import is_tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import names_in, used_outside
 from flake8_torchperf.fixes.shared.evaluation import is_condition
 from flake8_torchperf.knowledge.methods import methods_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in
 from flake8_torchperf.fixes.shared.loops.element_reads import elements_read, number_reads
 from flake8_torchperf.fixes.shared.loops.unchanged import is_unchanged, runs_always
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import FixPlace
     from flake8_torchperf.fixes.shared.loops.element_reads import ElementRead
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
 
 
 def plan(place: FixPlace) -> Edit | None:

@@ -14,7 +14,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import bound_by, named_after, names_in
 from flake8_torchperf.fixes.shared.effects import (
     acting_before,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
 # The most consecutive statements whose reads are joined; more are hard to follow.
@@ -323,10 +323,10 @@ def rewrite(
     """Stack the tensors and read them at once."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.shared.nodes import rows
+    from flake8_torchperf.fixes.shared.nodes import row_reads
 
     lines = [node for node in nodes if isinstance(node, cst.SimpleStatementLine)]
     if edit.facts["form"] == "lines":
-        first = rows.one_line(lines, edit.facts)
+        first = row_reads.one_line(lines, edit.facts)
         return [first, *(cst.RemoveFromParent() for _ in lines[1:])]
-    return rows.read_before(lines, edit.facts)
+    return row_reads.read_before(lines, edit.facts)

@@ -15,8 +15,8 @@ from flake8_torchperf.interpreter.events.training.handed_losses import (
 )
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import changes_in, children, once, plain_names, walk
+from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.site import SiteKind
-from flake8_torchperf.values.store import path_of
 from flake8_torchperf.values.values import NDArray, Reason, Scalar, Strength, Tensor, Value
 
 if TYPE_CHECKING:

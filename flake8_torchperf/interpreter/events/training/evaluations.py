@@ -14,7 +14,7 @@ from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.guards import NO_GRADIENTS, gradients_off
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method, is_module
-from flake8_torchperf.project.resolver import read_file
+from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, Instance, Value
 

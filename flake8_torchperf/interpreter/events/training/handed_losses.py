@@ -11,7 +11,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_metho
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import walk
-from flake8_torchperf.values.store import path_of
+from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.values import ClassValue, Function
 
 if TYPE_CHECKING:

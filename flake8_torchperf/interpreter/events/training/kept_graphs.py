@@ -14,7 +14,7 @@ from flake8_torchperf.interpreter.events.training.accumulation import (
 from flake8_torchperf.interpreter.events.training.handed_losses import BACKWARD_CALLS
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.traversal import changes_in, once, walk
-from flake8_torchperf.values.store import path_of
+from flake8_torchperf.values.environments import path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.child.kept import arguments_of
+from flake8_torchperf.runtime.confirm.child.kept_arguments import arguments_of
 from flake8_torchperf.runtime.confirm.child.load import ConfirmError
 from flake8_torchperf.runtime.confirm.specs.from_names import by_name
 from flake8_torchperf.runtime.confirm.specs.input_specs import KEPT, WIDTH, InputSpec

@@ -33,7 +33,7 @@ from flake8_torchperf.runtime.confirm.child.traced_call import (
 from flake8_torchperf.runtime.confirm.child_report import failed
 from flake8_torchperf.runtime.confirm.specs.input_specs import describe
 from flake8_torchperf.runtime.counting.counter import DispatchCounter
-from flake8_torchperf.runtime.counting.evidence import Observation, total
+from flake8_torchperf.runtime.counting.counts import Observation, total
 from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
 from flake8_torchperf.runtime.counting.graph_breaks import explain, uncompiled
 

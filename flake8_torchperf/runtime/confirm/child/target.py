@@ -17,7 +17,7 @@ import torch
 
 from flake8_torchperf.runtime.confirm.child.builder import Builder
 from flake8_torchperf.runtime.confirm.child.load import ConfirmError, Loaded, module_code, one_line
-from flake8_torchperf.runtime.confirm.child.objects import Constructions, bare, make
+from flake8_torchperf.runtime.confirm.child.made_objects import Constructions, bare, make
 from flake8_torchperf.runtime.confirm.child.search import Assignment, Dimension
 from flake8_torchperf.runtime.confirm.child.traced_call import finish, gradients
 from flake8_torchperf.runtime.confirm.specs.from_signatures import Choices, choices

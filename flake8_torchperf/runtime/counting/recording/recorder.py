@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from flake8_torchperf.runtime.allowed_regions import allowed_here
-from flake8_torchperf.runtime.counting.evidence import INFERRED_WAITS, REPORTED_WAITS
+from flake8_torchperf.runtime.counting.counts import INFERRED_WAITS, REPORTED_WAITS
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.op_schemas import (
     MASK_SENSITIVE,

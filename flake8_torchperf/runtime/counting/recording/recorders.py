@@ -11,7 +11,7 @@ from types import FrameType
 
 import torch
 
-from flake8_torchperf.runtime.counting.evidence import Observation
+from flake8_torchperf.runtime.counting.counts import Observation
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.counting.recording.recorder import Recorder
 from flake8_torchperf.runtime.counting.recording.tables import Tables, evidence, tables

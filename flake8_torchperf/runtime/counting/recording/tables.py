@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
-from flake8_torchperf.runtime.counting.evidence import (
+from flake8_torchperf.runtime.counting.counts import (
     ELSEWHERE,
     AllowedEvidence,
     Counts,
@@ -17,9 +17,9 @@ from flake8_torchperf.runtime.counting.evidence import (
     OpEvidence,
     total,
 )
-from flake8_torchperf.runtime.counting.frames import lines_of, qualified_name
 from flake8_torchperf.runtime.counting.op_schemas import Operation
 from flake8_torchperf.runtime.counting.recording.recorder import Recorder
+from flake8_torchperf.runtime.counting.user_frames import lines_of, qualified_name
 
 
 @dataclass(frozen=True)

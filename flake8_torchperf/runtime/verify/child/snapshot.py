@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import torch
 
 from flake8_torchperf.runtime.confirm.child.builder import AutogradContext, Builder, UnknownObject
-from flake8_torchperf.runtime.confirm.child.objects import BARE
+from flake8_torchperf.runtime.confirm.child.made_objects import BARE
 
 Node: TypeAlias = "list[Any]"
 

@@ -9,8 +9,8 @@ import threading
 from collections.abc import Callable
 from types import CodeType, FrameType
 
-from flake8_torchperf.runtime.counting.frames import lines_of, qualified_name
-from flake8_torchperf.runtime.workload.plan import Led, Place
+from flake8_torchperf.runtime.counting.user_frames import lines_of, qualified_name
+from flake8_torchperf.runtime.workload.exchange import Led, Place
 
 INNERMOST = 3
 """How many frames of the user's are kept, the one that waited included."""

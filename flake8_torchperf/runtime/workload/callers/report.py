@@ -11,11 +11,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from flake8_torchperf.runtime.counting.evidence import INFERRED_WAITS, REPORTED_WAITS
+from flake8_torchperf.runtime.counting.counts import INFERRED_WAITS, REPORTED_WAITS
 from flake8_torchperf.runtime.workload import device_reports
-from flake8_torchperf.runtime.workload.plan import Led, Observed, Place, SyncRow
+from flake8_torchperf.runtime.workload.exchange import Led, Observed, Place, SyncRow
 from flake8_torchperf.runtime.workload.waits import is_on_host, would_wait
-from flake8_torchperf.syntax.statements import Span
+from flake8_torchperf.syntax.statement_lines import Span
 
 SHOWN = 5
 """How many callers of a statement a text lists."""

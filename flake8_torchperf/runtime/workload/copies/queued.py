@@ -17,7 +17,7 @@ import torch
 
 from flake8_torchperf.runtime.counting.interceptors import names_host
 from flake8_torchperf.runtime.workload.copies.to_device import IsHost
-from flake8_torchperf.runtime.workload.plan import IN_ONE_PIECE, NON_BLOCKING
+from flake8_torchperf.runtime.workload.exchange import IN_ONE_PIECE, NON_BLOCKING
 from flake8_torchperf.runtime.workload.sync_kinds import is_non_blocking
 
 IsPinned: TypeAlias = "Callable[[torch.Tensor], bool]"

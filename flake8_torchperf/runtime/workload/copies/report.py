@@ -5,8 +5,8 @@ from __future__ import annotations
 import linecache
 from typing import Any
 
-from flake8_torchperf.runtime.api.noqa import allowed_lines
-from flake8_torchperf.runtime.workload.plan import IN_ONE_PIECE, NON_BLOCKING, Observed
+from flake8_torchperf.runtime.api.free_lines import allowed_lines
+from flake8_torchperf.runtime.workload.exchange import IN_ONE_PIECE, NON_BLOCKING, Observed
 
 REASONS = {
     "source-pageable": "non_blocking, but the source is pageable",

@@ -8,8 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from flake8_torchperf.runtime.counting.evidence import Counts, counted, total
+from flake8_torchperf.runtime.counting.counts import Counts, counted, total
 from flake8_torchperf.runtime.workload import device_reports
+from flake8_torchperf.runtime.workload.exchange import QUEUED, Observed, SyncRow
 from flake8_torchperf.runtime.workload.matching import (
     NOT_IN_RUN,
     REFUTED,
@@ -17,10 +18,9 @@ from flake8_torchperf.runtime.workload.matching import (
     FileReport,
     Matched,
 )
-from flake8_torchperf.runtime.workload.plan import QUEUED, Observed, SyncRow
 from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.waits import statement_waits
-from flake8_torchperf.syntax.statements import Span, Statements
+from flake8_torchperf.syntax.statement_lines import Span, Statements
 
 _Key = tuple[str, Span, str]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from flake8_torchperf.history.run_comparison import COPIES
-from flake8_torchperf.runtime.api.noqa import allowed_lines
-from flake8_torchperf.runtime.counting.evidence import counted, mean_in_words
+from flake8_torchperf.runtime.api.free_lines import allowed_lines
+from flake8_torchperf.runtime.counting.counts import counted, mean_in_words
 
 Report = Mapping[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from flake8_torchperf.runtime.counting.evidence import INFERRED_WAITS, REPORTED_WAITS
+from flake8_torchperf.runtime.counting.counts import INFERRED_WAITS, REPORTED_WAITS
 
 _WORDS = {
     "device_syncs": "the device made Python wait",

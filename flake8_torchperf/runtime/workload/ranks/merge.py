@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from flake8_torchperf.runtime.workload.plan import Observed, Stepped
+from flake8_torchperf.runtime.workload.exchange import Observed, Stepped
 from flake8_torchperf.runtime.workload.ranks.recordings import Recording
 
 NOT_STARTED = "not started"

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flake8_torchperf.runtime.workload.plan import (
+from flake8_torchperf.runtime.workload.exchange import (
     Observed,
     Plan,
     UnreadableResultsError,

@@ -14,13 +14,13 @@ from importlib.machinery import PathFinder
 from multiprocessing.spawn import is_forking
 from pathlib import Path
 
-from flake8_torchperf.runtime.workload.ownership import is_installed_command, owner_of
-from flake8_torchperf.runtime.workload.plan import (
+from flake8_torchperf.runtime.workload.exchange import (
     Plan,
     UnreadableResultsError,
     load_plan,
     this_interpreter,
 )
+from flake8_torchperf.runtime.workload.ownership import is_installed_command, owner_of
 from flake8_torchperf.runtime.workload.ranks.environment import given_rank, is_worker
 from flake8_torchperf.runtime.workload.ranks.recordings import new_plan
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.workload.steps.names import OPTIMIZER, PROFILER, NamedFunction
+from flake8_torchperf.runtime.workload.steps.step_names import OPTIMIZER, PROFILER, NamedFunction
 
 _PROFILE: Any = torch.profiler.profile
 

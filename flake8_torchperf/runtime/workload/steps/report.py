@@ -7,8 +7,8 @@ from typing import Any
 
 from flake8_torchperf.history.profile import STEP_COUNTS
 from flake8_torchperf.runtime.workload import device_reports
-from flake8_torchperf.runtime.workload.plan import Observed, Stepped
-from flake8_torchperf.runtime.workload.steps.names import OPTIMIZER, PROFILER
+from flake8_torchperf.runtime.workload.exchange import Observed, Stepped
+from flake8_torchperf.runtime.workload.steps.step_names import OPTIMIZER, PROFILER
 
 
 def as_data(observed: Observed, statements: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:

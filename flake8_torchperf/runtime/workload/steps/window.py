@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass, field
 from time import perf_counter
 
 from flake8_torchperf.runtime.counting.counter import DispatchCounter
-from flake8_torchperf.runtime.counting.evidence import Counts, total
+from flake8_torchperf.runtime.counting.counts import Counts, total
 from flake8_torchperf.runtime.counting.recording.recorder import Recorder
 from flake8_torchperf.runtime.counting.recording.tables import NO_TABLES, Tables, line_evidence
-from flake8_torchperf.runtime.workload.plan import Stepped
+from flake8_torchperf.runtime.workload.exchange import Stepped
 from flake8_torchperf.runtime.workload.steps.markers import Markers
-from flake8_torchperf.runtime.workload.steps.names import OPTIMIZER, PROFILER, named_function
+from flake8_torchperf.runtime.workload.steps.step_names import OPTIMIZER, PROFILER, named_function
 from flake8_torchperf.runtime.workload.sync_recorder import Key, Witness
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from flake8_torchperf.runtime.counting.moments import Moment, Timeline
 from flake8_torchperf.runtime.workload.copies.report import REASONS
 from flake8_torchperf.runtime.workload.device_reports import was_heard
-from flake8_torchperf.runtime.workload.plan import (
+from flake8_torchperf.runtime.workload.exchange import (
     IN_ONE_PIECE,
     NON_BLOCKING,
     QUEUED,

@@ -15,9 +15,9 @@ from opcode import opmap
 from types import CodeType, FrameType
 from typing import Any, Protocol
 
-from flake8_torchperf.runtime.counting.frames import lines_of
 from flake8_torchperf.runtime.counting.threads import is_counted
-from flake8_torchperf.runtime.workload.plan import Times
+from flake8_torchperf.runtime.counting.user_frames import lines_of
+from flake8_torchperf.runtime.workload.exchange import Times
 
 _TOOL = "torchperf"
 _HAS_MONITORING = sys.version_info >= (3, 12)

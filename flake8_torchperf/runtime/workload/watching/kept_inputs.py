@@ -22,7 +22,7 @@ from torch.utils import _python_dispatch
 
 from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.history.kept_inputs import CALL, INDEX, KeptCall
-from flake8_torchperf.runtime.workload.steps.names import defined
+from flake8_torchperf.runtime.workload.steps.step_names import defined
 
 # The calls of a function that are kept: the first is often special, a later one seldom.
 SAMPLED = (1, 2, 10)

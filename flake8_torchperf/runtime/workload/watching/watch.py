@@ -15,9 +15,9 @@ from flake8_torchperf.runtime.api.text_report import metrics_report
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
 from flake8_torchperf.runtime.counting.moments import Moments
 from flake8_torchperf.runtime.workload.copies.queued import pinned_of_this_machine
+from flake8_torchperf.runtime.workload.exchange import Observed, Plan
 from flake8_torchperf.runtime.workload.gate.stop import raise_at_wait
 from flake8_torchperf.runtime.workload.ownership import owner_of
-from flake8_torchperf.runtime.workload.plan import Observed, Plan
 from flake8_torchperf.runtime.workload.ranks.environment import given_rank
 from flake8_torchperf.runtime.workload.steps.window import Steps
 from flake8_torchperf.runtime.workload.sync_recorder import Witness

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.runs import Run, Runs
 
 
-class Argument(NamedTuple):
+class PassedArgument(NamedTuple):
     """An expression that a call gives a parameter, by its module and its number there.
 
     ``number`` is None if the call doesn't show what it gives.
@@ -26,7 +26,7 @@ class Argument(NamedTuple):
     number: int | None
 
 
-class Arguments:
+class PassedArguments:
     """Finds what the calls of a function give a parameter, defaults included."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Arguments:
 
     def of(
         self, function: Unit, name: str, counts: Callable[[Run], bool] | None = None
-    ) -> Iterator[Argument]:
+    ) -> Iterator[PassedArgument]:
         """Yield what each call of a function gives a parameter; nothing if the calls are many.
 
         ``counts`` tells which of the places that run the function count, if any does; all without.
@@ -63,13 +63,13 @@ class Arguments:
         for path, call in calls:
             yield self._argument(path, call, function, name)
 
-    def _argument(self, path: str, call: int, function: Unit, name: str) -> Argument:
+    def _argument(self, path: str, call: int, function: Unit, name: str) -> PassedArgument:
         """Return what one call gives a parameter, its default included."""
         outline = self._linker.outline(path)
         is_call = outline.nodes[call].kind == Kind.CALL
         called = outline.child(call, FUNCTION) if is_call else None
         if called is None or not self._names(path, called, function):
-            return Argument(path, None)
+            return PassedArgument(path, None)
         body = self._linker.body(function)
         slots = [outline.nodes[one].slot for one in outline.children.get(call, ())]
         names = [name]
@@ -79,15 +79,15 @@ class Arguments:
         for slot in names:
             if slot in slots:
                 shifted = slot.isdigit() and STARRED in slots[: slots.index(slot)]
-                return Argument(path, None if shifted else outline.child(call, slot))
-        return Argument(path, None) if STARRED in slots else self._default(function, name)
+                return PassedArgument(path, None if shifted else outline.child(call, slot))
+        return PassedArgument(path, None) if STARRED in slots else self._default(function, name)
 
-    def _default(self, function: Unit, name: str) -> Argument:
+    def _default(self, function: Unit, name: str) -> PassedArgument:
         outline = self._linker.outline(function.path)
         for root in outline.of(Kind.DEFAULT, name):
             if outline.nodes[root].slot == str(function.number):
-                return Argument(function.path, outline.child(root, VALUE))
-        return Argument(function.path, None)
+                return PassedArgument(function.path, outline.child(root, VALUE))
+        return PassedArgument(function.path, None)
 
     def _names(self, path: str, called: int, function: Unit) -> bool:
         """True if what a call calls is the function itself, no object that passes arguments on."""

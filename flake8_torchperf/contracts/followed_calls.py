@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.contracts.recording import is_left_out, is_nested_left_out, may_record
-from flake8_torchperf.contracts.roots import (
+from flake8_torchperf.contracts.marked_functions import (
     Root,
     canonical,
     handed_over,
@@ -17,6 +16,7 @@ from flake8_torchperf.contracts.roots import (
     recording_modules,
     stated_roots,
 )
+from flake8_torchperf.contracts.recorded_code import is_left_out, is_nested_left_out, may_record
 from flake8_torchperf.interpreter.calls.instances import CONSTRUCTORS
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_called, interpret_module
 from flake8_torchperf.judgement.heat import Heat, Level

@@ -146,7 +146,7 @@ def outcome(name: str) -> str:
 
 
 @record
-class Flow:
+class Exits:
     """The environments after a statement: by falling through (None: never), break or continue."""
 
     env: Env | None

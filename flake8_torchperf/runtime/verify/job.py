@@ -15,14 +15,14 @@ from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.history.data_files import relative
 from flake8_torchperf.history.kept_inputs import calls_of
-from flake8_torchperf.project.roots import project_folder
+from flake8_torchperf.project.import_roots import project_folder
 from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, grouped
-from flake8_torchperf.runtime.confirm.specs.from_callers import calls_in, wanted_of
+from flake8_torchperf.runtime.confirm.specs.from_calls import calls_in, wanted_of
 from flake8_torchperf.runtime.verify.definitions import definitions
-from flake8_torchperf.runtime.verify.unshown import unshown
+from flake8_torchperf.runtime.verify.unproved import unshown
 
 if TYPE_CHECKING:
-    from flake8_torchperf.findings.model import Edit, Finding
+    from flake8_torchperf.findings.finding import Edit, Finding
     from flake8_torchperf.options import Options
     from flake8_torchperf.runtime.verify.limits import Limits
 

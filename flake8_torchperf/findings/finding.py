@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import ast
 
     from flake8_torchperf.findings.catalogue import Rule
-    from flake8_torchperf.judgement.site import JudgedSite
+    from flake8_torchperf.judgement.judged_site import JudgedSite
 
 
 @dataclass(frozen=True, slots=True)

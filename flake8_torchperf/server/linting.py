@@ -37,7 +37,7 @@ from flake8_torchperf.project import text_search
 from flake8_torchperf.project.files import split_lines
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 from flake8_torchperf.server.counts import counted
-from flake8_torchperf.server.model import (
+from flake8_torchperf.server.messages import (
     Count,
     Counted,
     Explain,
@@ -59,10 +59,10 @@ from flake8_torchperf.values.values import tensor_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.findings.rule import Rule
     from flake8_torchperf.judgement.heat import Measured
-    from flake8_torchperf.server.model import Reply, Request
+    from flake8_torchperf.server.messages import Reply, Request
 
 FACE = replace(CHECK, program="torchperf server", local=False)
 # Fixes of every safety are planned: each is offered.

@@ -23,8 +23,8 @@ from typing import Any, NoReturn
 
 from torch.overrides import handle_torch_function
 
+from flake8_torchperf.runtime.workload.exchange import KILLED, Observed, Plan
 from flake8_torchperf.runtime.workload.gate.stop import DeviceWait
-from flake8_torchperf.runtime.workload.plan import KILLED, Observed, Plan
 from flake8_torchperf.runtime.workload.ranks.environment import (
     NO_RANK,
     invite,

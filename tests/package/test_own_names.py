@@ -1,4 +1,4 @@
-"""A constant of the package that holds a collection has one name and one meaning."""
+"""A name has one meaning in the package: of a constant that holds a collection, and of a class."""
 
 from __future__ import annotations
 
@@ -92,3 +92,22 @@ def test_different_contents_are_noticed(one: str, other: str) -> None:
 )
 def test_the_same_contents_private_names_and_numbers_are_allowed(one: str, other: str) -> None:
     assert with_two_meanings({"a.py": one, "b.py": other}) == {}
+
+
+# Names of classes that do the same for another output or command.
+INTERFACES = frozenset(("Report",))
+
+
+def public_classes(tree: ast.Module) -> Iterator[str]:
+    """Yield the names of a module's classes, private ones excepted."""
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield node.name
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    found: dict[str, list[str]] = defaultdict(list)
+    for file, source in _sources(PACKAGE).items():
+        for name in public_classes(ast.parse(source)):
+            found[name].append(file)
+    assert {name: files for name, files in found.items() if len(files) > 1}.keys() == INTERFACES

@@ -6,7 +6,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cache.store import in_words
+from flake8_torchperf.cache.entries import in_words
 from flake8_torchperf.cli.main import unwritable
 from flake8_torchperf.cli.parser import fail
 from flake8_torchperf.history.profile import MARK, ProfileError, merge, parse, write

@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.cache.entries import SWEEP_EVERY, Store
+from flake8_torchperf.cache.folder import cache_folder
 from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.memory import Memory
-from flake8_torchperf.cache.place import cache_folder
-from flake8_torchperf.cache.store import SWEEP_EVERY, Store
 from flake8_torchperf.digest import digest
 from flake8_torchperf.history.finding_record import FindingRecord, restored
 from flake8_torchperf.project.stores.shelf import keep_on

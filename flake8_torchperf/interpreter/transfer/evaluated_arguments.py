@@ -13,7 +13,7 @@ from flake8_torchperf.values.values import UNKNOWN, Mapping_, Sequence, Value
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
-    from flake8_torchperf.values.store import Env
+    from flake8_torchperf.values.environments import Env
 
 
 def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:

@@ -9,7 +9,7 @@ import libcst as cst
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.findings.finding import Edit
 
 Statement: TypeAlias = "cst.SimpleStatementLine | cst.BaseCompoundStatement"
 Statements: TypeAlias = "cst.FlattenSentinel[cst.CSTNode]"

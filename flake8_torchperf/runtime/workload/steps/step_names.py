@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 
-from flake8_torchperf.contracts.roots import nested_in, read_whole
+from flake8_torchperf.contracts.marked_functions import nested_in, read_whole
 from flake8_torchperf.project.files import stamp
 
 OPTIMIZER, PROFILER = "optimizer.step", "profiler.step"
