@@ -21,7 +21,7 @@ from worth_table.evaluation import (
 from worth_table.regression import Model
 
 # The samples that the linter has not learned from.
-NEWEST = ("2026-11-27-round-10", "2026-11-27-round-11", "2026-11-27-round-12")
+NEWEST = ("2026-11-28-round-13", "2026-11-28-round-14", "2026-11-28-round-15")
 SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5)
 TENTHS = tuple(number / 10 for number in range(10, 0, -1))
 
