@@ -1,4 +1,7 @@
-"""``torchperf mcp``: the command line, and the server. Must not import mcp before it is run."""
+"""``torchperf mcp``: the command line, and the server.
+
+Neither the SDK nor the tools may be imported before it is run: every command reads this module.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf import __version__
-from flake8_torchperf.cli.mcp.tools import TOOLS, NotAnsweredError
 from flake8_torchperf.cli.parser import add_parser, fail
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ def make_server() -> Any:
     from mcp.server import MCPServer
     from mcp.types import ToolAnnotations
 
+    from flake8_torchperf.cli.mcp.tools import TOOLS
+
     server = MCPServer("torchperf", version=__version__, log_level="ERROR")
     reading = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     for tool in TOOLS:
@@ -54,6 +58,8 @@ def make_server() -> Any:
 def _telling(tool: Callable[..., str]) -> Callable[..., str]:
     """Return a tool whose failure is told to the client in the command's own words."""
     from mcp.server.mcpserver.exceptions import ToolError
+
+    from flake8_torchperf.cli.mcp.tools import NotAnsweredError
 
     @wraps(tool)
     def told(*args: Any, **named: Any) -> str:
