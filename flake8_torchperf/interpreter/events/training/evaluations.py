@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_beside_steps
-from flake8_torchperf.idioms.recorded_evaluations import (
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.events.guards import NO_GRADIENTS, gradients_off
+from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.events.training.evaluated_calls import (
     evaluated_calls,
     is_called_without_gradients,
     is_switched_off,
 )
-from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.events.guards import NO_GRADIENTS, gradients_off
-from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method, is_module
 from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.values.site import SiteKind
