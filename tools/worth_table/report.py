@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from worth_table.evaluation import (
     KEPT,
@@ -20,17 +21,19 @@ from worth_table.evaluation import (
 )
 from worth_table.regression import Model
 
-# The samples that the linter has not learned from.
-NEWEST = ("2026-11-28-round-13", "2026-11-28-round-14", "2026-11-28-round-15")
+# The number of rounds that are the newest samples.
+NEWEST = 3
+_ROUND = re.compile(r"[\d-]+-round-(?P<number>\d+)")
 SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.6, 0.5)
 TENTHS = tuple(number / 10 for number in range(10, 0, -1))
 
 
 def order(pairs: Pairs, judged: Sequence[Judged], strength: float) -> Iterator[str]:
     """Yield how well the worth orders all places, those told by default, and the newest ones."""
-    newest = {application for application, place in pairs if place.sample in NEWEST}
+    samples = _newest({place.sample for _, place in pairs})
+    newest = {application for application, place in pairs if place.sample in samples}
     unseen = [
-        one for one in Experiment(pairs).unseen(newest, strength) if one.place.sample in NEWEST
+        one for one in Experiment(pairs).unseen(newest, strength) if one.place.sample in samples
     ]
     places = {
         "all places": judged,
@@ -41,6 +44,13 @@ def order(pairs: Pairs, judged: Sequence[Judged], strength: float) -> Iterator[s
     yield "area under the curve, A against the rest, of applications left out:"
     for name, some in places.items():
         yield f"  {name:38} {area(some):.3f}, {len(some)} places, {_counts(told(some))}"
+
+
+def _newest(samples: Collection[str]) -> list[str]:
+    """Return the names of the last rounds among some samples."""
+    rounds = [found for found in map(_ROUND.fullmatch, samples) if found is not None]
+    rounds.sort(key=lambda one: int(one["number"]))
+    return [one.string for one in rounds[-NEWEST:]]
 
 
 def thresholds(judged: Sequence[Judged], shares: Sequence[float]) -> Iterator[str]:
