@@ -140,13 +140,13 @@ def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecor
 
 def _residence(finding: Finding) -> str:
     """Return where the tensor of a finding lies, as far as the source shows."""
-    from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
+    from flake8_torchperf.values.values import tensor_of
 
     operand = finding.site.operand
     tensor = None if operand is None else tensor_of(operand)
     if tensor is None:
         return ""
-    return "unknown" if tensor.device == BESIDE_HOST else tensor.device
+    return tensor.device if tensor.device in ("device", "host") else "unknown"
 
 
 def as_rows(

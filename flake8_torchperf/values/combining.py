@@ -24,11 +24,11 @@ from flake8_torchperf.values.values import (
 def combine_device(values: list[Tensor]) -> str:
     """Return where the result of an operation over these tensors lies.
 
-    One tensor on the device puts the result there. A zero-dimensional tensor on the host may be
-    combined with any other (torch promotes it), so it does not decide. A tensor with dimensions can
-    only be combined with tensors of its own device: if the code ever runs, the others are on the
-    host as well. The same holds for tensors that are combined with a tensor that is likely on the
-    host.
+    One tensor on the device, or on that which the program chooses, puts the result there. A
+    zero-dimensional tensor on the host may be combined with any other (torch promotes it), so it
+    does not decide. A tensor with dimensions can only be combined with tensors of its own device:
+    if the code ever runs, the others are on the host as well. The same holds for tensors that are
+    combined with a tensor that is likely on the host.
     """
     found = {v.device for v in values}
     if "device" in found:
@@ -37,11 +37,9 @@ def combine_device(values: list[Tensor]) -> str:
         return "host"
     if found <= {"host", BESIDE_HOST}:
         return BESIDE_HOST
-    return (
-        BESIDE_HOST
-        if any(v.scalar in DECIDING_SIDES.get(v.device, ()) for v in values)
-        else "unknown"
-    )
+    if any(v.scalar in DECIDING_SIDES.get(v.device, ()) for v in values):
+        return BESIDE_HOST
+    return devices.CHOSEN if devices.CHOSEN in found else "unknown"
 
 
 # The values of ``scalar`` with which a tensor on or beside the host keeps the result off a device.

@@ -23,13 +23,23 @@ def either_names_a_device(a: object, b: object) -> bool:
 
 # The residence of a tensor that only its combination with a host tensor shows to be on the host.
 BESIDE_HOST = "beside the host's"
+# The residence of a tensor that the program puts on the device of its choice, an accelerator where
+# there is one: that of a variable, or that of a module's parameters.
+CHOSEN = "chosen"
+# The residences of tensors that a run may have on the host as well as on an accelerator.
+OPEN = ("unknown", CHOSEN)
 
 
 def joined_device(a: str, b: str) -> str:
-    """Return where one of two tensors lies; a host tensor joins one that is only shown to be."""
-    if a != b and {a, b} == {"host", BESIDE_HOST}:
+    """Return where one of two tensors lies; a host tensor joins one that is only shown to be.
+
+    Where one path alone moves a tensor to a device, as below ``if use_cuda``, the program chooses.
+    """
+    if a == b:
+        return a
+    if {a, b} == {"host", BESIDE_HOST}:
         return BESIDE_HOST
-    return a if a == b else "unknown"
+    return CHOSEN if CHOSEN in (a, b) or "device" in (a, b) else "unknown"
 
 
 # The origins of a host tensor: the numbers of a factory, or data. See `Tensor`.

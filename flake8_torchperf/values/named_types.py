@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from dataclasses import replace
 
+from flake8_torchperf.values.devices import CHOSEN
 from flake8_torchperf.values.values import (
     BOOL,
     FLOAT,
@@ -82,8 +83,8 @@ HOST_TYPES: dict[str, Value] = {
     "torch.types.Number": NUMBER,
     "torch.types._size": SHAPE,
     "torch.Size": SHAPE,
-    "torch.device": Device("unknown"),
-    "torch.types.Device": Device("unknown"),
+    "torch.device": Device(CHOSEN),
+    "torch.types.Device": Device(CHOSEN),
     "torch.dtype": DType("unknown"),
     "torch.types._dtype": DType("unknown"),
     "torch.memory_format": Opaque("memory format"),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # How many operation names a tensor stores: enough for `isinf -> any -> item`.
 CHAIN_LENGTH = 4
 BESIDE_HOST = devices.BESIDE_HOST
+CHOSEN = devices.CHOSEN
 
 
 @record
@@ -32,8 +33,8 @@ class Tensor:
     """A ``torch.Tensor``.
 
     ``dtype`` is a class of dtypes: "bool", "int", "float", "complex" or "unknown". ``device`` is
-    "host", "device" (an accelerator), "unknown", or BESIDE_HOST. ``scalar`` says whether it has no
-    dimensions (None: not known). ``chain`` names the operations that made it, oldest first.
+    "host", "device" (an accelerator), CHOSEN, "unknown", or BESIDE_HOST. ``scalar`` says whether it
+    has no dimensions (None: not known). ``chain`` names the operations that made it, oldest first.
     ``role`` is "parameter" of a module, "gradient" for a ``.grad``, "state" in a ``state_dict``,
     "element" by integer index, "iterated" for what iterating a tensor yields, "inverted" for ``~x``
     if that alone shows that it is boolean, "asked" if a test showed its dtype, else "".
@@ -103,7 +104,7 @@ class Opaque:
 
 @record
 class Device:
-    """A ``torch.device``: ``kind`` is "host", "device" or "unknown".
+    """A ``torch.device``: ``kind`` is "host", "device", CHOSEN or "unknown".
 
     ``stated`` is False for the device of a tensor that lies on the host only because the code names
     no other; a move to that device may copy nothing. ``sure`` is False for the ``.device`` of a

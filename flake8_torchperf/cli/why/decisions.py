@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 RESIDENCE = {
     "device": "on an accelerator",
     "host": "on the host",
+    "chosen": "on the device that the program chooses",
     "unknown": "nothing says where: as if on an accelerator",
     BESIDE_HOST: "nothing says where, but it is combined with a tensor on the host",
 }

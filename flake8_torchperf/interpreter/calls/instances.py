@@ -32,7 +32,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
 from flake8_torchperf.interpreter.stated_types.docstring_types import documented
 from flake8_torchperf.project.noted_writes import REGISTERING
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
-from flake8_torchperf.values.devices import is_host_name
+from flake8_torchperf.values.devices import CHOSEN, is_host_name
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
@@ -251,9 +251,9 @@ def _is_left_at_host(base: ClassInfo, name: str, analysis: Analysis) -> bool:
 
 
 def _registered(value: Value, info: ClassInfo, ctx: Context) -> Value:
-    """Return a registered tensor; its device is unknown, since it moves with its module."""
+    """Return a registered tensor, which moves with its module."""
     if isinstance(value, Tensor) and torch_kind(info, ctx.analysis) == "module":
-        return replace(value, device="unknown", origin="", memory="")
+        return replace(value, device=CHOSEN, origin="", memory="")
     return value
 
 

@@ -42,7 +42,7 @@ from flake8_torchperf.interpreter.stated_types.annotations import record
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_abstract
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.values.combining import held_tensor
-from flake8_torchperf.values.devices import SOMETIMES
+from flake8_torchperf.values.devices import CHOSEN, OPEN, SOMETIMES
 from flake8_torchperf.values.environments import bind, forget_inside
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
@@ -420,7 +420,9 @@ def fill_from_calls(env: Env, given: Env) -> None:
         elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
             if own.dtype == "unknown":
                 own = replace(own, dtype=value.dtype)
-            if own.device == "unknown" and value.origin == SOMETIMES:
+            if own.device == "unknown" and value.device in (CHOSEN, "device"):
+                own = replace(own, device=CHOSEN)
+            if own.device in OPEN and value.origin == SOMETIMES:
                 own = replace(own, origin=SOMETIMES)
             env[name] = own
         elif env.get(name) is UNKNOWN and value is not UNKNOWN:

@@ -65,7 +65,7 @@ def factory_device(ctx: Context) -> str:
     if ACCELERATED in ctx.traits:
         return "device"
     if ELSEWHERE in ctx.traits:
-        return "unknown"
+        return CHOSEN
     module = ctx.module
     return SET_DEFAULTS.kept(ctx.analysis, id(module), lambda: _default_of(module))
 
@@ -74,7 +74,7 @@ SET_DEFAULTS: Cache[int, str] = Cache("default devices of modules")
 
 
 def _default_of(module: ModuleMap) -> str:
-    """Return the default device that a module sets: "device" if it names one, else "unknown"."""
+    """Return the default device that a module sets: "device" if it names one, else CHOSEN."""
     if not any(module.says(name) for name in DEFAULTS):
         return "host"
     calls = [
@@ -84,7 +84,7 @@ def _default_of(module: ModuleMap) -> str:
     ]
     if not calls:
         return "host"
-    return "device" if all(map(names_accelerator, calls)) else "unknown"
+    return "device" if all(map(names_accelerator, calls)) else CHOSEN
 
 
 def names_accelerator(node: ast.expr) -> bool:

@@ -9,6 +9,7 @@ from flake8_torchperf.idioms.placed_batches import moving_loaders, moving_method
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.syntax.names import named_parameters
+from flake8_torchperf.values.devices import OPEN
 from flake8_torchperf.values.values import Reason, Tensor
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _attributes(owner: ClassInfo, methods: frozenset[str], analysis: Analysis) -
 
 def as_placed(value: Tensor, name: str, placed: frozenset[str]) -> Tensor:
     """Return a tensor that the use of ``name`` shows, on the device if it is part of a batch."""
-    if name not in placed or value.device != "unknown":
+    if name not in placed or value.device not in OPEN:
         return value
     reason = value.reason
     if reason.because is None:

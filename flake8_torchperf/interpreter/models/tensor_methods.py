@@ -25,7 +25,7 @@ from flake8_torchperf.interpreter.models.torch_signatures import (
 from flake8_torchperf.interpreter.models.torch_waits import parameter_operation, sites_of
 from flake8_torchperf.knowledge.methods import kinds_of, methods_of
 from flake8_torchperf.syntax.names import called_a_device
-from flake8_torchperf.values.devices import SOMETIMES
+from flake8_torchperf.values.devices import CHOSEN, OPEN, SOMETIMES
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.rank import with_rank
@@ -188,7 +188,9 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
                     # device and the dtype become unknown.
                     moved = argument is named or called_a_device(argument.node)
                     dtype = result.dtype if moved else "unknown"
-                    result = replace(result, device=_moved(tensor), dtype=dtype)
+                    result = replace(
+                        result, device=CHOSEN if moved else _moved(tensor), dtype=dtype
+                    )
     told = not any(map(_says_nothing_of_host, arguments.all()))
     if result.device == "host" and tensor.device != "host":
         if not told:
@@ -205,7 +207,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
 
 def _may_move(tensor: Tensor) -> bool:
     """True if a tensor that its declaration or a call shows may lie anywhere."""
-    return tensor.device == "unknown" and tensor.reason.strength >= Strength.STATED
+    return tensor.device in OPEN and tensor.reason.strength >= Strength.STATED
 
 
 def _is_needless(owner: ast.expr | None, arguments: Arguments, ctx: Context) -> bool:
@@ -250,6 +252,7 @@ def _device_given(arguments: Arguments) -> bool:
 
 
 def _moved(tensor: Tensor) -> str:
+    """Return where a tensor lies that may have been moved somewhere else."""
     return "unknown" if tensor.device == "host" else tensor.device
 
 

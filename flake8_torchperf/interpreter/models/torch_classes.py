@@ -16,6 +16,7 @@ from flake8_torchperf.knowledge.returns import TensorReturn
 from flake8_torchperf.project.noted_writes import REGISTERING
 from flake8_torchperf.values.arguments import Arguments, kinds
 from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.devices import BESIDE_HOST, CHOSEN
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, instance_of
 from flake8_torchperf.values.provenance import Source
@@ -39,6 +40,7 @@ from flake8_torchperf.values.values import (
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.knowledge.table import TorchClass
 
 
 def attribute_of_class(torch_class: str, name: str, ctx: Context) -> Value:
@@ -111,7 +113,7 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
     op = None if found is None else found.method("forward")
     tensors = arguments.tensors()
     reason = Reason(f"`{callee.name}` returns it", arguments.node)
-    device = "unknown"
+    device = _with_parameters(found, tensors)
     if callee.parts is not None and isinstance(callee.parts.element, Instance):
         # The result is that of the last module, whatever its argument is.
         last = callee.parts.items[-1] if callee.parts.items else callee.parts.element
@@ -122,11 +124,11 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
     if callee.name == SEQUENTIAL and len(tensors) == 1:
         # In practice, modules in a row make one tensor of one tensor.
         inferred = Reason("a Sequential returns it", arguments.node, None, Strength.INFERRED)
-        return Tensor(inferred)
+        return Tensor(inferred, device=CHOSEN)
     if callee.name == "torch.nn.Module" or callee.name in MODULE_WRAPPERS:
         # Most modules return a tensor; some return a tuple, a dict or an object of their own.
         source = Source.MODULE_OUTPUT
-        return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED, source))
+        return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED, source), device=CHOSEN)
     if op is None or callee.name in MODULES_WITHOUT_LAYERS:
         return UNKNOWN
     if "return_indices" in callee.facts:  # torch/nn/modules/pooling.py: also returns positions
@@ -137,6 +139,19 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
     if value is UNKNOWN and op.overloads:
         value = value_of_return(op.overloads[0].returns, reason, tensors, device)
     return value
+
+
+def _with_parameters(layer: TorchClass | None, tensors: list[Tensor]) -> str:
+    """Return where a layer's result lies: with its parameters, if it has some.
+
+    A layer without any is given what lies anywhere, and works there.
+    """
+    found = {tensor.device for tensor in tensors}
+    if not found.isdisjoint(("host", BESIDE_HOST)):
+        return "unknown"
+    if layer is not None and layer.method("reset_parameters") is not None:
+        return CHOSEN
+    return CHOSEN if found and found <= {CHOSEN, "device"} else "unknown"
 
 
 def is_layer(module: Instance) -> bool:
@@ -207,6 +222,7 @@ def module_iteration(name: str, node: ast.AST) -> Value:
     tensor = Tensor(
         Reason(f"`{name}()` of a module yields tensors", node, None, strength),
         "float" if role == "parameter" else "unknown",
+        CHOSEN,
         role=role,
     )
     if name == "state_dict":
@@ -232,10 +248,10 @@ def _register(name: str, arguments: Arguments, ctx: Context) -> None:
         return
     role = "parameter" if name == "register_parameter" else ""
     if tensor is not None:
-        value: Value = replace(tensor, device="unknown", role=role)
+        value: Value = replace(tensor, device=CHOSEN, role=role)
     elif given is UNKNOWN and not name.endswith("module"):
         reason = Reason(f"`{name}` takes a tensor", arguments.node)
-        value = Tensor(reason, role=role)
+        value = Tensor(reason, device=CHOSEN, role=role)
     else:
         value = given
     before = ctx.writes.get(attr.value)

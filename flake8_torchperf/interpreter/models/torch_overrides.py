@@ -26,6 +26,7 @@ from flake8_torchperf.interpreter.models.torch_signatures import (
 from flake8_torchperf.interpreter.models.torch_waits import must_be_tensors
 from flake8_torchperf.values.arguments import Argument, Arguments
 from flake8_torchperf.values.combining import held_tensor
+from flake8_torchperf.values.devices import CHOSEN
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.rank import ranked
@@ -131,7 +132,7 @@ def _from_numpy(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 def _device_of(name: str, arguments: Arguments, ctx: Context) -> Value:
     kind = device_of(arguments.value(0, "type"))
-    return Device(kind or "unknown")
+    return Device(kind or CHOSEN)
 
 
 def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
@@ -271,10 +272,10 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """Return ``nn.Parameter(data)``; it moves with its module, so its device is unknown."""
+    """Return ``nn.Parameter(data)``; it lies where its module is moved to."""
     data = tensor_of(arguments.value(0, "data"))
     reason = Reason(f"`{name}` makes it", arguments.node)
-    made = Tensor(reason, "float", "unknown", data.scalar if data else None, role="parameter")
+    made = Tensor(reason, "float", CHOSEN, data.scalar if data else None, role="parameter")
     return made if data is None else ranked(made, data.rank)
 
 

@@ -10,6 +10,7 @@ from flake8_torchperf.interpreter.events import transfers
 from flake8_torchperf.knowledge.returns import Return, UnknownReturn, common_return
 from flake8_torchperf.values.arguments import Arguments, kind_of, kinds
 from flake8_torchperf.values.combining import combine_device
+from flake8_torchperf.values.devices import CHOSEN
 from flake8_torchperf.values.named_types import LEGACY_TENSORS
 from flake8_torchperf.values.rank import of_data as of_lists
 from flake8_torchperf.values.values import (
@@ -53,11 +54,11 @@ def device_argument(arguments: Arguments) -> str | None:
     given = arguments.keywords.get("device")
     if given is None or isinstance(given.value, NoneValue):
         return None
-    return device_of(given.value) or "unknown"
+    return device_of(given.value) or CHOSEN
 
 
 def device_of(value: Value) -> str | None:
-    """ "host", "device" or "unknown" for a value that names a device, None for any other."""
+    """Return the residence that a device, or its name, stands for; None for any other value."""
     match value:
         case Device(kind=kind):
             return kind
@@ -66,10 +67,10 @@ def device_of(value: Value) -> str | None:
         case Scalar(kind="int"):
             return "device"  # an index of an accelerator
         case Scalar(kind="str"):
-            return "unknown"
+            return CHOSEN
         case Union(options=options):
             found = {device_of(o) for o in options if not isinstance(o, NoneValue)}
-            return found.pop() if len(found) == 1 else "unknown"
+            return found.pop() if len(found) == 1 else CHOSEN
     return None
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
+from flake8_torchperf.values.devices import OPEN
 from flake8_torchperf.values.named_types import KEEPERS, MODULE_WRAPPERS
 from flake8_torchperf.values.values import (
     HOST_BATCH,
@@ -94,7 +95,7 @@ def moving(arguments: Arguments) -> Arguments:
 
 def _moved(value: Value) -> Value:
     match value:
-        case Tensor(device="host" | "unknown"):
+        case Tensor(device=device) if device == "host" or device in OPEN:
             return replace(value, device="device", origin="", memory="", arrives=0)
         case Sequence(element=element, items=items):
             inside = None if items is None else tuple(map(_moved, items))

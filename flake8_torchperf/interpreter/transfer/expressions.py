@@ -27,6 +27,7 @@ from flake8_torchperf.interpreter.transfer.narrowing import narrow
 from flake8_torchperf.interpreter.transfer.operators import binary, formatted
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import may_be_number, truthy
+from flake8_torchperf.values.devices import OPEN
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.environments import Env, bind, path_of
 from flake8_torchperf.values.named_types import TENSOR_CLASSES
@@ -116,7 +117,7 @@ def name(node: ast.Name, env: Env, ctx: Context) -> Value:
         return ctx.analysis.external(found.name)
     if found is None:
         return ctx.analysis.lookup(ctx.module, own)
-    if type(found) is Tensor and found.device == "unknown" and _says_host(own, ctx):
+    if type(found) is Tensor and found.device in OPEN and _says_host(own, ctx):
         return replace(found, device=BESIDE_HOST)
     return found
 

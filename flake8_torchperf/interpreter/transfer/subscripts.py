@@ -12,7 +12,7 @@ from flake8_torchperf.interpreter.events.recording import emit, emit_read, note_
 from flake8_torchperf.interpreter.inference.objects_of_program import of_objects
 from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays, told_by_index
 from flake8_torchperf.interpreter.transfer import index_loops, index_writes
-from flake8_torchperf.values.devices import SOMETIMES
+from flake8_torchperf.values.devices import CHOSEN, OPEN, SOMETIMES
 from flake8_torchperf.values.environments import Env, path_of
 from flake8_torchperf.values.host_data import host_batch_item
 from flake8_torchperf.values.rank import of_item, ranked
@@ -159,7 +159,7 @@ def _by_mask(indices: list[Index], node: ast.Subscript, ctx: Context) -> Tensor 
             continue  # its dtype is a guess already
         if mask is not None and index.node is not None:
             # A mask on the host shows that the tensor that it indexes lies there too.
-            device = "host" if mask.device == "host" else "unknown"
+            device = mask.device if mask.device in ("host", CHOSEN) else "unknown"
             reason = Reason("indexed by a mask", node, mask.reason, Strength.INFERRED)
             return Tensor(reason, device=device)
     return None
@@ -422,7 +422,7 @@ def _tensor_item(tensor: Tensor, indices: list[Index], node: ast.Subscript) -> T
     chain = (*tensor.chain, "getitem")[-CHAIN_LENGTH:]
     memory = transfers.part(tensor, node.slice)
     item = replace(tensor, scalar=scalar, chain=chain, role=role, rank=None, memory=memory)
-    if tensor.device == "unknown" and any(map(_copied_to_host, indices)):
+    if tensor.device in OPEN and any(map(_copied_to_host, indices)):
         item = replace(item, device="host")  # otherwise the index would need no copy
     return ranked(item, of_item(tensor, (None if _keeps(i) else i.value for i in indices)))
 

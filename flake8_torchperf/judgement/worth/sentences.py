@@ -136,6 +136,7 @@ _OTHERS = {
     "value:none": "no tensor is read",
     "value:device": "the tensor lies on an accelerator",
     "value:host": "the tensor lies on the host, as far as is known",
+    "value:chosen": "the tensor lies on the device that the program chooses",
     "value:unknown": "nothing says where the tensor lies",
     "value:beside-host": "the tensor is combined with one that lies on the host",
     "value:one-element": "the tensor has one element",
