@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.dispatch import apply
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.events.training import input_pipeline
+from flake8_torchperf.interpreter.inference import combined
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.interpreter.models import torch_call_waits, torch_containers, wrappers
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
@@ -114,6 +115,8 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
     tensors = arguments.tensors()
     reason = Reason(f"`{callee.name}` returns it", arguments.node)
     device = _with_parameters(found, tensors)
+    if device == CHOSEN:
+        combined.note(((one.node, one.value) for one in arguments.all()), ctx, CHOSEN)
     if callee.parts is not None and isinstance(callee.parts.element, Instance):
         # The result is that of the last module, whatever its argument is.
         last = callee.parts.items[-1] if callee.parts.items else callee.parts.element

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.events import transfers
 from flake8_torchperf.interpreter.events.recording import emit, waits
+from flake8_torchperf.interpreter.inference import combined
 from flake8_torchperf.interpreter.models import torch_classes, torch_overrides, wrappers
 from flake8_torchperf.interpreter.models.torch_signatures import (
     KIND_DTYPES,
@@ -70,6 +71,8 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         _lengths(arguments, ctx)
     if short in ("pack_padded_sequence", "pad_packed_sequence"):
         _order_copied(short, arguments, tensors, ctx)
+    if len(tensors) > 1:
+        combined.note_arguments(short, arguments, ctx)
     device = _device(name, op, arguments, tensors, ctx)
     reason = Reason(f"`{name}` returns it", arguments.node, _because(tensors))
     returned = resolve(op, arguments)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.events import transfers
 from flake8_torchperf.interpreter.events.recording import early, emit_read, looked_at, note_work
+from flake8_torchperf.interpreter.inference import combined
 from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays
 from flake8_torchperf.interpreter.transfer import index_loops
 from flake8_torchperf.values.combining import (
@@ -81,6 +82,8 @@ def binary(
         for tensor in tensors:
             if tensor.arrives:
                 early(ctx, OPERATIONS[type(operator)], node, tensor, _side(node, tensor, left))
+        if isinstance(node, ast.BinOp):
+            combined.note(((node.left, left), (node.right, right)), ctx)
         made = _arithmetic(operator, left, right, tensors)
         note_work(made, node, ctx)
         return _or_number(made, NUMBER, left, right)

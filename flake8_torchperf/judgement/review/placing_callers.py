@@ -1,7 +1,7 @@
-"""Values that callers put on a device, or on that which their program chooses.
+"""Where parameters lie, by what a function combines them with, and by its callers.
 
-A function's own text seldom says where its arguments lie. Its callers do, or theirs: they move a
-batch to a device, or compute with a module's parameters. That a wait is real is sure only then.
+Callers move a batch to a device, or compute with a module's parameters, or their callers do. Only
+then is it sure that a read of a parameter waits.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
+from flake8_torchperf.interpreter.inference.combined import places_of
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.fate import FROM_DEVICE
 from flake8_torchperf.judgement.heat import Level
@@ -17,6 +18,7 @@ from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.review.seen_callers import SeenCallers
 from flake8_torchperf.values.devices import CHOSEN
 from flake8_torchperf.values.values import (
+    BESIDE_HOST,
     UNKNOWN,
     Mapping_,
     Sequence,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 MAX_CALLS = 3
 MAX_ABOVE = 3
 PLACED = ("device", CHOSEN)
+SHOWN = (*PLACED, BESIDE_HOST)
 
 
 class PlacingCallers:
@@ -67,21 +70,26 @@ class PlacingCallers:
         probe = self._analysis.watching(info.key)
         probe.agreed[info.key] = given
         there = {
-            (id(site.node), site.kind): tensor.device
+            (id(site.node), site.kind): site
             for site in judge(interpret_function(info, probe), self._heats).sites
-            if (tensor := _tensor(site)) is not None and tensor.device in PLACED
+            if (tensor := _tensor(site)) is not None and tensor.device in SHOWN
         }
         return replace(result, sites=tuple(_placed(site, there) for site in result.sites))
 
     def _given(self, info: FunctionInfo, above: int) -> dict[str, Value]:
-        """Return the parameters that a call gives a placed value, with such a value."""
+        """Return the parameters that are shown to be placed, each with such a value."""
         known = self._known.get(info.key)
         if known is not None:
             return known
         self._known[info.key] = {}  # for functions that call each other
         declared = declared_parameters(info, self._analysis)
         names = [name for name, value in declared.items() if _may_be_placed(value)]
-        found: dict[str, Value] = {}
+        combined = places_of(info.node, self._analysis)
+        found: dict[str, Value] = {
+            name: replace(tensor, device=combined[name])
+            for name in names
+            if name in combined and (tensor := tensor_of(declared[name])) is not None
+        }
         for site in self._calls(info) if names else ():
             given = self._given_at(info, site, above)
             found |= {
@@ -119,11 +127,14 @@ def _tensor(site: JudgedSite) -> Tensor | None:
     return None if site.operand is None else tensor_of(site.operand)
 
 
-def _placed(site: JudgedSite, there: dict[tuple[int, SiteKind], str]) -> JudgedSite:
-    device = there.get((id(site.node), site.kind))
-    if device is None or not _asks(site) or not isinstance(site.operand, Tensor):
+def _placed(site: JudgedSite, there: dict[tuple[int, SiteKind], JudgedSite]) -> JudgedSite:
+    """Return a site with its value where another run of the function has it."""
+    found = there.get((id(site.node), site.kind))
+    tensor = None if found is None else _tensor(found)
+    if found is None or tensor is None or not _asks(site) or not isinstance(site.operand, Tensor):
         return site
-    return replace(site, operand=replace(site.operand, device=device))
+    placed = replace(site, operand=replace(site.operand, device=tensor.device))
+    return replace(placed, heat=found.heat) if tensor.device == BESIDE_HOST else placed
 
 
 def _may_be_placed(value: Value) -> bool:
