@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.consecutive_reads import in_rows
+from flake8_torchperf.findings.consecutive_reads import behind_leaders, in_rows
 from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.findings.locate import locate
@@ -49,7 +49,7 @@ def report(
     if options.scope is Level.COLD:
         rows = [[raw] for raw in found]
     else:
-        rows = in_rows(found, result.snippet.nodes, result.queued)
+        rows = behind_leaders(in_rows(found, result.snippet.nodes, result.queued))
     least = least_worth(options)
     if least:
         rows = [row for row in rows if any(_is_worth(raw, least) for raw in row)]

@@ -11,6 +11,7 @@ from flake8_torchperf.program.life.living import Living
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.literals import Literals
 from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS, Itself
+from flake8_torchperf.program.placing import Placing
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 from flake8_torchperf.project.text_search import signs_train
@@ -53,6 +54,7 @@ class Program:
         self._literals = Literals(
             self._linker, self._search, self._live_runs, project, self._living.is_alive
         )
+        self._placing = Placing(self._literals)
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
         self._alone: dict[str, Alone] = {}
@@ -124,6 +126,12 @@ class Program:
             found = sorted(self._values(path, number), key=str)
             self._objects[path, number] = [self._held(one) for one in found]
         return self._objects[path, number]
+
+    def places(self, asked: ast.Name | ast.Attribute, module: ModuleMap) -> bool:
+        """True if the project puts the value of an expression on the device of its choice."""
+        path = self.path_of_module(module)
+        number = self._number(asked, path) if self._project.is_searched_whole else None
+        return number is not None and self._placing.at(path, number)
 
     def _values(self, path: str, number: int) -> set[Unit | str | Itself]:
         """Return what an expression may hold, by its own module where others leave it open."""

@@ -23,7 +23,7 @@ from flake8_torchperf.judgement.review.lambdas import Lambdas
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
 from flake8_torchperf.judgement.review.package_callers import PackageCallers
 from flake8_torchperf.judgement.review.package_heats import PackageHeats
-from flake8_torchperf.judgement.review.placing_callers import PlacingCallers
+from flake8_torchperf.judgement.review.placed_values import PlacedValues
 from flake8_torchperf.judgement.review.reach import Reach
 from flake8_torchperf.judgement.review.switched_off import Switches
 from flake8_torchperf.syntax.traversal import once, walk
@@ -63,7 +63,7 @@ class CallerReview:
         self._package_callers = PackageCallers(analysis, heats)
         self.arguments = PackageArguments(analysis, heats, self._package_callers)
         self._hosts = HostCallers(analysis, heats, self._package_callers)
-        self._placing = PlacingCallers(analysis, heats, self._package_callers)
+        self._placed = PlacedValues(analysis, heats)
         self._reach = Reach(analysis, heats, self._package_callers)
         self._switches = Switches(analysis, self._package_callers)
         self.package = PackageHeats(analysis, heats, self._package_callers)
@@ -74,7 +74,7 @@ class CallerReview:
         called = self._inside(self._by_calls(result, info), info)
         hosts = self._hosts.reviewed(called, info, self.package.is_set_up)
         switched = self._switches.reviewed(hosts, info, self.package.is_set_up)
-        return self._shown(self._placing.reviewed(switched, info), info)
+        return self._shown(self._placed.reviewed(switched, info), info)
 
     def _shown(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites with what is known of the calls that lead to them."""
