@@ -277,3 +277,24 @@ def test_a_loader_made_in_another_module(case: tuple[str, bool], tmp_path: Path)
     in_package(folder, "app/runs/main.py", caller)
     found = [one for one in findings(maker, PREVIEWED, name) if "TPF512" in one]
     assert bool(found) == told
+
+
+ENGINES = {
+    "trains": (TRAINING, True),
+    "prepares": (TRAINING.replace("in loader", "in accelerator.prepare(loader)"), False),
+    "only evaluates": (TRAINING.replace(".backward()", ""), False),
+}
+
+
+@pytest.mark.parametrize("case", list(ENGINES.values()), ids=list(ENGINES))
+def test_a_loader_given_to_another_module(case: tuple[str, bool], tmp_path: Path) -> None:
+    engine, told = case
+    folder = tmp_path / "work"
+    in_package(folder, "app/engines/engine.py", engine)
+    main = (
+        f"{PRELUDE}\nfrom ..engines.engine import train\n\n\n"
+        "def main(opt):\n    train(DDP(nn.Linear(2, 1)), DataLoader(Points(9)), opt)\n"
+    )
+    name = in_package(folder, "app/runs/main.py", main)
+    found = [one for one in findings(main, PREVIEWED, name) if "TPF512" in one]
+    assert bool(found) == told
