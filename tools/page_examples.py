@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import io
+import linecache
 import sys
 import types
 import unittest.mock
@@ -152,9 +153,12 @@ def made(
     names = vars(module)
     names.update(torch=torch, n=n)
     sys.modules[module.__name__] = module
+    filename = _filename(page, which)
+    # Triton reads the source of its kernels.
+    linecache.cache[filename] = (len(snippet), None, snippet.splitlines(keepends=True), filename)
     try:
         with torch.device(device) if device else contextlib.nullcontext():
-            exec(compile(snippet, _filename(page, which), "exec"), names)
+            exec(compile(snippet, filename, "exec"), names)
             if example.setup:
                 exec(compile(example.setup, f"<{code} setup>", "exec"), names)
         torch.manual_seed(0)
@@ -166,6 +170,7 @@ def made(
         yield names[example.call], inputs
     finally:
         sys.modules.pop(module.__name__, None)
+        linecache.cache.pop(filename, None)
 
 
 def _filename(page: Documentation, which: Which) -> str:

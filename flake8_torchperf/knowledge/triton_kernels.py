@@ -10,11 +10,12 @@ KERNEL_MAKERS = frozenset(("triton.jit", "triton.runtime.jit.jit", "triton.runti
 COMPILED_IN = frozenset(("triton.language.constexpr", "triton.language.core.constexpr"))
 # Functions whose results vary as their argument does; `triton.next_power_of_2` has few results.
 COUNTING = frozenset(("triton.cdiv",))
-# Calls that make a tensor of the shape of another one, and calls that are given its sizes.
-LIKE = frozenset(("empty_like", "zeros_like", "ones_like", "full_like"))
+# Calls that make a tensor of the shape of another one, and calls that are given its sizes. Those
+# that fill it with zeros may make the gradient of a weight, which is summed there.
+LIKE = frozenset(("empty_like",))
 SIZED = frozenset(("empty", "zeros", "ones", "full", "new_empty", "new_zeros", "new_ones"))
 # Methods that leave a tensor's first size in front.
 KEEPING_FIRST = frozenset(("contiguous", "detach", "float", "half", "bfloat16", "to", "cuda",
                            "clone", "requires_grad_"))  # fmt: skip
 # Methods that make one row of each leading position: `x.view(-1, x.shape[-1])`.
-RESHAPING = frozenset(("view", "reshape"))
+ROW_MAKERS = frozenset(("view", "reshape"))

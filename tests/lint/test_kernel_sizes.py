@@ -142,6 +142,14 @@ SILENT = {
                 scale[(8,)](x, out, self.hidden, self.weight.shape[0], BLOCK=64)
                 return out
         """,
+    # linkedin/Liger-Kernel: ops/backends/_ascend/ops/fused_linear_jsd.py
+    "a weight whose gradient is summed": """
+        def fused(x: Tensor, weight: Tensor):
+            grad_weight = torch.zeros_like(weight)
+            V = weight.shape[0]
+            scale[(8,)](x, grad_weight, V, 64, BLOCK=64)
+            return grad_weight
+        """,
     "a parameter that is given": """
         def halved(w: Tensor):
             out = torch.empty_like(w)

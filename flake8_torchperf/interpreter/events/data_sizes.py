@@ -10,7 +10,7 @@ from flake8_torchperf.knowledge.triton_kernels import (
     COUNTING,
     KEEPING_FIRST,
     LIKE,
-    RESHAPING,
+    ROW_MAKERS,
     SIZED,
 )
 from flake8_torchperf.suspects.nominate import called_name
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # How many assignments a size or a tensor is followed back through.
 MAX_STEPS = 8
 # A tensor of this many dimensions is a batch of sequences: its first two sizes vary.
-SEQUENCES = 3
+BATCHED_SEQUENCES = 3
 # Operators whose result varies as their left operand does.
 VARYING = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv)
 
@@ -98,7 +98,7 @@ class Sizes:
         for value, position, count in self._assigned.get(name, ()):
             if count == 0:
                 found.add(self._owner(value, steps - 1))
-            elif position == 0 or (position == 1 and count == SEQUENCES):
+            elif position == 0 or (position == 1 and count == BATCHED_SEQUENCES):
                 found.add(self._shaped(value, steps))
             else:
                 found.add("")
@@ -163,8 +163,8 @@ class Sizes:
 def _keeps(call: ast.Call, *, whole: bool) -> bool:
     """True if a method's result has the elements of its tensor, the first size still in front."""
     name = called_name(call.func)
-    if name in KEEPING_FIRST or name in RESHAPING:
-        return name not in RESHAPING or whole or _makes_rows(call)
+    if name in KEEPING_FIRST or name in ROW_MAKERS:
+        return name not in ROW_MAKERS or whole or _makes_rows(call)
     if name in ("transpose", "swapaxes"):
         positions = [one.value for one in call.args if isinstance(one, ast.Constant)]
         return whole or (

@@ -32,7 +32,7 @@ ITERABLE = frozenset(("torch.utils.data.IterableDataset", "torch.utils.data.Iter
 # The positions of the arguments that choose what a loader loads.
 SAMPLERS = ((3, "sampler"), (4, "batch_sampler"))
 # Arguments that hold no data: a batch size for each rank is divided by the number of ranks.
-OF_SIZES = frozenset(("batch_size", "num_workers", "pin_memory", "pin_memory_device",
+SIZE_ARGUMENTS = frozenset(("batch_size", "num_workers", "pin_memory", "pin_memory_device",
                       "prefetch_factor", "timeout", "drop_last"))  # fmt: skip
 # The most modules that are read to find the use of a loader that a function returns.
 MOST_MODULES = 5
@@ -78,7 +78,7 @@ def _may_be_split(call: ast.Call, module: ModuleMap) -> bool:
     """True if what a loader loads, or how, is made of a rank."""
     names = rank_names(module)
     waiting: list[tuple[ast.expr, int]] = [(one, 0) for one in call.args[:1]]
-    waiting += [(k.value, 0) for k in call.keywords if k.arg not in OF_SIZES]
+    waiting += [(k.value, 0) for k in call.keywords if k.arg not in SIZE_ARGUMENTS]
     seen: set[str] = set()
     while waiting:
         made, steps = waiting.pop()

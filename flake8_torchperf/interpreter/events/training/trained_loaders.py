@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 # Calls whose result goes over what they are given.
 PASSING = frozenset(("enumerate", "iter", "tqdm", "trange", "zip", "cycle", "islice", "track"))
 # Calls that a loader is given without being used up or changed.
-ASKING = frozenset(("len", "print", "next", "isinstance", "id", "repr", "str"))
+LEAVING_ALONE = frozenset(("len", "print", "next", "isinstance", "id", "repr", "str"))
 # The most expressions that are followed from one loader.
 MAX_FOLLOWED = 200
 # How many functions deep the body of a loop is searched for `backward`.
@@ -29,8 +29,8 @@ Finder: TypeAlias = "Callable[[str], tuple[ModuleMap, tuple[str, ...]] | None]"
 
 
 @dataclass
-class Uses:
-    """What becomes of a loader.
+class LoaderUses:
+    """The uses of a loader that were found.
 
     ``trained`` holds the loops over it whose rounds go backward, each with its module; ``escapes``
     is True if something that is not understood is given it; ``returned`` holds the functions that
@@ -64,7 +64,7 @@ class Follower:
     """Follows one expression through a module, and into the functions that it imports."""
 
     def __init__(self, find: Finder) -> None:
-        self.uses = Uses()
+        self.uses = LoaderUses()
         self._find = find
         self._seen: set[tuple[int, int | None]] = set()
 
@@ -152,7 +152,7 @@ class Follower:
         name = called_name(call.func)
         if name in PASSING:
             self.follow(call, module)
-        elif name not in ASKING:
+        elif name not in LEAVING_ALONE:
             position = next((i for i, one in enumerate(call.args) if one is node), None)
             bodies = list(self._bodies(call, module))
             for body, owner in bodies:
