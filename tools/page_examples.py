@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
+import linecache
 import sys
 import types
 import unittest.mock
@@ -97,6 +99,7 @@ class Probe:
     compiled_graphs: int
     skipped_frames: int
     compile_calls: int
+    kernel_compiles: int
     autograd_nodes: int
 
     def of(self, counter: str) -> int:
@@ -104,7 +107,9 @@ class Probe:
         return int(getattr(self if counter in _OF_THE_RUN else self.counts, counter))
 
 
-_OF_THE_RUN = frozenset({"compiled_graphs", "skipped_frames", "compile_calls", "autograd_nodes"})
+_OF_THE_RUN = frozenset(
+    {"compiled_graphs", "skipped_frames", "compile_calls", "kernel_compiles", "autograd_nodes"}
+)
 
 
 _OF_THE_COMPILER = frozenset({"compiled_graphs", "skipped_frames", "compile_calls"})
@@ -121,13 +126,13 @@ def probe(page: Documentation, which: Which, n: int) -> Probe:
         _forget_compiled()
     needs_device = page.evidence is not None and page.evidence.needs == "cuda"
     counter = DispatchCounter(host_as_device=not needs_device)
-    with _compiling() as calls, made(page, which, n) as (call, inputs):
+    with _compiling() as calls, _kernels() as kernels, made(page, which, n) as (call, inputs):
         calls.clear()
         with redirect_stdout(io.StringIO()), standing_in(), counter:
             result = call(**inputs)
     graphs, skipped = _compiled() if compiles else (0, 0)
     nodes = _autograd_nodes(result)
-    return Probe(counter.evidence.totals, graphs, skipped, len(calls), nodes)
+    return Probe(counter.evidence.totals, graphs, skipped, len(calls), len(kernels), nodes)
 
 
 @contextlib.contextmanager
@@ -148,9 +153,12 @@ def made(
     names = vars(module)
     names.update(torch=torch, n=n)
     sys.modules[module.__name__] = module
+    filename = _filename(page, which)
+    # Triton reads the source of its kernels.
+    linecache.cache[filename] = (len(snippet), None, snippet.splitlines(keepends=True), filename)
     try:
         with torch.device(device) if device else contextlib.nullcontext():
-            exec(compile(snippet, _filename(page, which), "exec"), names)
+            exec(compile(snippet, filename, "exec"), names)
             if example.setup:
                 exec(compile(example.setup, f"<{code} setup>", "exec"), names)
         torch.manual_seed(0)
@@ -162,6 +170,7 @@ def made(
         yield names[example.call], inputs
     finally:
         sys.modules.pop(module.__name__, None)
+        linecache.cache.pop(filename, None)
 
 
 def _filename(page: Documentation, which: Which) -> str:
@@ -184,6 +193,27 @@ def _compiling() -> Iterator[list[str]]:
 
     with unittest.mock.patch.object(torch, "compile", tracing):
         yield calls
+
+
+@contextlib.contextmanager
+def _kernels() -> Iterator[list[str]]:
+    """Note the kernels that Triton compiles: triton/runtime/jit.py, `create_binder`, as of 3.4.
+
+    A kernel takes the function at its first launch, so the example must define its own kernels.
+    """
+    found: list[str] = []
+    if importlib.util.find_spec("triton") is None:
+        yield found
+        return
+    compiler = importlib.import_module("triton.compiler")
+    whole = compiler.compile
+
+    def noting(*args: Any, **options: Any) -> Any:
+        found.append("triton")
+        return whole(*args, **options)
+
+    with unittest.mock.patch.object(compiler, "compile", noting):
+        yield found
 
 
 def _forget_compiled() -> None:

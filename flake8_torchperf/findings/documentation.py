@@ -47,10 +47,12 @@ COUNTERS = (
     "copies_to_device",
     "early_reads",
     # Measured by the example runner itself: graphs that torch.compile made, functions it gave up
-    # on, calls of torch.compile, and autograd nodes that the returned tensor keeps alive.
+    # on, calls of torch.compile, kernels that Triton compiled, and autograd nodes that the returned
+    # tensor keeps alive.
     "compiled_graphs",
     "skipped_frames",
     "compile_calls",
+    "kernel_compiles",
     "autograd_nodes",
 )
 LAWS = ("call", "element")

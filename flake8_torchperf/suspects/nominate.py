@@ -72,7 +72,7 @@ def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
         name for name, target in module.imports.items() if target.startswith(("math.", "numpy."))
     )
     modules = frozenset(
-        name for name, target in module.imports.items() if target in ("math", "cmath", "numpy")
+        name for name, to in module.imports.items() if to in ("math", "cmath", "numpy", "triton")
     )
     return Names(
         extra | WAITING_CALLS | READING_METHODS | call_waits.load().names | _made_there(module),
@@ -346,8 +346,8 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
             pass
         case ast.Attribute(attr=name):
             module = ""
-        case _:
-            return False
+        case func:
+            return "triton" in names.modules and isinstance(func, ast.Subscript)  # a launch
     if name in names.reading or name in TRAINING or for_training(node):
         return True
     if name == "sort":

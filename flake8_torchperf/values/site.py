@@ -35,6 +35,8 @@ class SiteKind(str, Enum):
     OPTIMIZER_OPTION = "OptimizerOption"
     SWITCH = "Switch"
     RECORDED_EVALUATION = "RecordedEvaluation"
+    REPEATED_DATA = "RepeatedData"
+    KERNEL_SIZE = "KernelSize"
     GRAPH_ACCUMULATION = "GraphAccumulation"
     TORCH_CALL = "TorchCall"
     CALL = "Call"

@@ -30,12 +30,13 @@ UNMEASURED: Mapping[str, str] = {
     "TPF509": "written when no GPU was at hand; tools/measure_costs.py --only TPF509 adds it",
     "TPF510": "written when no GPU was at hand; tools/measure_costs.py --only TPF510 adds it",
     "TPF511": "what recording costs is memory, and depends on the model",
+    "TPF512": "what is repeated depends on the data set and the number of ranks",
     "TPF504": "a read that comes too early is wrong, not slow",
     "TPF505": "starting workers takes longer than all of the example's small items",
     "TPF507": "what the kept graph costs is memory",
     "TPF609": "recording the graph of the bad example is an error on a device",
     **dict.fromkeys(
-        ("TPF601", "TPF602", "TPF603", "TPF604", "TPF605", "TPF606", "TPF607", "TPF608"),
+        ("TPF601", "TPF602", "TPF603", "TPF604", "TPF605", "TPF606", "TPF607", "TPF608", "TPF610"),
         "what compiling costs depends on the code around it, not on the device",
     ),
 }

@@ -14,6 +14,7 @@ from flake8_torchperf.interpreter.engine.dispatch import apply, evaluate
 from flake8_torchperf.interpreter.events import (
     graph_breaks,
     host_consumers,
+    kernel_launches,
     logged_tensors,
     moved_modules,
     rebuilt_masks,
@@ -134,6 +135,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
         rebuilt_masks.note_mask(node, value, ctx)
         moved_modules.note_move(node, callee, owner, ctx)
         evaluations.note_evaluation(node, callee, ctx)
+        kernel_launches.note_launch(node, env, ctx)
     transfers.written_by(node, value, callee if opaque else None, env, ctx)
     if ctx.loops:
         accumulation.appended(node, ctx)

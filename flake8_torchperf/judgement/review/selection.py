@@ -46,6 +46,7 @@ KIND_WORDS: dict[SiteKind, frozenset[str]] = {
     SiteKind.RACE: frozenset(("non_blocking",)),
     SiteKind.SWITCH: frozenset((*(n.rpartition(".")[2] for n in DEBUG_SWITCHES), "environ")),
     SiteKind.RECORDED_EVALUATION: frozenset(("eval",)),
+    SiteKind.REPEATED_DATA: frozenset(("DataLoader",)),
     # These occur only in code that `CompiledCode.concerns` recognises, which is always analysed.
     SiteKind.TRANSFORM: frozenset(),
     SiteKind.RECOMPILE: frozenset(),

@@ -42,6 +42,8 @@ _KINDS = {
     "OptimizerOption": "an option makes an optimizer slow",
     "Switch": "a switch for debugging is on",
     "RecordedEvaluation": "an evaluation records gradients",
+    "RepeatedData": "each rank goes through the whole data set",
+    "KernelSize": "a Triton kernel compiles again for each size",
     "GraphAccumulation": "a running total keeps the graph of each step",
     "TorchCall": "torch's own code waits in the call",
     "Call": "a function that a rule names is called",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.module_roles import is_beside_steps
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import emit
+from flake8_torchperf.interpreter.events.training import repeated_data
 from flake8_torchperf.interpreter.events.transfers import PAGEABLE, PINNED
 from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.values.arguments import Argument
@@ -55,6 +56,8 @@ def loader(made: Instance, arguments: Arguments, ctx: Context, data_kind: str) -
     if lacks and data_kind == "dataset" and not without and _in_a_step(ctx):
         operation = lacks[0] if len(lacks) == 1 else "DataLoader"
         emit(ctx, SiteKind.DATA_LOADER, operation, arguments.node, traits=lacks)
+    if data_kind == "dataset":
+        repeated_data.note_loader(arguments, ctx)
     return Instance(made.name, made.info, frozenset(facts))
 
 
