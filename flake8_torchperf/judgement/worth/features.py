@@ -85,5 +85,7 @@ def _of_value(site: JudgedSite) -> Iterator[str]:
     place = "beside-host" if tensor.device == BESIDE_HOST else tensor.device
     yield f"value:{place}"
     yield f"sure:{Strength(tensor.reason.strength).name.lower()}"
+    if tensor.device == "unknown" and tensor.reason.strength < Strength.STATED:
+        yield "value:unshown"
     if tensor.scalar is True:
         yield "value:one-element"

@@ -140,6 +140,7 @@ _OTHERS = {
     "value:host": "the tensor lies on the host, as far as is known",
     "value:chosen": "the tensor lies on the device that the program chooses",
     "value:unknown": "nothing says where the tensor lies",
+    "value:unshown": "only its use shows that it is a tensor, and nothing where it lies",
     "value:beside-host": "the tensor is combined with one that lies on the host",
     "value:one-element": "the tensor has one element",
     "sure:stated": "an annotation, a docstring or torch itself states that it is a tensor",
