@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.message import HOST_READS
 from flake8_torchperf.interpreter.events.waiting_wrappers import OF_HELPERS
 from flake8_torchperf.judgement.worth.device_work import Work
-from flake8_torchperf.judgement.worth.queue import NON_BLOCKING, ON_SOME_PATH
+from flake8_torchperf.judgement.worth.features import features, is_behind_once
+from flake8_torchperf.judgement.worth.queue import NON_BLOCKING
 from flake8_torchperf.syntax.traversal import DEFINITIONS, LEAVING, children
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import tensor_of
@@ -56,43 +57,20 @@ def in_rows(
     return [row for row in alone if row]
 
 
-def behind_leaders(rows: Sequence[list[Raw]]) -> list[list[Raw]]:
-    """Return the rows, each joined to the one whose wait leaves it hardly any work to wait for.
+def with_followers(told: list[list[Raw]], rest: Sequence[list[Raw]]) -> list[list[Raw]]:
+    """Return the rows that are told, each with the waits of ``rest`` that it leaves little to do.
 
-    Such a wait costs next to nothing until the one before it is gone. What stands in a loop that
-    the one before it doesn't stand in waits in other rounds as well, and what follows on some paths
-    alone waits on the others.
+    A wait that is not worth a finding of its own is named by the one that it follows at once: when
+    that is gone, it waits instead.
     """
-    homes = list(range(len(rows)))
-    at = {id(raw.site.node): index for index, row in enumerate(rows) for raw in row}
-    for index, row in enumerate(rows):
-        site = row[0].site
-        leading = at.get(id(site.leader)) if ON_SOME_PATH not in site.evidence else None
-        if leading is None or not _in_same_loop(site, site.leader, rows[leading]):
-            continue
-        home = _home(homes, leading)
-        if home != index:
-            homes[index] = home
-    joined: list[list[Raw]] = [[] for _ in rows]
-    for index, row in enumerate(rows):
-        joined[_home(homes, index)] += row
-    return [row for row in joined if row]
-
-
-def _home(homes: Sequence[int], index: int) -> int:
-    """Return the row that a row is joined to in the end."""
-    while homes[index] != index:
-        index = homes[index]
-    return index
-
-
-def _in_same_loop(site: JudgedSite, leader: ast.AST | None, row: Sequence[Raw]) -> bool:
-    """True if a site stands in the innermost loop of the wait that leads it."""
-    loops = [one.node for one in site.loops[-1:]]
-    return any(
-        raw.site.node is leader and [one.node for one in raw.site.loops[-1:]] == loops
-        for raw in row
-    )
+    homes = {id(raw.site.node): row for row in told for raw in row}
+    for row in rest:
+        rule, site = row[0].rule, row[0].site
+        home = homes.get(id(site.leader))
+        if home is not None and rule.own and is_behind_once(features(site, rule.code)):
+            home += row
+            homes |= {id(raw.site.node): home for raw in row}
+    return told
 
 
 def _may_lead(raw: Raw) -> bool:

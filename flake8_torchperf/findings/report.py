@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.consecutive_reads import behind_leaders, in_rows
+from flake8_torchperf.findings.consecutive_reads import in_rows, with_followers
 from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.findings.locate import locate
@@ -49,10 +49,14 @@ def report(
     if options.scope is Level.COLD:
         rows = [[raw] for raw in found]
     else:
-        rows = behind_leaders(in_rows(found, result.snippet.nodes, result.queued))
+        rows = in_rows(found, result.snippet.nodes, result.queued)
     least = least_worth(options)
     if least:
-        rows = [row for row in rows if any(_is_worth(raw, least) for raw in row)]
+        told: list[list[Raw]] = []
+        rest: list[list[Raw]] = []
+        for row in rows:
+            (told if any(_is_worth(raw, least) for raw in row) else rest).append(row)
+        rows = with_followers(told, rest)
     return [finding for row in rows for finding in _row(row, result.snippet, catalogue, options)]
 
 

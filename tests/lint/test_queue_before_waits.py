@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from linting import HOT, program, table
+from weighing import weighed
 
-from flake8_torchperf.judgement.worth.features import features
+from flake8_torchperf.findings.message import leading
+from flake8_torchperf.judgement.worth.features import BEHIND_ONCE, features
 from flake8_torchperf.linter import lint
+from flake8_torchperf.options import Options
 
 PROGRAMS = {
     "a wait straight behind another, and behind a few operations": """
@@ -83,7 +86,8 @@ def test_the_queue_in_front_of_a_wait(code: str) -> None:
     text = program(code)
     found: dict[int, list[str]] = {}
     for one in lint(text, "model.py", HOT):
-        queue = sorted(f for f in features(one.site, one.code) if f.startswith("queue:"))
+        shown = features(one.site, one.code) - {BEHIND_ONCE}
+        queue = sorted(one for one in shown if one.startswith("queue:"))
         found.setdefault(one.line, []).extend(queue)
     expected = {
         number: line.partition("# ")[2].split()
@@ -116,3 +120,36 @@ def test_nested_loops_take_no_time_each() -> None:
     body = f"{'    ' * 60}print(x.sum().item())\n"
     source = f"import torch\n\n\ndef step(x: torch.Tensor):\n{heads}{body}"
     assert lint(source, "model.py", HOT)
+
+
+FOLLOWERS = """
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+
+        def forward(self, x: Tensor, y: Tensor):
+            if x.isnan().any():
+                raise ValueError
+            y = y[y > 0]
+            z = y[y > 1]
+            return self.layers(z).max().item()
+    """
+
+
+def test_a_wait_that_is_worth_little_is_named_by_the_one_before_it() -> None:
+    text = program(FOLLOWERS)
+    once = {"queue:behind-once": -4.0}
+    with weighed(once, threshold=0.4):
+        joined = lint(text, "model.py", Options())
+    with weighed({**once, "queue:start": -4.0}, threshold=0.4):
+        leader_is_left_out = lint(text, "model.py", Options())
+    everything = lint(text, "model.py", HOT)
+    start = everything[0].line
+    first = joined[0].row
+    assert [one.line - start for one in everything] == [0, 2, 3, 4]
+    assert [one.line - start for one in joined if one.row == first] == [0, 2, 3]
+    assert "and 2 more waits to line" in leading(joined[0].lead, [7, 8])
+    # What stands behind much work is told alone.
+    assert [one.line - start for one in joined if one.row != first] == [4]
+    assert not {0, 2, 3} & {one.line - start for one in leader_is_left_out}

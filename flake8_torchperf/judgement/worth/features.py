@@ -29,6 +29,10 @@ IN_NESTED_FUNCTION = "place:inner-function"
 _REPEATED = frozenset(("rate:own-loop", "cost:per-element"))
 _REPEATED_ON_DEVICE = frozenset(("rate:own-loop", "value:device"))
 _NOT_REPEATED = frozenset((NO_CALLER, "value:host"))
+# Each wait that a loop repeats costs its call each time, however empty the queue is.
+BEHIND_ONCE = "queue:behind-once"
+_BEHIND = frozenset(("queue:empty", "queue:little"))
+_NOT_ONCE = frozenset(("queue:on-some-path", "rate:own-loop", "rate:called"))
 # Features of sites of which the user's settings, a contract or a profile decided outright.
 OUTRIGHT = frozenset(("row:named-hot", "runs:named-hot", "runs:contract", "runs:ran-often"))
 
@@ -47,7 +51,14 @@ def is_repeated(evidence: Collection[str]) -> bool:
 
 def features(site: JudgedSite, code: str) -> frozenset[str]:
     """Return the names of the features that apply to the finding of a rule at a site."""
-    return frozenset((f"rule:{code}", *_of_site(site), *site.evidence))
+    found = frozenset((f"rule:{code}", *_of_site(site), *site.evidence))
+    return found | {BEHIND_ONCE} if is_behind_once(found) else found
+
+
+def is_behind_once(evidence: Collection[str]) -> bool:
+    """True if a wait that no loop repeats follows another with hardly any work between them."""
+    shown = frozenset(evidence)
+    return not _BEHIND.isdisjoint(shown) and _NOT_ONCE.isdisjoint(shown)
 
 
 def _of_site(site: JudgedSite) -> Iterator[str]:
