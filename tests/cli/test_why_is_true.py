@@ -24,7 +24,6 @@ from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.row import COLD, FREE, FREQUENCY, HOT
 from flake8_torchperf.judgement.rows import ROWS
 from flake8_torchperf.judgement.worth.features import features
-from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 
 if sys.version_info >= (3, 11):
@@ -84,11 +83,22 @@ def every_program() -> tuple[Program, ...]:
     return tuple(programs())
 
 
-def accounts(program: Program, path: str, options: Options) -> list[Account]:
+@pytest.fixture(scope="module", params=every_program(), ids=lambda program: program.id)
+def trials(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trials:
+    """The trials of one program, which the tests of it share: pytest runs these in a row."""
+    program: Program = request.param
+    path = program.written(tmp_path_factory.mktemp("program"))
+    return Trials(program.source, path, replace(Options(), **program.settings))
+
+
+def accounts(trials: Trials) -> list[Account]:
     """Return an account of each line in which anything is found, however seldom it runs."""
-    trials = Trials(program.source, path, options)
     lines = sorted({one.line for one in [*trials.everything(), *trials.found()]})
-    return [account_of(program.source, path, line, options) for line in lines]
+    return [account_at(trials, line) for line in lines]
+
+
+def account_at(trials: Trials, line: int) -> Account:
+    return account_of(trials.source, trials.path, line, trials.options, trials)
 
 
 def cost_of(text: str) -> str:
@@ -146,13 +156,10 @@ def loops_at(source: str) -> set[int]:
 
 
 @pytest.mark.parametrize("scope", [Level.HOT, Level.COLD], ids=("default", "all"))
-@pytest.mark.parametrize("program", every_program(), ids=lambda program: program.id)
-def test_the_parts_agree(program: Program, scope: Level, tmp_path: Path) -> None:
-    path = program.written(tmp_path)
-    options = replace(Options(), scope=scope, **program.settings)
-    loops = loops_at(program.source)
+def test_the_parts_agree(trials: Trials, scope: Level) -> None:
+    loops = loops_at(trials.source)
     found = []
-    for account in accounts(program, path, options):
+    for account in accounts(trials.under(replace(trials.options, scope=scope))):
         for one in account.findings:
             found += [
                 f"{account.line} {one.code} {text}" for text in contradictions(account, one, scope)
@@ -182,17 +189,15 @@ def changed(text: str, options: Options) -> Options:
     return options
 
 
-@pytest.mark.parametrize("program", every_program(), ids=lambda program: program.id)
-def test_what_would_change_a_decision_changes_it(program: Program, tmp_path: Path) -> None:
-    path = program.written(tmp_path)
-    options = replace(Options(), **program.settings)
-    for account in accounts(program, path, options):
+def test_what_would_change_a_decision_changes_it(trials: Trials) -> None:
+    options = trials.options
+    for account in accounts(trials):
         for one in account.findings:
             for change in one.changes:
                 with_it = changed(change, options)
                 if with_it == options:
                     continue
-                told = Trials(program.source, path, with_it).found()
+                told = trials.under(with_it).found()
                 there = any(
                     (f.code, f.column + 1) == (one.code, one.column)
                     and f.line <= account.line <= max(f.line, f.end_line)
@@ -226,14 +231,14 @@ def weighed_programs() -> Iterator[ParameterSet]:
 @pytest.mark.parametrize("program", weighed_programs())
 def test_the_worth_is_that_of_the_evidence(program: Program, tmp_path: Path) -> None:
     """The pieces add up to the worth that a run computes; what would raise it raises it."""
-    path = program.written(tmp_path)
     options = replace(Options(), **program.settings)
+    weighing = Trials(program.source, program.written(tmp_path), options)
     with weighed(WEIGHED, intercept=-0.25):
         found = {
             (one.line, one.column + 1, one.code): features(one.site, one.code)
-            for one in lint(program.source, path, options)
+            for one in weighing.found()
         }
-        for account in accounts(program, path, options):
+        for account in accounts(weighing):
             for one in account.findings:
                 worth = one.worth
                 total = worth.start + sum(piece.weight for piece in worth.pieces)
@@ -243,37 +248,37 @@ def test_the_worth_is_that_of_the_evidence(program: Program, tmp_path: Path) -> 
                 evidence = found.get((account.line, one.column, one.code))
                 if one.reported and evidence is not None:
                     assert {piece.feature for piece in worth.pieces} == evidence & {*WEIGHED}
-                assert not [*not_raised(account, one, program.source, options)]
+                assert not [*not_raised(account.line, one, weighing)]
 
 
-def not_raised(account: Account, one: Decision, source: str, options: Options) -> Iterator[str]:
+def not_raised(line: int, one: Decision, trials: Trials) -> Iterator[str]:
     """Yield the advice that does not remove the evidence that it names, or raises no worth."""
     for change in one.worth.changes:
-        with_it = changed(change.advice, options)
-        if with_it == options:
+        with_it = changed(change.advice, trials.options)
+        if with_it == trials.options:
             continue
         (now,) = (
             other.worth
-            for other in account_of(source, account.path, account.line, with_it).findings
+            for other in account_at(trials.under(with_it), line).findings
             if (other.code, other.column) == (one.code, one.column)
         )
         left = {piece.feature for piece in now.pieces}
         if now.worth <= one.worth.worth or change.feature in left:
-            yield f"{account.line} {one.code}: {change}"
+            yield f"{line} {one.code}: {change}"
 
 
 @pytest.mark.parametrize("program", weighed_programs())
 def test_what_would_tell_a_finding_of_little_worth_tells_it(
     program: Program, tmp_path: Path
 ) -> None:
-    path = program.written(tmp_path)
     options = replace(Options(), **program.settings, min_worth=0.8)
+    weighing = Trials(program.source, program.written(tmp_path), options)
     with weighed(WEIGHED):
-        for account in accounts(program, path, options):
+        for account in accounts(weighing):
             for one in account.findings:
                 assert not [*contradictions(account, one, options.scope)]
                 for change in one.changes if one.row == WORTH else ():
                     with_it = changed(change, options)
                     if with_it != options:
-                        told = Trials(program.source, path, with_it).found()
+                        told = weighing.under(with_it).found()
                         assert (one.code, one.column) in {(f.code, f.column + 1) for f in told}

@@ -40,14 +40,17 @@ def steps(folder: Path, texts: dict[str, str], safeties: frozenset[str]) -> tupl
     plugin.safeties = safeties
     spent = 0
 
-    def count(frame: FrameType, event: str, argument: object) -> Any:
+    def opcode(frame: FrameType, event: str, argument: object) -> Any:
         nonlocal spent
-        frame.f_trace_lines, frame.f_trace_opcodes = False, True
         spent += event == "opcode"
-        return count
+        return opcode
+
+    def entered(frame: FrameType, event: str, argument: object) -> Any:
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        return opcode
 
     before = sys.gettrace()
-    sys.settrace(count)
+    sys.settrace(entered)
     try:
         found = list(plugin.run())
     finally:

@@ -72,15 +72,20 @@ class Account:
     values: tuple[Known, ...]
 
 
-def account_of(source: str, path: str, line: int, options: Options) -> Account:
-    """Lint a module as configured and with everything reported. Raises SyntaxError."""
+def account_of(
+    source: str, path: str, line: int, options: Options, trials: Trials | None = None
+) -> Account:
+    """Lint a module as configured and with everything reported. Raises SyntaxError.
+
+    ``trials`` are those of the module under these settings, which accounts of further lines share.
+    """
     ast.parse(source)
     lines = split_lines(source)
     text = lines[line - 1]
     if not concerns(lines, path):
         silent = (Silence("no-torch", NO_TORCH),)
         return Account(path, line, text.strip(), "", "", False, (), silent, ())
-    trials = Trials(source, path, options)
+    trials = trials or Trials(source, path, options)
     found = _findings(trials, line)
     known = values_in(source, path, line, options)
     return Account(

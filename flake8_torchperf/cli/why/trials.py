@@ -27,6 +27,10 @@ class Trials:
     options: Options
     _known: dict[Options, list[Finding]] = field(default_factory=dict)
 
+    def under(self, options: Options) -> Trials:
+        """Return the same under other settings; what was linted already stays known."""
+        return replace(self, options=options)
+
     def found(self, **changes: Any) -> list[Finding]:
         """Return the findings under the settings with these changes."""
         options = replace(self.options, explain=False, **changes)

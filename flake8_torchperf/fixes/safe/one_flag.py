@@ -54,14 +54,17 @@ def plan(place: FixPlace) -> Edit | None:
         here = around.parent(here)
     if not isinstance(here, ast.BoolOp):
         return None
-    flags = [flag(one, around) for one in here.values]
-    first = flags[0]
-    for one in flags:
-        if one is None or first is None or one.tensor != first.tensor:
+    found: list[Flag] = []
+    for value in here.values:  # most operands are no flags, and each of thousands asks
+        one = flag(value, around)
+        if one is None:
             return None
-        if not one.raises <= first.raises or one.host != first.host:
+        first = found[0] if found else one
+        if one.tensor != first.tensor or one.host != first.host:
             return None
-    found = [one for one in flags if one is not None]
+        if not one.raises <= first.raises:
+            return None
+        found.append(one)
     if not found[0].host and not _is_truth_or_tensor(here, place):
         return None
     reduced = "any" if isinstance(here.op, ast.Or) else "all"

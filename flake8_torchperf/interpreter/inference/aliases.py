@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 Uses: TypeAlias = "tuple[Use, ...]"
 # If more assignments of a name than this may have been the last, only the first ones count.
 MAX_ALIASES = 8
+# Items of items: each of them in a longer chain would lead through all others anew.
+MAX_ITEMS = 32
 
 
 class Aliases:
@@ -46,8 +48,14 @@ class Aliases:
         """Return the uses of the values that a name may have."""
         return self._names.get(name, ())
 
-    def of(self, node: ast.expr) -> Uses:
-        """Return the uses of a name, a slice of it, one of its elements, entries or attributes."""
+    def of(self, node: ast.expr, left: int = MAX_ITEMS) -> Uses:
+        """Return the uses of a name, a slice of it, one of its elements, entries or attributes.
+
+        ``left`` says how many subscripts and attributes may follow each other; beyond, no uses are
+        known.
+        """
+        if not left:
+            return ()
         match node:
             case ast.Name(id=name):
                 return self._names.get(name, ())
@@ -55,16 +63,18 @@ class Aliases:
                 placed = self._placed(node)
                 if placed or not foreign(attr, self._table):
                     return placed
-                return tuple(use.at(f".{attr}") for use in self.of(base))
+                return tuple(use.at(f".{attr}") for use in self.of(base, left - 1))
             case ast.Subscript(value=base, slice=ast.Constant(value=str(key))):
-                return self._placed(node) or tuple(use.at(f"[{key!r}]") for use in self.of(base))
+                return self._placed(node) or tuple(
+                    use.at(f"[{key!r}]") for use in self.of(base, left - 1)
+                )
             case ast.Subscript(value=base, slice=ast.Constant(value=int(place))):
-                uses = self.of(base)
+                uses = self.of(base, left - 1)
                 elements = [use.inside() for use in uses if not use.mixed]
                 # An item of an item has twice as many: the first ones count.
                 return (*elements, *(use.item(place) for use in uses))[:MAX_ALIASES]
             case ast.Subscript(value=base, slice=ast.Slice()):
-                return self.of(base)
+                return self.of(base, left - 1)
         return ()
 
     def _placed(self, node: ast.expr) -> Uses:

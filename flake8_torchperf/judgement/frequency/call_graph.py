@@ -6,7 +6,8 @@ import ast
 from bisect import bisect_right
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.idioms.first_call import made_by_call, made_once, turned_on
 from flake8_torchperf.idioms.loop_kinds import goes_backward, is_written_out, takes_step
@@ -14,7 +15,7 @@ from flake8_torchperf.program.runs import Runs
 from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import (
@@ -223,6 +224,7 @@ class CallPlaces:
         self._classes = _Classes(module)
         # The first lines of the statements of the module and of its classes, which may be many.
         self._lines: dict[ast.AST, list[int]] = {}
+        self._parts: dict[ast.AST, _Parts] = {}
 
     def site(self, line: int, column: int) -> CallSite:
         """Return the place where an expression or a statement begins."""
@@ -247,7 +249,10 @@ class CallPlaces:
                 not isinstance(node, STATEMENTS_WITH_BODY) or _holds(node.body[at], line, column)
             ):
                 return node.body[at]
-        return _holding(node, (line, column))
+        parts = self._parts.get(node)
+        if parts is None:
+            parts = self._parts[node] = _Parts(node)
+        return parts.holding((line, column))
 
 
 # Statements that may hold many others, beside their conditions and parameters.
@@ -285,19 +290,49 @@ def _inside(node: ast.AST, inner: ast.AST, place: _Place, classes: _Classes) -> 
     return place.inside(loop, seldom=id(inner) in seldom)
 
 
-def _holding(node: ast.AST, position: tuple[int, int]) -> ast.AST | None:
-    """Return the child of a node that holds a position; the nodes without one count as their own.
+class _Parts:
+    """The children of one node, of which a chain of operators has thousands, by their positions."""
+
+    __slots__ = ("_apart", "_parts", "_starts")
+
+    def __init__(self, node: ast.AST) -> None:
+        parts = list(_placed_parts(node))
+        by_start = sorted(parts, key=_start)
+        # Before Python 3.12, the parts of an f-string all have the position of the whole.
+        self._apart = all(_end(one) <= _start(two) for one, two in pairwise(by_start))
+        self._parts = by_start if self._apart else parts
+        self._starts = list(map(_start, by_start))
+
+    def holding(self, position: tuple[int, int]) -> ast.AST | None:
+        """Return the child that holds a position, the first one of several."""
+        if not self._apart:
+            held = (one for one in self._parts if _start(one) <= position < _end(one))
+            return next(held, None)
+        at = bisect_right(self._starts, position) - 1
+        return self._parts[at] if at >= 0 and position < _end(self._parts[at]) else None
+
+
+Placed: TypeAlias = "ast.stmt | ast.expr | ast.excepthandler | ast.keyword"
+
+
+def _placed_parts(node: ast.AST) -> Iterator[Placed]:
+    """Yield the children of a node; the nodes without a position count as their own children.
 
     Decorators stand before the lines of their definition.
     """
     waiting = list(ast.iter_child_nodes(node))
     while waiting:
         one = waiting.pop()
-        if not isinstance(one, (ast.stmt, ast.expr, ast.excepthandler, ast.keyword)):
+        if isinstance(one, (ast.stmt, ast.expr, ast.excepthandler, ast.keyword)):
+            waiting += getattr(one, "decorator_list", ())
+            yield one
+        else:
             waiting += ast.iter_child_nodes(one)
-            continue
-        waiting += getattr(one, "decorator_list", ())
-        end = (one.end_lineno or one.lineno, one.end_col_offset or one.col_offset)
-        if (one.lineno, one.col_offset) <= position < end:
-            return one
-    return None
+
+
+def _start(node: Placed) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _end(node: Placed) -> tuple[int, int]:
+    return node.end_lineno or node.lineno, node.end_col_offset or node.col_offset

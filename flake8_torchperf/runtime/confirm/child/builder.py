@@ -23,6 +23,18 @@ from flake8_torchperf.runtime.confirm.specs.input_specs import KEPT, WIDTH, Inpu
 SEED = 20220726
 
 
+def seed(number: int) -> None:
+    """Seed torch's generators as `torch.manual_seed`, those of devices only where there are any.
+
+    Without one, it keeps a call and the text of the stack for each type of device
+    (torch/cuda/__init__.py: `_lazy_call`), which takes longer than most calls that are tried.
+    """
+    if torch.accelerator.is_available():
+        torch.manual_seed(number)
+    else:
+        torch.default_generator.manual_seed(number)
+
+
 class SpecError(ConfirmError):
     """A spec that cannot be followed: an unknown class, an expression that raises."""
 
@@ -143,7 +155,7 @@ def _source(builder: Builder, spec: InputSpec) -> Any:
 def _module(builder: Builder, spec: InputSpec) -> torch.nn.Module:
     if spec.get("empty"):
         return torch.nn.Identity()
-    torch.manual_seed(SEED)
+    seed(SEED)
     made = torch.nn.Linear(WIDTH, WIDTH).to(builder.device)
     give_gradients(list(made.parameters()), builder)
     return made

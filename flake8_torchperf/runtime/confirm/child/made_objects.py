@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.child.builder import Builder, SpecError, give_gradients
+from flake8_torchperf.runtime.confirm.child.builder import Builder, SpecError, give_gradients, seed
 from flake8_torchperf.runtime.confirm.child.search import AssignmentSearch, Dimension, Score, chosen
 from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
 from flake8_torchperf.runtime.confirm.specs.from_signatures import choices
@@ -117,7 +117,7 @@ def _file_of(wanted: type) -> str:
 def make(wanted: type, specs: dict[str, Any], builder: Builder) -> Any:
     """Call the constructor with the objects of the specs. Raises what it raises."""
     named = {name: builder.build(spec) for name, spec in specs.items() if spec["kind"] != "default"}
-    torch.manual_seed(0)
+    seed(0)
     made = concrete(wanted)(**named)
     if isinstance(made, torch.nn.Module):
         made.to(builder.device, builder.dtype)

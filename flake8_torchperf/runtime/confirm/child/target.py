@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.child.builder import Builder
+from flake8_torchperf.runtime.confirm.child.builder import Builder, seed
 from flake8_torchperf.runtime.confirm.child.load import ConfirmError, Loaded, module_code, one_line
 from flake8_torchperf.runtime.confirm.child.made_objects import Constructions, bare, make
 from flake8_torchperf.runtime.confirm.child.search import Assignment, Dimension
@@ -243,7 +243,7 @@ class Subject:
         autograd = specs[GRADIENTS]["kind"] == "default"
 
         def call() -> Any:
-            torch.manual_seed(0)
+            seed(0)
             with gradients(autograd):
                 return finish(function(*positional, **named), self._call_inner(builder))
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.child.builder import Builder
+from flake8_torchperf.runtime.confirm.child.builder import Builder, seed
 from flake8_torchperf.runtime.confirm.child.load import one_line
 from flake8_torchperf.runtime.confirm.child.target import Ready, Subject
 from flake8_torchperf.runtime.confirm.child.traced_call import Spots, time_limit, traced
@@ -77,7 +77,7 @@ def _called(ready: Ready) -> tuple[Any, list[str]]:
 
 
 def _seed(number: int) -> None:
-    torch.manual_seed(number)
+    seed(number)
     random.seed(number)
     numpy = sys.modules.get("numpy")
     if numpy is not None:
