@@ -42,7 +42,8 @@ class JudgedSite:
     transformed code that holds the place: "of the compiled step". ``evidence`` holds features
     that only judgement sees (`worth/features.py`): all rows that apply, and what is known of the
     callers. ``leader`` is the wait on which this one follows with little or no work between, with
-    its line in the file once the site is located.
+    its line in the file once the site is located. ``placed_at`` is the file and the line that put
+    the operand on a device, where it isn't the function that does.
     """
 
     kind: SiteKind
@@ -59,6 +60,7 @@ class JudgedSite:
     evidence: frozenset[str] = frozenset()
     leader: ast.AST | None = None
     leader_line: int = 0
+    placed_at: tuple[str, int] | None = None
 
     def heated(self, heat: Heat) -> JudgedSite:
         """Return the same site with another heat."""

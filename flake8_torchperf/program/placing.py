@@ -7,14 +7,14 @@ program chooses, an accelerator where there is one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.objects import own_classes
 from flake8_torchperf.program.outlines.outline import FUNCTION, KEY, OWNER, VALUE, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from flake8_torchperf.program.literals import Literals
     from flake8_torchperf.program.objects import own_classes
@@ -32,11 +32,23 @@ OFF_DEVICE = frozenset((
     "len", "int", "float", "bool", "str", "range", "isinstance", "hasattr", "type", "keys", "print",
     "format", "get_device", "is_cuda", "requires_grad", "join", "split",
 ))  # fmt: skip
-# The bases of modules, whose calls give what their parameters were computed with.
-MODULE_BASES = ("torch.nn.", "pytorch_lightning.LightningModule", "lightning.LightningModule")
+# Parts of the names of torch's modules that have parameters.
+WITH_PARAMETERS = (
+    "Parameter", "Linear", "Conv", "Embedding", "Norm", "LSTM", "GRU", "RNN", "Attention",
+    "Transformer",
+)  # fmt: skip
+# The most classes of modules in modules that are looked at for parameters.
+MAX_INSIDE = 4
 # Methods whose first argument Lightning's trainer has moved: `interpreter/inference/placed.py`.
 STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
 _VALUED = (Kind.EITHER, Kind.PASSED, Kind.GROUP, Kind.ROUNDS, Kind.OPERATION)
+
+
+class Place(NamedTuple):
+    """A line that puts a value on a device."""
+
+    path: str
+    line: int
 
 
 class Placing:
@@ -44,10 +56,15 @@ class Placing:
 
     def __init__(self, literals: Literals) -> None:
         self._literals = literals
-        self._known: dict[tuple[str, int], bool] = {}
+        self._known: dict[tuple[str, int], Place | None] = {}
 
-    def at(self, path: str, number: int) -> bool:
-        """True if an expression holds what the program puts on the device of its choice."""
+    def at(self, path: str, number: int) -> Place | None:
+        """Return where a program puts the value of an expression on the device of its choice.
+
+        What is called stands for the result of the call.
+        """
+        node = self._literals.linker.outline(path).nodes[number]
+        number = node.parent if node.slot == FUNCTION else number
         if (path, number) not in self._known:
             self._known[path, number] = _Walk(self._literals).of(path, number, MAX_HOPS)
         return self._known[path, number]
@@ -63,17 +80,18 @@ class _Walk:
         self._left = MAX_ASKED
         self._met: set[object] = set()
 
-    def of(self, path: str, number: int | None, hops: int) -> bool:
-        """True if the value of an expression is placed."""
+    def of(self, path: str, number: int | None, hops: int) -> Place | None:
+        """Return where the value of an expression is placed; None if nothing shows that."""
         if number is None or hops <= 0 or self._left <= 0:
-            return False
+            return None
         self._left -= 1
         outline = self._linker.outline(path)
         node = outline.nodes[number]
         match node.kind:
             case Kind.NAME:
                 found = self._linker.named(path, node.body, node.word)
-                return isinstance(found, Variable) and self._variable(path, found, hops - 1)
+                if isinstance(found, Variable):
+                    return self._variable(path, found, hops - 1)
             case Kind.ATTRIBUTE if node.word not in OFF_DEVICE:
                 owner = outline.child(number, OWNER)
                 return self._kept(path, number, hops) or self.of(path, owner, hops)
@@ -82,36 +100,36 @@ class _Walk:
             case Kind.CALL:
                 return self._called(path, number, hops)
         if node.kind not in _VALUED:
-            return False
-        return self._any(path, outline.children.get(number, ()), hops)
+            return None
+        return self._any(((path, one) for one in outline.children.get(number, ())), hops)
 
-    def _any(self, path: str, numbers: Iterable[int], hops: int) -> bool:
-        return any(self.of(path, number, hops) for number in numbers)
+    def _any(self, places: Iterable[tuple[str, int | None]], hops: int) -> Place | None:
+        """Return where one of some expressions is placed."""
+        found = (self.of(path, number, hops) for path, number in places)
+        return next(filter(None, found), None)
 
-    def _once(self, asked: object, answer: Callable[[], bool]) -> bool:
-        """Return an answer; False if it is being looked for, or was found to be False."""
+    def _once(self, asked: object, answer: Callable[[], Place | None]) -> Place | None:
+        """Return an answer; None if it is being looked for, or was found to be None."""
         if asked in self._met:
-            return False
+            return None
         self._met.add(asked)
         return answer()
 
-    def _variable(self, path: str, variable: Variable, hops: int) -> bool:
+    def _variable(self, path: str, variable: Variable, hops: int) -> Place | None:
         return self._once((path, variable), lambda: self._bound(path, variable, hops))
 
-    def _bound(self, path: str, variable: Variable, hops: int) -> bool:
-        """True if an assignment, a loop or a call gives a name a placed value."""
+    def _bound(self, path: str, variable: Variable, hops: int) -> Place | None:
+        """Return where a name is given a placed value, by an assignment, a loop or a call."""
         outline = self._linker.outline(path)
         roots = outline.bound.get((variable.body, variable.name), ())
-        if any(self.of(path, outline.child(root, VALUE), hops) for root in roots):
-            return True
+        found = self._any(((path, outline.child(root, VALUE)) for root in roots), hops)
         body = outline.bodies[variable.body]
-        if variable.name not in (*body.positional, *body.named):
-            return False
+        if found is not None or variable.name not in (*body.positional, *body.named):
+            return found
         function = Unit(path, variable.body)
         if self._is_moved_batch(function, variable.name):
-            return True
-        given = self._arguments.of(function, variable.name)
-        return any(self.of(there, number, hops) for there, number in given)
+            return Place(path, body.line)
+        return self._any(self._arguments.of(function, variable.name), hops)
 
     def _is_moved_batch(self, function: Unit, name: str) -> bool:
         """True for the batch of a step, which Lightning's trainer moves."""
@@ -124,64 +142,56 @@ class _Walk:
             for base in self._linker.foreign_bases(owner)
         )
 
-    def _kept(self, path: str, number: int, hops: int) -> bool:
-        """True if a method of the same module keeps a placed value in an attribute of `self`."""
+    def _kept(self, path: str, number: int, hops: int) -> Place | None:
+        """Return where a placed value is kept in an attribute of `self`, in the same module."""
         outline = self._linker.outline(path)
         node = outline.nodes[number]
         owner = outline.child(number, OWNER)
-        if owner is None or outline.nodes[owner].kind != Kind.NAME:
-            return False
-        if outline.nodes[owner].word != "self":
-            return False
-        return self._once(
-            (path, node.word),
-            lambda: any(
-                self.of(path, outline.child(root, VALUE), hops - 1)
-                for root in outline.of(Kind.KEPT, node.word)
-            ),
-        )
+        if owner is None or outline.nodes[owner][:2] != (Kind.NAME, "self"):
+            return None
+        kept = ((path, outline.child(root, VALUE)) for root in outline.of(Kind.KEPT, node.word))
+        return self._once((path, node.word), lambda: self._any(kept, hops - 1))
 
-    def _called(self, path: str, number: int, hops: int) -> bool:
-        """True if a call moves its value, is given a device, or computes with a placed value."""
+    def _called(self, path: str, number: int, hops: int) -> Place | None:
+        """Return where a call moves its value, is given a device, or has a placed value."""
         outline = self._linker.outline(path)
         called = outline.child(number, FUNCTION)
         if called is None:
-            return False
+            return None
         word = outline.nodes[called].word
+        here = Place(path, outline.nodes[number].line)
         device = outline.child(number, "device")
         if device is not None:
-            return self._chooses(path, device, hops)
+            return here if self._chooses(path, device, hops) else None
         if word in MOVES:
-            return True
+            return here
+        if word in OFF_DEVICE:
+            return None
         if word == "to":
             return self._moved(path, number, called, hops)
-        if word in OFF_DEVICE:
-            return False
         if self._is_module(path, called):
-            return True
+            return here
         found = self._linker.dotted(path, called)
         if isinstance(found, Unit) and not found.is_class:
             return self._once(found, lambda: self._results(found, hops - 1))
-        # A method of a placed value, or a module that was moved.
-        return self.of(path, called, hops) or self._any(path, _arguments(outline, number), hops)
+        # A method of a placed value, a module that was moved, or a function of a placed value.
+        return self._any(((path, one) for one in (called, *_arguments(outline, number))), hops)
 
-    def _results(self, function: Unit, hops: int) -> bool:
+    def _results(self, function: Unit, hops: int) -> Place | None:
+        """Return where a function places what it returns."""
         outline = self._linker.outline(function.path)
-        return any(
-            self.of(function.path, outline.child(root, VALUE), hops)
-            for root in outline.results.get(function.number, ())
-        )
+        roots = outline.results.get(function.number, ())
+        return self._any(((function.path, outline.child(root, VALUE)) for root in roots), hops)
 
-    def _moved(self, path: str, number: int, called: int, hops: int) -> bool:
-        """True for ``x.to(device)``; a call that names a dtype leaves ``x`` where it is."""
+    def _moved(self, path: str, number: int, called: int, hops: int) -> Place | None:
+        """Return where ``x.to(device)`` lies; a call that names a dtype leaves ``x`` there."""
         outline = self._linker.outline(path)
-        owner = outline.child(called, OWNER)
         first = outline.child(number, "0")
-        if first is None:
-            return self.of(path, owner, hops)
-        node = outline.nodes[first]
+        node = outline.nodes[number if first is None else first]
         names = node.kind == Kind.TEXT or "device" in node.word.lower() or node.word == "dev"
-        return self._chooses(path, first, hops) if names else self.of(path, owner, hops)
+        if first is None or not names:
+            return self.of(path, outline.child(called, OWNER), hops)
+        return Place(path, node.line) if self._chooses(path, first, hops) else None
 
     def _chooses(self, path: str, device: int, hops: int) -> bool:
         """True for a device that is not the host, nor that of a value which nothing places."""
@@ -195,15 +205,47 @@ class _Walk:
         if node.kind != Kind.ATTRIBUTE or owner is None or node.word != "device":
             return True
         holder = outline.nodes[owner]
-        return holder.kind != Kind.NAME or holder.word == "self" or self.of(path, owner, hops)
+        is_value = holder.kind == Kind.NAME and holder.word != "self"
+        return not is_value or self.of(path, owner, hops) is not None
 
     def _is_module(self, path: str, called: int) -> bool:
-        """True for an object of a class of the project that is a module."""
+        """True for an object of a class of the project whose constructor makes parameters."""
+        classes = own_classes(self._objects.classes(path, called))
+        return any(self._has_parameters(one, MAX_INSIDE) for one in classes)
+
+    def _has_parameters(self, klass: Unit, left: int) -> bool:
+        """True if a class keeps parameters, or modules of torch or of the project that do."""
+        if ("parameters", klass) in self._met or left <= 0:
+            return False
+        self._met.add(("parameters", klass))
         return any(
-            base.startswith(MODULE_BASES)
-            for one in own_classes(self._objects.classes(path, called))
-            for base in self._linker.foreign_bases(one)
+            self._makes_parameters(one.path, value, left)
+            for one in self._linker.lineage(klass)
+            for value in self._kept_values(one)
         )
+
+    def _kept_values(self, klass: Unit) -> Iterator[int]:
+        """Yield what the constructor of a class keeps in attributes."""
+        outline = self._linker.outline(klass.path)
+        made = self._linker.klass(klass).methods.get("__init__")
+        for number in outline.by_slot.get(VALUE, ()):
+            node = outline.nodes[number]
+            if node.body == made and outline.nodes[node.parent].kind == Kind.KEPT:
+                yield number
+
+    def _makes_parameters(self, path: str, number: int, left: int) -> bool:
+        """True if an expression makes parameters, or a module or a list of modules with some."""
+        outline = self._linker.outline(path)
+        called = outline.child(number, FUNCTION)
+        if called is None:
+            children = outline.children.get(number, ())
+            return any(self._makes_parameters(path, one, left) for one in children)
+        found = self._linker.dotted(path, called)
+        if isinstance(found, Unit):
+            return found.is_class and self._has_parameters(found, left - 1)
+        if found.startswith("torch.nn.") and any(map(found.__contains__, WITH_PARAMETERS)):
+            return True
+        return any(self._makes_parameters(path, one, left) for one in _arguments(outline, number))
 
 
 def _arguments(outline: Outline, call: int) -> Iterable[int]:

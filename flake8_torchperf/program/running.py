@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.program.comparisons import Values
     from flake8_torchperf.program.outlines.outline import Body
+    from flake8_torchperf.program.placing import Place
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.project.text_search import TrainingSigns
@@ -127,11 +128,11 @@ class Program:
             self._objects[path, number] = [self._held(one) for one in found]
         return self._objects[path, number]
 
-    def places(self, asked: ast.Name | ast.Attribute, module: ModuleMap) -> bool:
-        """True if the project puts the value of an expression on the device of its choice."""
+    def placed_at(self, asked: ast.Name | ast.Attribute, module: ModuleMap) -> Place | None:
+        """Return where the project puts the value of an expression on the device of its choice."""
         path = self.path_of_module(module)
         number = self._number(asked, path) if self._project.is_searched_whole else None
-        return number is not None and self._placing.at(path, number)
+        return None if number is None else self._placing.at(path, number)
 
     def _values(self, path: str, number: int) -> set[Unit | str | Itself]:
         """Return what an expression may hold, by its own module where others leave it open."""

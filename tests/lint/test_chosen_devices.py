@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+from check_run import torchperf
 from linting import HOT, PRELUDE, program, table
 
 from flake8_torchperf.linter import lint
@@ -167,7 +168,57 @@ def places_in_helpers(folder: Path, moved: str) -> dict[int, str]:
     }
 
 
+MODULES = """
+    class Pad(nn.Module):
+        def __init__(self, n):
+            super().__init__()
+            self.n = n
+
+        def forward(self, x):
+            return x * self.n
+
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])
+
+        def forward(self, x):
+            return x
+
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.pad = Pad(3)
+            self.block = Block()
+
+        def forward(self, x: Tensor, y: Tensor):
+            print(self.pad(y).max().item())  # unknown
+            print(self.block(x).max().item())  # chosen
+    """
+
+
+def test_modules_of_the_project_place_what_they_compute_with_parameters(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    model = tmp_path / "model.py"
+    model.write_text(program(MODULES))
+    found = {
+        one.line: one.site.operand.device
+        for one in lint(model.read_text(), str(model), HOT)
+        if isinstance(one.site.operand, Tensor)
+    }
+    lines = enumerate(model.read_text().splitlines(), 1)
+    assert found == {n: line.rpartition("  # ")[2] for n, line in lines if "  # " in line}
+
+
 def test_callers_of_callers_place_what_a_function_is_given(tmp_path: Path) -> None:
     moving = "batch = {name: value.to(device) for name, value in batch.items()}"
     assert places_in_helpers(tmp_path / "a", moving) == {6: "chosen", 15: "chosen"}
     assert places_in_helpers(tmp_path / "b", "pass") == {6: "unknown", 15: "unknown"}
+
+
+def test_why_names_the_line_that_moves_a_value(tmp_path: Path) -> None:
+    places_in_helpers(tmp_path, "batch = {name: value.to(device) for name, value in batch.items()}")
+    shown = torchperf("why", "helpers.py:15", cwd=tmp_path).output
+    assert "on the device that the program chooses: put there at train.py:12" in shown

@@ -95,7 +95,7 @@ def judged(finding: Finding, trials: Trials) -> Decision:
         reported,
         NO_TENSOR if operand is None else operand.reason.describe(line_of),
         _sure(finding),
-        "" if operand is None else RESIDENCE.get(operand.device, operand.device),
+        "" if operand is None else _residence(operand.device, finding),
         frequency(finding.site),
         tuple(
             f"{one.caller or 'module level'} at {_shown(one.path)}:{one.line}"
@@ -109,6 +109,15 @@ def judged(finding: Finding, trials: Trials) -> Decision:
         tuple(changes),
         worth_of(finding, trials),
     )
+
+
+def _residence(device: str, finding: Finding) -> str:
+    """Return where a value lies in words, and the line of another function that put it there."""
+    words = RESIDENCE.get(device, device)
+    if finding.site.placed_at is None:
+        return words
+    path, line = finding.site.placed_at
+    return f"{words}: put there at {_shown(path)}:{line}"
 
 
 def _shown(path: str) -> str:

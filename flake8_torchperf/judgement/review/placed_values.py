@@ -54,9 +54,12 @@ class PlacedValues:
         if not _asks(site) or not isinstance(site.operand, Tensor):
             return site
         asked = _sources(site.operand_node or site.node)
-        if not any(self._heats.program.places(one, module) for one in asked):
+        found = (self._heats.program.placed_at(one, module) for one in asked)
+        place = next(filter(None, found), None)
+        if place is None:
             return site
-        return replace(site, operand=replace(site.operand, device=CHOSEN))
+        operand = replace(site.operand, device=CHOSEN)
+        return replace(site, operand=operand, placed_at=place)
 
     def _combined(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites as they are if parameters lie where what they are combined with lies."""
