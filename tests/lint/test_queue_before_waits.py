@@ -7,7 +7,6 @@ from weighing import weighed
 
 from flake8_torchperf.findings.message import leading
 from flake8_torchperf.judgement.worth.features import BEHIND_ONCE, features
-from flake8_torchperf.judgement.worth.queue import LEADS
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 
@@ -87,7 +86,7 @@ def test_the_queue_in_front_of_a_wait(code: str) -> None:
     text = program(code)
     found: dict[int, list[str]] = {}
     for one in lint(text, "model.py", HOT):
-        shown = features(one.site, one.code) - {BEHIND_ONCE, LEADS}
+        shown = features(one.site, one.code) - {BEHIND_ONCE}
         queue = sorted(one for one in shown if one.startswith("queue:"))
         found.setdefault(one.line, []).extend(queue)
     expected = {
@@ -144,8 +143,6 @@ def test_a_wait_that_is_worth_little_is_named_by_the_one_before_it() -> None:
     everything = lint(text, "model.py", HOT)
     start = everything[0].line
     first = joined[0].row
-    leads = [one.line - start for one in everything if LEADS in features(one.site, one.code)]
-    assert leads == [0, 2]
     assert [one.line - start for one in everything] == [0, 2, 3, 4]
     assert [one.line - start for one in joined if one.row == first] == [0, 2, 3]
     assert "and 2 more waits to line" in leading(joined[0].lead, [7, 8])

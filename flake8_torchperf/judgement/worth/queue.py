@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     Behind: TypeAlias = "Callable[[ast.Call], Queue | None]"
 
 ON_SOME_PATH = "queue:on-some-path"
-LEADS = "queue:leads"
 NON_BLOCKING = "non-blocking"
 # Kinds of sites that leave the device without work on their stream.
 WAITING = frozenset((
@@ -83,7 +82,7 @@ def waits_of(result: Judged) -> set[int]:
 
 
 def with_queues(result: Judged, behind: Behind) -> Judged:
-    """Return the sites with the features of the queue in front of each wait and behind it.
+    """Return the sites with the features of the queue in front of each wait, and its leader.
 
     ``behind`` returns the queue that a call leaves, where its callee is known to wait.
     """
@@ -94,15 +93,11 @@ def with_queues(result: Judged, behind: Behind) -> Judged:
     if walk is None:
         return result
     on_paths = walk.on_some_path(result.snippet.nodes).found
-    sites = [
+    sites = (
         _behind(site, walk.found.get(id(site.node)), on_paths.get(id(site.node)))
         for site in result.sites
-    ]
-    leaders = {id(site.leader) for site in sites if site.leader is not None}
-    return replace(
-        result,
-        sites=tuple(site.showing((LEADS,)) if id(site.node) in leaders else site for site in sites),
     )
+    return replace(result, sites=tuple(sites))
 
 
 def queue_behind(

@@ -148,7 +148,6 @@ _OTHERS = {
     "sure:assumed": "that it is a tensor is only assumed by convention",
     "queue:empty": "the wait follows directly on another, so the device has nothing left to do",
     "queue:little": "only a few small operations are queued since the last wait",
-    "queue:leads": "another wait follows it, with hardly any work between them",
     "queue:behind-once": "no loop repeats it, and another wait has left hardly any work",
     "queue:each-round": "each round of a loop waits, with little work between the waits",
     "queue:on-some-path": "on some path through the branches before it, it follows on another wait",
