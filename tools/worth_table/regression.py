@@ -22,12 +22,12 @@ FLAT = 1e-9
 
 RAISING = frozenset((
     "callers:reached", "cost:per-element", "rate:around-step", "rate:own-loop", "sure:stated",
-    "value:device",
+    "value:chosen", "value:device",
 ))  # fmt: skip
 LOWERING = frozenset((
     "callers:elsewhere", "callers:none", "place:branch", "place:off-by-default", "place:seldom",
-    "queue:empty", "queue:little", "queue:on-some-path", "sure:assumed", "value:beside-host",
-    "value:host",
+    "queue:behind-once", "queue:empty", "queue:little", "queue:on-some-path", "sure:assumed",
+    "value:beside-host", "value:host", "value:unshown",
 ))  # fmt: skip
 _LOWERING_ROWS = frozenset(f"row:{row.id}" for row in ROWS if row.effect != HOT)
 
