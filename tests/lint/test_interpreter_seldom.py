@@ -241,11 +241,11 @@ def test_what_is_combined_with_rows_on_the_host_is_there_too() -> None:
             def grown(self, x: Tensor):
                 return x * bool((self.total + x).sum() < 3)  # TPF101
 
-        def directions(x: Tensor, n: int):
+        def directions(x: Tensor, y: Tensor, n: int):
             m = torch.eye(3) - x * x.mT
             rows = torch.zeros(n, 3) + x
-            number = torch.zeros(()) + x
-            return bool(m.sum() < 3), bool(rows.sum() < 3), x * bool(number.sum() < 3)  # TPF101
+            number = torch.zeros(()) + y
+            return bool(m.sum() < 3), bool(rows.sum() < 3), y * bool(number.sum() < 3)  # TPF101
         """,
         HOT,
     )
