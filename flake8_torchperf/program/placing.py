@@ -25,9 +25,9 @@ from flake8_torchperf.program.outlines.outline import Outline
 MAX_ASKED = 300
 MAX_HOPS = 10
 # Methods that put a tensor, or a batch, on an accelerator.
-MOVES = frozenset(("cuda", "xpu", "npu", "hpu", "mps", "musa"))
+MOVING_METHODS = frozenset(("cuda", "xpu", "npu", "hpu", "mps", "musa"))
 # Calls and attributes whose value is no tensor, or one on the host.
-OFF_DEVICE = frozenset((
+NOT_ON_DEVICE = frozenset((
     "cpu", "numpy", "tolist", "item", "size", "dim", "numel", "device", "dtype", "shape", "ndim",
     "len", "int", "float", "bool", "str", "range", "isinstance", "hasattr", "type", "keys", "print",
     "format", "get_device", "is_cuda", "requires_grad", "join", "split",
@@ -39,12 +39,14 @@ WITH_PARAMETERS = (
 )  # fmt: skip
 # The most classes of modules in modules that are looked at for parameters.
 MAX_INSIDE = 4
-# Methods whose first argument Lightning's trainer has moved: `interpreter/inference/placed.py`.
-STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
+# Methods whose first argument Lightning's trainer has moved with `Strategy.batch_to_device`:
+# lightning/pytorch/loops/training_epoch_loop.py, evaluation_loop.py, prediction_loop.py
+TRAINER = "LightningModule"
+TRAINER_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
 _VALUED = (Kind.EITHER, Kind.PASSED, Kind.GROUP, Kind.ROUNDS, Kind.OPERATION)
 
 
-class Place(NamedTuple):
+class PlacedAt(NamedTuple):
     """A line that puts a value on a device."""
 
     path: str
@@ -56,9 +58,9 @@ class Placing:
 
     def __init__(self, literals: Literals) -> None:
         self._literals = literals
-        self._known: dict[tuple[str, int], Place | None] = {}
+        self._known: dict[tuple[str, int], PlacedAt | None] = {}
 
-    def at(self, path: str, number: int) -> Place | None:
+    def at(self, path: str, number: int) -> PlacedAt | None:
         """Return where a program puts the value of an expression on the device of its choice.
 
         What is called stands for the result of the call.
@@ -80,7 +82,7 @@ class _Walk:
         self._left = MAX_ASKED
         self._met: set[object] = set()
 
-    def of(self, path: str, number: int | None, hops: int) -> Place | None:
+    def of(self, path: str, number: int | None, hops: int) -> PlacedAt | None:
         """Return where the value of an expression is placed; None if nothing shows that."""
         if number is None or hops <= 0 or self._left <= 0:
             return None
@@ -92,7 +94,7 @@ class _Walk:
                 found = self._linker.named(path, node.body, node.word)
                 if isinstance(found, Variable):
                     return self._variable(path, found, hops - 1)
-            case Kind.ATTRIBUTE if node.word not in OFF_DEVICE:
+            case Kind.ATTRIBUTE if node.word not in NOT_ON_DEVICE:
                 owner = outline.child(number, OWNER)
                 return self._kept(path, number, hops) or self.of(path, owner, hops)
             case Kind.ITEM:
@@ -103,22 +105,22 @@ class _Walk:
             return None
         return self._any(((path, one) for one in outline.children.get(number, ())), hops)
 
-    def _any(self, places: Iterable[tuple[str, int | None]], hops: int) -> Place | None:
+    def _any(self, places: Iterable[tuple[str, int | None]], hops: int) -> PlacedAt | None:
         """Return where one of some expressions is placed."""
         found = (self.of(path, number, hops) for path, number in places)
         return next(filter(None, found), None)
 
-    def _once(self, asked: object, answer: Callable[[], Place | None]) -> Place | None:
+    def _once(self, asked: object, answer: Callable[[], PlacedAt | None]) -> PlacedAt | None:
         """Return an answer; None if it is being looked for, or was found to be None."""
         if asked in self._met:
             return None
         self._met.add(asked)
         return answer()
 
-    def _variable(self, path: str, variable: Variable, hops: int) -> Place | None:
+    def _variable(self, path: str, variable: Variable, hops: int) -> PlacedAt | None:
         return self._once((path, variable), lambda: self._bound(path, variable, hops))
 
-    def _bound(self, path: str, variable: Variable, hops: int) -> Place | None:
+    def _bound(self, path: str, variable: Variable, hops: int) -> PlacedAt | None:
         """Return where a name is given a placed value, by an assignment, a loop or a call."""
         outline = self._linker.outline(path)
         roots = outline.bound.get((variable.body, variable.name), ())
@@ -128,21 +130,18 @@ class _Walk:
             return found
         function = Unit(path, variable.body)
         if self._is_moved_batch(function, variable.name):
-            return Place(path, body.line)
+            return PlacedAt(path, body.line)
         return self._any(self._arguments.of(function, variable.name), hops)
 
     def _is_moved_batch(self, function: Unit, name: str) -> bool:
         """True for the batch of a step, which Lightning's trainer moves."""
         body = self._linker.body(function)
-        if body.name not in STEPS or body.positional[1:2] != (name,) or body.owner < 0:
+        if body.name not in TRAINER_STEPS or body.positional[1:2] != (name,) or body.owner < 0:
             return False
         owner = Unit(function.path, body.owner, is_class=True)
-        return any(
-            base.rpartition(".")[2] == "LightningModule"
-            for base in self._linker.foreign_bases(owner)
-        )
+        return any(base.rpartition(".")[2] == TRAINER for base in self._linker.foreign_bases(owner))
 
-    def _kept(self, path: str, number: int, hops: int) -> Place | None:
+    def _kept(self, path: str, number: int, hops: int) -> PlacedAt | None:
         """Return where a placed value is kept in an attribute of `self`, in the same module."""
         outline = self._linker.outline(path)
         node = outline.nodes[number]
@@ -152,20 +151,20 @@ class _Walk:
         kept = ((path, outline.child(root, VALUE)) for root in outline.of(Kind.KEPT, node.word))
         return self._once((path, node.word), lambda: self._any(kept, hops - 1))
 
-    def _called(self, path: str, number: int, hops: int) -> Place | None:
+    def _called(self, path: str, number: int, hops: int) -> PlacedAt | None:
         """Return where a call moves its value, is given a device, or has a placed value."""
         outline = self._linker.outline(path)
         called = outline.child(number, FUNCTION)
         if called is None:
             return None
         word = outline.nodes[called].word
-        here = Place(path, outline.nodes[number].line)
+        here = PlacedAt(path, outline.nodes[number].line)
         device = outline.child(number, "device")
         if device is not None:
             return here if self._chooses(path, device, hops) else None
-        if word in MOVES:
+        if word in MOVING_METHODS:
             return here
-        if word in OFF_DEVICE:
+        if word in NOT_ON_DEVICE:
             return None
         if word == "to":
             return self._moved(path, number, called, hops)
@@ -177,13 +176,13 @@ class _Walk:
         # A method of a placed value, a module that was moved, or a function of a placed value.
         return self._any(((path, one) for one in (called, *_arguments(outline, number))), hops)
 
-    def _results(self, function: Unit, hops: int) -> Place | None:
+    def _results(self, function: Unit, hops: int) -> PlacedAt | None:
         """Return where a function places what it returns."""
         outline = self._linker.outline(function.path)
         roots = outline.results.get(function.number, ())
         return self._any(((function.path, outline.child(root, VALUE)) for root in roots), hops)
 
-    def _moved(self, path: str, number: int, called: int, hops: int) -> Place | None:
+    def _moved(self, path: str, number: int, called: int, hops: int) -> PlacedAt | None:
         """Return where ``x.to(device)`` lies; a call that names a dtype leaves ``x`` there."""
         outline = self._linker.outline(path)
         first = outline.child(number, "0")
@@ -191,7 +190,7 @@ class _Walk:
         names = node.kind == Kind.TEXT or "device" in node.word.lower() or node.word == "dev"
         if first is None or not names:
             return self.of(path, outline.child(called, OWNER), hops)
-        return Place(path, node.line) if self._chooses(path, first, hops) else None
+        return PlacedAt(path, node.line) if self._chooses(path, first, hops) else None
 
     def _chooses(self, path: str, device: int, hops: int) -> bool:
         """True for a device that is not the host, nor that of a value which nothing places."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.program.comparisons import Values
     from flake8_torchperf.program.outlines.outline import Body
-    from flake8_torchperf.program.placing import Place
+    from flake8_torchperf.program.placing import PlacedAt
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.project.text_search import TrainingSigns
@@ -128,7 +128,7 @@ class Program:
             self._objects[path, number] = [self._held(one) for one in found]
         return self._objects[path, number]
 
-    def placed_at(self, asked: ast.Name | ast.Attribute, module: ModuleMap) -> Place | None:
+    def placed_at(self, asked: ast.Name | ast.Attribute, module: ModuleMap) -> PlacedAt | None:
         """Return where the project puts the value of an expression on the device of its choice."""
         path = self.path_of_module(module)
         number = self._number(asked, path) if self._project.is_searched_whole else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.placed_batches import moving_loaders, moving_methods, placed_names
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
+from flake8_torchperf.program.placing import TRAINER, TRAINER_STEPS
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.devices import OPEN
 from flake8_torchperf.values.values import Reason, Tensor
@@ -16,10 +17,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
-# Methods whose first argument Lightning's trainer has moved with `Strategy.batch_to_device`:
-# lightning/pytorch/loops/training_epoch_loop.py, evaluation_loop.py, prediction_loop.py
-TRAINER = "LightningModule"
-TRAINER_STEPS = frozenset(("training_step", "validation_step", "test_step", "predict_step"))
 PLACED_NAMES: Cache[int, frozenset[str]] = Cache("names of moved batches")
 MOVING_LOADERS: Cache[str, set[str]] = Cache("attributes of loaders that move batches")
 WORDS = "part of a batch that its framework moved"

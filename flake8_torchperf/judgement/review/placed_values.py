@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.values.site import SiteKind
 
-SHOWN = ("device", CHOSEN, BESIDE_HOST)
+SHOWN_PLACES = ("device", CHOSEN, BESIDE_HOST)
 
 
 class PlacedValues:
@@ -77,7 +77,7 @@ class PlacedValues:
         there = {
             (id(site.node), site.kind): site
             for site in judge(interpret_function(info, probe), self._heats).sites
-            if (tensor := _tensor(site)) is not None and tensor.device in SHOWN
+            if (tensor := _tensor(site)) is not None and tensor.device in SHOWN_PLACES
         }
         return replace(result, sites=tuple(_as_there(site, there) for site in result.sites))
 
