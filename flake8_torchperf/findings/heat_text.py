@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.row import row_id
+from flake8_torchperf.judgement.row import LOOP_AT, row_id
 from flake8_torchperf.judgement.rows import BY_CAUSE
 from flake8_torchperf.values.cause import Cause
 
@@ -35,7 +35,7 @@ LESS_WAY = 7
 # Shorter words, for a message that has no room for a name.
 BRIEF = {
     Cause.CALLED: "called at line {line}",
-    Cause.CALLED_IN_LOOP: "loop at line {line}",
+    Cause.CALLED_IN_LOOP: LOOP_AT,
 }
 
 
@@ -52,7 +52,7 @@ def place(site: JudgedSite, *, brief: int = 0) -> FrequencyWords:
         return FrequencyWords(_measured(heat.measured, brief=bool(brief)))
     loop = next((one for one in site.loops if one.node is heat.node), None)
     if heat.cause is Cause.LOOP and loop is not None:
-        found = FrequencyWords(f"loop at line {loop.line}")
+        found = FrequencyWords(LOOP_AT.format(line=loop.line))
     else:
         found = _named(heat.cause, heat, BRIEF.get(heat.cause) if brief else None)
     if brief or not heat.caller or "{name}" in found.words or heat.cause is Cause.UNREACHED:

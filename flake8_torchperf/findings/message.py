@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.heat_text import place
 from flake8_torchperf.idioms.host_twins import host_twin
+from flake8_torchperf.judgement.row import LOOP_AT
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import tensor_of
@@ -216,7 +217,7 @@ def _loop(site: JudgedSite, told: FrequencyWords) -> str:
     if not site.loops:
         return told.words
     loop = site.loops[-1]
-    return f"the loop at line {loop.line}{' over {over}' if loop.over else ''}"
+    return f"the {LOOP_AT.format(line=loop.line)}{' over {over}' if loop.over else ''}"
 
 
 def _one_line(text: str) -> str:

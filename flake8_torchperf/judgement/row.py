@@ -13,6 +13,9 @@ RESIDENCE, FREQUENCY, FATE = "residence", "frequency", "fate"
 # says that the place does not wait, or that it has to; a run without a device can't disprove that.
 HOT, COLD, FREE = "hot", "cold", "free"
 
+# The words for a loop, in messages of every kind.
+LOOP_AT = "loop at line {line}"
+
 
 class Row(NamedTuple):
     """One row: its cause, the question that it answers, what it does, and why.

@@ -6,7 +6,7 @@ met give the other causes.
 
 from __future__ import annotations
 
-from flake8_torchperf.judgement.row import COLD, FATE, FREE, FREQUENCY, HOT, RESIDENCE, Row
+from flake8_torchperf.judgement.row import COLD, FATE, FREE, FREQUENCY, HOT, LOOP_AT, RESIDENCE, Row
 from flake8_torchperf.values.cause import Cause
 
 ROWS = (
@@ -100,7 +100,7 @@ ROWS = (
         Cause.CALLED_IN_LOOP,
         FREQUENCY,
         HOT,
-        "called in a loop at line {line}",
+        f"called in a {LOOP_AT}",
         "A loop at module level calls the function.",
     ),
     Row(

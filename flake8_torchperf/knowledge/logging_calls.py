@@ -16,30 +16,28 @@ if TYPE_CHECKING:
 LOG_LEVELS = frozenset((
     "debug", "info", "warning", "warn", "error", "critical", "exception", "log",
 ))  # fmt: skip
-LOGGING_METHODS = LOG_LEVELS | {
-    # SummaryWriter
-    "add_histogram", "add_scalar", "add_scalars", "add_text",
-    # lightning, accelerate, mlflow, comet, wandb
-    "log_dict", "log_metric", "log_metrics", "log_scalar",
-    # tqdm
-    "set_description", "set_postfix", "set_postfix_str",
-    # baselines and stable-baselines3, clearml
-    "logkv", "logkv_mean", "record_mean", "report_scalar",
-}  # fmt: skip
-LOGGING_FUNCTIONS = frozenset((
-    "print", "builtins.print", "pprint.pprint", "rich.print", "tqdm.write", "tqdm.tqdm.write",
-    "tqdm.auto.tqdm.write", "wandb.log", "mlflow.log_metric", "mlflow.log_metrics",
-))  # fmt: skip
-# Of these, those that read a tensor among their arguments at once: tensorboard
+# Calls that log and read a tensor among their arguments at once: tensorboard
 # (torch/utils/tensorboard/_convert_np.py, make_np), wandb (wandb/sdk/data_types/utils.py,
 # val_to_json), tqdm (tqdm/std.py, set_postfix: it makes text of it). Lightning's ``log`` reads what
 # the progress bar shows (lightning/pytorch/trainer/connectors/logger_connector/logger_connector.py,
 # progress_bar_metrics).
 READING_METHODS = frozenset((
-    "add_histogram", "add_scalar", "add_scalars", "log_metric", "log_metrics", "logkv",
-    "logkv_mean", "record_mean", "report_scalar", "set_postfix",
+    # SummaryWriter, tqdm
+    "add_histogram", "add_scalar", "add_scalars", "set_postfix",
+    # lightning, accelerate, mlflow, comet
+    "log_metric", "log_metrics",
+    # baselines and stable-baselines3, clearml
+    "logkv", "logkv_mean", "record_mean", "report_scalar",
 ))  # fmt: skip
 READING_FUNCTIONS = frozenset(("wandb.log", "mlflow.log_metric", "mlflow.log_metrics"))
+# These log, too, but read nothing by themselves.
+LOGGING_METHODS = LOG_LEVELS | READING_METHODS | {
+    "add_text", "log_dict", "log_scalar", "set_description", "set_postfix_str",
+}  # fmt: skip
+LOGGING_FUNCTIONS = READING_FUNCTIONS | {
+    "print", "builtins.print", "pprint.pprint", "rich.print", "tqdm.write", "tqdm.tqdm.write",
+    "tqdm.auto.tqdm.write",
+}  # fmt: skip
 IN_PROGRESS_BAR = "prog_bar"
 # Libraries with a ``log`` that computes a logarithm.
 NUMERIC = frozenset((

@@ -14,6 +14,7 @@ from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.server import marks
 from flake8_torchperf.server.messages import Failed, FixAll, FixRequest, Text
 from flake8_torchperf.server.text import Units
+from flake8_torchperf.syntax.contract_comments import CONTRACT
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -82,7 +83,7 @@ def _for_problem(problem: Problem, can_name: bool) -> Iterator[tuple[str, Data]]
     function = problem.function
     if not function:
         return
-    title = f"{function}: must never wait (# {marks.SYNC_FREE})"
+    title = f"{function}: must never wait (# {CONTRACT})"
     yield title, {"does": MARK, "head": problem.head}
     for key, words in ((marks.HOT, "runs every step"), (marks.COLD, "runs seldom")):
         if can_name:

@@ -18,13 +18,13 @@ from flake8_torchperf.configuration import configuration_files
 from flake8_torchperf.fixes.engine import noqa
 from flake8_torchperf.server.text import split_lines
 from flake8_torchperf.special_files import refuse_special
+from flake8_torchperf.syntax.contract_comments import CONTRACT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 # The placeholder that the user replaces.
 REASON = "REASON"
-SYNC_FREE = "torchperf: sync-free"
 HOT, COLD = "hot", "cold"
 PYPROJECT = "pyproject.toml"
 TABLE = "tool.torchperf"
@@ -43,9 +43,9 @@ def with_noqa(text: str, line: int, code: str) -> str | None:
 def with_sync_free(text: str, head: int) -> str | None:
     """Return the text with the contract on a function's ``def`` line; None if it has it."""
     lines = split_lines(text)
-    if SYNC_FREE in lines[head]:
+    if CONTRACT in lines[head]:
         return None
-    return _same_code(text, _commented(lines, head, SYNC_FREE))
+    return _same_code(text, _commented(lines, head, CONTRACT))
 
 
 def head_of(text: str, line: int) -> int | None:

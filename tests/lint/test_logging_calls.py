@@ -11,6 +11,7 @@ from linting import lint
 
 from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.findings.message import LOG_SELDOM
+from flake8_torchperf.knowledge.logging_calls import READING_FUNCTIONS, READING_METHODS
 from flake8_torchperf.options import Options
 
 PRELUDE = """\
@@ -92,6 +93,18 @@ def test_what_is_used_elsewhere_is_an_ordinary_read(code: str) -> None:
     assert messages
     assert not any(LOG_SELDOM in message for message in messages)
     assert found(code, "ignore") == messages
+
+
+@pytest.mark.parametrize("method", sorted(READING_METHODS))
+def test_each_method_of_the_table_that_reads_is_told(method: str) -> None:
+    messages = found(f"writer.{method}('loss', loss)")
+    assert [message.endswith(LOG_SELDOM) for message in messages] == [True]
+
+
+@pytest.mark.parametrize("function", sorted(READING_FUNCTIONS))
+def test_each_function_of_the_table_that_reads_is_told(function: str) -> None:
+    messages = found(f"import {function.partition('.')[0]}\n{function}('loss', loss)")
+    assert [message.endswith(LOG_SELDOM) for message in messages] == [True]
 
 
 def test_reads_in_a_row_are_logged_if_all_are() -> None:

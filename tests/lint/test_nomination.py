@@ -15,6 +15,9 @@ import test_interpreter_records
 from linting import ALL, check, findings, program, table
 
 from flake8_torchperf import linter
+from flake8_torchperf.knowledge import call_waits
+from flake8_torchperf.knowledge.table import load
+from flake8_torchperf.suspects import words
 from flake8_torchperf.suspects.nominate import Suspects
 
 ALONE = {
@@ -214,3 +217,23 @@ def test_no_function_with_a_finding_is_left_out(monkeypatch: pytest.MonkeyPatch,
         lambda module, called: Suspects(tuple(module.defined), module_level=True),
     )
     assert nominated == findings(program(code), ALL)
+
+
+def test_every_operation_that_waits_is_nominated_by_its_name() -> None:
+    """A name that fails here belongs in `WAITING_CALLS`, in suspects/words.py."""
+    known = load()
+    nominating = {
+        *call_waits.load().names, *words.WAITING_CALLS, *words.ARGUMENT_READERS,
+        *words.NUMBER_TAKERS, *words.FILL_CALLS, *words.HOST_MADE, *words.MOVE_CALLS,
+        *words.TRAINING,
+    }  # fmt: skip
+    functions = {name.rpartition(".")[2]: known.function(name) for name in known.function_names()}
+    methods = {name: known.method(name) for name in known.method_names()}
+    waiting = {
+        name
+        for name, op in [*functions.items(), *methods.items()]
+        if op is not None and op.flags & {"h", "s"}
+    }
+    assert {"item", "nonzero", "bincount"} <= waiting
+    # Operators and statements nominate by their syntax.
+    assert {name for name in waiting - nominating if not name.startswith("__")} == set()
