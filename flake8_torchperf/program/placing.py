@@ -71,10 +71,6 @@ class Placing:
             self._known[path, number] = _Walk(self._literals).of(path, number, MAX_HOPS)
         return self._known[path, number]
 
-    def has_parameters(self, klass: Unit) -> bool:
-        """True if the constructor of a module's class makes parameters, in modules inside too."""
-        return _Walk(self._literals).has_parameters(klass, MAX_INSIDE)
-
 
 class _Walk:
     """One walk from an expression to where its value is placed."""
@@ -214,9 +210,9 @@ class _Walk:
     def _is_module(self, path: str, called: int) -> bool:
         """True for an object of a class of the project whose constructor makes parameters."""
         classes = own_classes(self._objects.classes(path, called))
-        return any(self.has_parameters(one, MAX_INSIDE) for one in classes)
+        return any(self._has_parameters(one, MAX_INSIDE) for one in classes)
 
-    def has_parameters(self, klass: Unit, left: int) -> bool:
+    def _has_parameters(self, klass: Unit, left: int) -> bool:
         """True if a class keeps parameters, or modules of torch or of the project that do."""
         if ("parameters", klass) in self._met or left <= 0:
             return False
@@ -245,7 +241,7 @@ class _Walk:
             return any(self._makes_parameters(path, one, left) for one in children)
         found = self._linker.dotted(path, called)
         if isinstance(found, Unit):
-            return found.is_class and self.has_parameters(found, left - 1)
+            return found.is_class and self._has_parameters(found, left - 1)
         if found.startswith("torch.nn.") and any(map(found.__contains__, WITH_PARAMETERS)):
             return True
         return any(self._makes_parameters(path, one, left) for one in _arguments(outline, number))

@@ -134,11 +134,6 @@ class Program:
         number = self._number(asked, path) if self._project.is_searched_whole else None
         return None if number is None else self._placing.at(path, number)
 
-    def makes_parameters(self, owner: ClassInfo) -> bool:
-        """True if objects of a module's class have parameters, or its outline does not list it."""
-        unit = self._class_unit(owner)
-        return unit is None or self._placing.has_parameters(unit)
-
     def _values(self, path: str, number: int) -> set[Unit | str | Itself]:
         """Return what an expression may hold, by its own module where others leave it open."""
         if not self._project.is_searched_whole:

@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
 from flake8_torchperf.interpreter.inference.combined import places_of
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
 from flake8_torchperf.judgement.fate import FROM_DEVICE
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
-from flake8_torchperf.judgement.worth.features import PLAIN_MODULE
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.devices import CHOSEN
 from flake8_torchperf.values.values import BESIDE_HOST, Tensor, Value, tensor_of
@@ -46,17 +44,10 @@ class PlacedValues:
         if not any(map(_asks, result.sites)):
             return result
         combined = self._combined(result, info)
-        sites = tuple(self._by_program(site, info.module) for site in combined.sites)
-        if any(map(_asks, sites)) and self._is_plain_module(info):
-            sites = tuple(one.showing((PLAIN_MODULE,)) if _asks(one) else one for one in sites)
-        return replace(combined, sites=sites)
-
-    def _is_plain_module(self, info: FunctionInfo) -> bool:
-        """True for a method of a module that makes no parameters, as transforms of data sets."""
-        owner = info.owner
-        if owner is None or torch_kind(owner, self._analysis) != "module":
-            return False
-        return not self._heats.program.makes_parameters(owner)
+        return replace(
+            combined,
+            sites=tuple(self._by_program(site, info.module) for site in combined.sites),
+        )
 
     def _by_program(self, site: JudgedSite, module: ModuleMap) -> JudgedSite:
         """Return a site, on the device that the program chooses if it puts the value there."""

@@ -25,7 +25,6 @@ SELDOM = "place:seldom"
 OFF_BY_DEFAULT = "place:off-by-default"
 NESTED = "place:nested-loops"
 IN_NESTED_FUNCTION = "place:inner-function"
-PLAIN_MODULE = "place:plain-module"
 
 _REPEATED = frozenset(("rate:own-loop", "cost:per-element"))
 _REPEATED_ON_DEVICE = frozenset(("rate:own-loop", "value:device"))

@@ -163,7 +163,6 @@ _OTHERS = {
     "place:seldom": "the branch around it runs seldom",
     "place:off-by-default": "the default of the option around it leads elsewhere",
     "place:nested-loops": "more than one loop stands around it",
-    "place:plain-module": "its module makes no parameters, and nothing says where the value lies",
     "place:inner-function": "it stands in a nested function",
 }
 # The table of the rows gives the rest of these sentences.
