@@ -289,3 +289,27 @@ def test_a_race_is_named_where_all_calls_are_alike(sandbox: Sandbox, tmp_path: P
     after = new.replace(".to(device)", ".to(device, non_blocking=True)")
     told = verdict(sandbox, tmp_path, new, after, safety="unsafe", code="TPF503")
     assert told.status == "verified", told
+
+
+CHECKED = """
+def doubled(x: Tensor) -> Tensor:
+    if {test}.any():
+        raise ValueError("bad values")
+    return x * 2
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "status"), [("(x - x > 5)", "unverified"), ("(x < 0)", "verified")]
+)
+def test_an_error_that_the_device_raises_has_to_be_seen(
+    sandbox: Sandbox, tmp_path: Path, test: str, status: str
+) -> None:
+    before = CHECKED.format(test=test)
+    old = f'    if {test}.any():\n        raise ValueError("bad values")\n'
+    after = before.replace(old, f'    torch._assert_async(~{test}.any(), "bad values")\n')
+    assert after != before
+    allows = ("other-error",)
+    told = verdict(sandbox, tmp_path, before, after, safety="unsafe", allows=allows, code="TPF301")
+    assert told.status == status, told
+    assert ("no call raised the error" in told.words) == (status == "unverified")

@@ -19,7 +19,7 @@ from flake8_torchperf.project.import_roots import project_folder
 from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, grouped
 from flake8_torchperf.runtime.confirm.specs.from_calls import calls_in, wanted_of
 from flake8_torchperf.runtime.verify.definitions import definitions
-from flake8_torchperf.runtime.verify.unproved import unshown
+from flake8_torchperf.runtime.verify.unproved import NO_ERROR, moves_error, unshown
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.finding import Edit, Finding
@@ -75,6 +75,8 @@ def job_of(trial: Trial, options: Options, chosen: Limits) -> dict[str, Any]:
         # A safe fix needs no proof by calls: it is right wherever it is offered.
         "definitions": [] if safe else _definitions_of(trial),
         "unshown": "" if safe else unshown(_function(trial.before, name)[2], after, device),
+        # Said only if no call raises: then nothing shows that the fix tests the same.
+        "unraised": NO_ERROR if moves_error(_function(trial.before, name)[2], after) else "",
         "allows": sorted(_allowed(trial)),
     }
 

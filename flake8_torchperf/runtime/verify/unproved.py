@@ -18,6 +18,14 @@ _DOUBLES = ("double", "float64")
 RACE = "another write to the memory that is copied may come first, which no call here can show"
 NO_DOUBLES = "an MPS device has no float64, which only a call there can show"
 
+NO_ERROR = "no call raised the error that is now checked on the device"
+
+
+def moves_error(before: str, after: str) -> bool:
+    """True if a fix of a function leaves the test for an error to the device."""
+    old, new = (ast.parse(textwrap.dedent(text)) for text in (before, after))
+    return _more(_asserts(old), _asserts(new))
+
 
 def unshown(before: str, after: str, device: str) -> str:
     """Return why a fix of a function cannot be verified by calls, or "".
@@ -42,6 +50,14 @@ def _doubles(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in _DOUBLES:
             yield "float64"
+
+
+def _asserts(tree: ast.AST) -> Iterator[str]:
+    """Return the assertions that the device makes, whose errors come later."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="_assert_async") | ast.Name(id="_assert_async")):
+                yield ast.dump(node)
 
 
 def _unwaited(tree: ast.AST) -> Iterator[str]:

@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -337,9 +337,14 @@ def is_recorded(specs: dict[str, InputSpec]) -> bool:
     return any(one["kind"] == KEPT for one in specs.values())
 
 
+def _shows_error(before: Sequence[str], after: Sequence[str], text: str) -> bool:
+    """True if a call raises an error of the changed code, not one that both texts run into."""
+    return bool(before and after) and (list(before) != list(after) or after[1] in text)
+
+
 def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """Compare call by call: return how many gave the same, and the first that did not."""
-    made = raised = recorded = 0
+    made = raised = recorded = failed = 0
     found = shown = ""
     pairs = list(zip(before["runs"], after["runs"], _order(before), strict=False))
     for one, other, (specs, how) in pairs:
@@ -348,6 +353,7 @@ def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
         made += 1
         recorded += is_recorded(specs)
         raised += bool(one["error"] or other["error"])
+        failed += _shows_error(one["error"], other["error"], job["after"])
         allows = frozenset(job["allows"])
         double = how.dtype is torch.float64
         rules = Rules(job["safety"], allows, how.half, how.finite, double, how.lenient)
@@ -363,7 +369,7 @@ def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
         "difference": found,
         "inputs": shown,
         "in_loop": job["in_loop"],
-        "unshown": job["unshown"] or before.get("unset", ""),
+        "unshown": job["unshown"] or before.get("unset", "") or ("" if failed else job["unraised"]),
         "counted": [
             list(pair)
             for pair in zip(before["counted"], after["counted"], strict=False)
