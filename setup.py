@@ -1,7 +1,7 @@
 """What setup.cfg cannot say: the packages, and that a wheel is compiled where that is asked for.
 
-The packages are those below flake8_torchperf, the rule pages and the skill. mypyc compiles the
-interpreter:
+The packages are those below flake8_torchperf, the rule pages and the skill. The README of an index
+links to the site. mypyc compiles the interpreter:
 
     pip wheel .                                  plain Python
     FLAKE8_TORCHPERF_COMPILE=1 pip wheel .       compiled, or no wheel and one line that says why
@@ -26,6 +26,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 from compiling import ASKED, LEVEL, Wish, machine_problem, mypy_problem, wish  # noqa: E402
 from native import write  # noqa: E402
+from published_readme import published  # noqa: E402
 
 # What most of the time goes to. The rest is imported for every file, or runs once.
 COMPILED = (
@@ -121,6 +122,7 @@ class CompileAtOnce(build_ext):
 
 
 setup(
+    long_description=published((ROOT / "README.md").read_text(encoding="utf-8")),
     packages=[
         *find_packages(str(ROOT), include=("flake8_torchperf", "flake8_torchperf.*", "torchperf")),
         "flake8_torchperf.rules",

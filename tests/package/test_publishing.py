@@ -208,3 +208,25 @@ def test_the_documentation_has_one_address() -> None:
     assert settings["python"]["install"][0]["extra_requirements"] == ["docs"]
     (command,) = settings["build"]["jobs"]["build"]["html"]
     assert command.endswith(' -c docs -b html . "$READTHEDOCS_OUTPUT/html"')
+
+
+def test_links_of_the_readme_lead_to_the_site_on_an_index() -> None:
+    sys.path.insert(0, str(ROOT / "tools"))
+    try:
+        import published_readme
+    finally:
+        sys.path.remove(str(ROOT / "tools"))
+    assert published_readme.SITE == SITE
+    text = published_readme.published(README)
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert [link for link in links if "://" not in link] == []
+    pages = [link.removeprefix(SITE).partition("#")[0] for link in links if link.startswith(SITE)]
+    sources = {
+        ROOT / "docs" / page if page.startswith("_static/") else ROOT / page.replace(".html", ".md")
+        for page in filter(None, pages)
+    }
+    assert len(sources) > 40
+    assert [str(source) for source in sources if not source.is_file()] == []
+    assert published_readme.published(
+        "[a\nb](docs/x.md#y) [c](#d) ![e](docs/_static/f.svg) [MIT](LICENSE)"
+    ) == (f"[a\nb]({SITE}docs/x.html#y) [c]({SITE}README.html#d) ![e]({SITE}_static/f.svg) MIT")
