@@ -58,7 +58,8 @@ class Placing:
 
     def __init__(self, literals: Literals) -> None:
         self._literals = literals
-        self._known: dict[tuple[str, int], PlacedAt | None] = {}
+        # By the expression, or by the body and the name.
+        self._known: dict[tuple[str, int, str], PlacedAt | None] = {}
 
     def at(self, path: str, number: int) -> PlacedAt | None:
         """Return where a program puts the value of an expression on the device of its choice.
@@ -67,9 +68,11 @@ class Placing:
         """
         node = self._literals.linker.outline(path).nodes[number]
         number = node.parent if node.slot == FUNCTION else number
-        if (path, number) not in self._known:
-            self._known[path, number] = _Walk(self._literals).of(path, number, MAX_HOPS)
-        return self._known[path, number]
+        is_name = node.kind == Kind.NAME and node.slot != FUNCTION
+        asked = (path, node.body, node.word) if is_name else (path, number, "")
+        if asked not in self._known:
+            self._known[asked] = _Walk(self._literals).of(path, number, MAX_HOPS)
+        return self._known[asked]
 
 
 class _Walk:

@@ -56,6 +56,8 @@ class Program:
             self._linker, self._search, self._live_runs, project, self._living.is_alive
         )
         self._placing = Placing(self._literals)
+        # The numbers of names and attributes in functions, by their places: per path and word.
+        self._numbers: dict[tuple[str, str], dict[tuple[int, int], int]] = {}
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
         self._alone: dict[str, Alone] = {}
@@ -104,14 +106,15 @@ class Program:
 
     def _number(self, asked: ast.Name | ast.Attribute, path: str) -> int | None:
         """Return the number of an expression in the outline; None for one at a module level."""
-        outline = self._linker.outline(path)
         word = asked.id if isinstance(asked, ast.Name) else asked.attr
-        place = asked.lineno, asked.col_offset
-        for number in outline.by_word.get(word, ()):
-            node = outline.nodes[number]
-            if (node.line, node.column) == place and node.body:
-                return number
-        return None
+        if (path, word) not in self._numbers:
+            outline = self._linker.outline(path)
+            numbers = reversed(outline.by_word.get(word, ()))
+            nodes = ((number, outline.nodes[number]) for number in numbers)
+            self._numbers[path, word] = {
+                (node.line, node.column): number for number, node in nodes if node.body
+            }
+        return self._numbers[path, word].get((asked.lineno, asked.col_offset))
 
     def objects_of(self, asked: ast.Name | ast.Attribute, module: ModuleMap) -> list[Meant | None]:
         """Return what an expression in a module may hold; empty if nothing shows that.

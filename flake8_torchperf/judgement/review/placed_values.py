@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.values.site import SiteKind
 
+# The most names of one expression that are followed.
+MAX_SOURCES = 8
 SHOWN_PLACES = ("device", CHOSEN, BESIDE_HOST)
 
 
@@ -53,7 +56,7 @@ class PlacedValues:
         """Return a site, on the device that the program chooses if it puts the value there."""
         if not _asks(site) or not isinstance(site.operand, Tensor):
             return site
-        asked = _sources(site.operand_node or site.node)
+        asked = islice(_sources(site.operand_node or site.node), MAX_SOURCES)
         found = (self._heats.program.placed_at(one, module) for one in asked)
         place = next(filter(None, found), None)
         if place is None:
