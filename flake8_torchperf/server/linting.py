@@ -103,6 +103,21 @@ def read_configuration(settings: Mapping[str, object]) -> tuple[FixWork | None, 
     return work, FirstReply(watched, said=said.getvalue().strip())
 
 
+@contextlib.contextmanager
+def _of_any_worth() -> Iterator[None]:
+    """Report findings of whatever worth, as `torchperf fix` does.
+
+    Without the wait before it, a wait that was worth little may be worth telling: the fix of the
+    first would seem to be no gain.
+    """
+    told = TorchPerfPlugin.options()
+    TorchPerfPlugin.use(told.of_any_worth())
+    try:
+        yield
+    finally:
+        TorchPerfPlugin.use(told)
+
+
 def _accept(_options: argparse.Namespace) -> None:
     """Accept the options unchanged: no path that they name is linted here."""
 
@@ -132,7 +147,8 @@ class FolderAnalysis:
             case FixAll():
                 linted = LintedFile(_name(request.path), self._work)
                 width = line_length(request.path)
-                return Text(fixed(request.text, linted.find, Choice(), width=width).text)
+                with _of_any_worth():
+                    return Text(fixed(request.text, linted.find, Choice(), width=width).text)
             case Explain():
                 return _explained(request.code, self._work)
 

@@ -216,4 +216,4 @@ def test_a_page_says_where_its_evidence_shows() -> None:
         for rule in load_catalogue().rules
         if (spec := read_documentation(rule).evidence) and spec.shows == "use"
     }
-    assert shown == {"TPF505", "TPF506", "TPF508"}
+    assert shown == {"TPF505", "TPF506", "TPF508", "TPF512"}
