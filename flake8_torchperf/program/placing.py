@@ -60,6 +60,8 @@ class Placing:
         self._literals = literals
         # By the expression, or by the body and the name.
         self._known: dict[tuple[str, int, str], PlacedAt | None] = {}
+        # What walks came to that found nothing: each is looked at once for all questions.
+        self._nowhere: set[object] = set()
 
     def at(self, path: str, number: int) -> PlacedAt | None:
         """Return where a program puts the value of an expression on the device of its choice.
@@ -71,23 +73,34 @@ class Placing:
         is_name = node.kind == Kind.NAME and node.slot != FUNCTION
         asked = (path, node.body, node.word) if is_name else (path, number, "")
         if asked not in self._known:
-            self._known[asked] = _Walk(self._literals).of(path, number, MAX_HOPS)
+            walk = _Walk(self._literals, self._nowhere)
+            self._known[asked] = walk.of(path, number, MAX_HOPS)
+            if self._known[asked] is None:
+                self._nowhere |= walk.seen
         return self._known[asked]
 
 
 class _Walk:
     """One walk from an expression to where its value is placed."""
 
-    def __init__(self, literals: Literals) -> None:
+    def __init__(self, literals: Literals, nowhere: set[object]) -> None:
         self._linker: Linker = literals.linker
+        self._nowhere = nowhere
         self._objects = literals.objects
         self._arguments = literals.arguments
         self._left = MAX_ASKED
+        self._is_cut = False
         self._met: set[object] = set()
+
+    @property
+    def seen(self) -> set[object]:
+        """The names, attributes and functions that were looked at, if none was too far away."""
+        return set() if self._is_cut and self._left > 0 else self._met
 
     def of(self, path: str, number: int | None, hops: int) -> PlacedAt | None:
         """Return where the value of an expression is placed; None if nothing shows that."""
         if number is None or hops <= 0 or self._left <= 0:
+            self._is_cut |= hops <= 0
             return None
         self._left -= 1
         outline = self._linker.outline(path)
@@ -115,7 +128,7 @@ class _Walk:
 
     def _once(self, asked: object, answer: Callable[[], PlacedAt | None]) -> PlacedAt | None:
         """Return an answer; None if it is being looked for, or was found to be None."""
-        if asked in self._met:
+        if asked in self._met or asked in self._nowhere:
             return None
         self._met.add(asked)
         return answer()
