@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from flake8_torchperf.program.literals import Literals
-    from flake8_torchperf.program.objects import own_classes
-from flake8_torchperf.program.outlines.outline import Outline
+    from flake8_torchperf.program.outlines.outline import Outline
 
 # The most expressions that are looked at for one question, and the most names, parameters and
 # results on the way: a batch is seldom handed on by more functions.

@@ -49,7 +49,7 @@ def note(sides: Iterable[tuple[ast.AST | None, Value]], ctx: Context, device: st
     for node, value in tensors:
         if not isinstance(node, ast.Name) or value.device != "unknown" or value.scalar is True:
             continue
-        if node.id in FIXED.kept(ctx.analysis, id(ctx.node), lambda: _fixed(ctx)):
+        if node.id in _fixed(ctx.node, ctx):
             FOUND.table(ctx.analysis).setdefault(id(ctx.node), {}).setdefault(node.id, place)
 
 
@@ -77,10 +77,9 @@ def _place(tensors: list[Tensor]) -> str:
     return CHOSEN if any(one.scalar is not True for one in placed) else ""
 
 
-def _fixed(ctx: Context) -> frozenset[str]:
-    if ctx.node is None:
-        return frozenset()
-    return _never_rebound(ctx.node, ctx.module)
+def _fixed(node: FunctionNode, ctx: Context) -> frozenset[str]:
+    """Return the parameters of a function that it never rebinds; cached."""
+    return FIXED.kept(ctx.analysis, id(node), lambda: _never_rebound(node, ctx.module))
 
 
 def _never_rebound(node: FunctionNode, module: ModuleMap) -> frozenset[str]:
