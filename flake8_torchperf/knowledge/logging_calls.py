@@ -30,6 +30,8 @@ READING_METHODS = frozenset((
     "logkv", "logkv_mean", "record_mean", "report_scalar",
 ))  # fmt: skip
 READING_FUNCTIONS = frozenset(("wandb.log", "mlflow.log_metric", "mlflow.log_metrics"))
+# The last names of these functions.
+READERS = frozenset(name.rpartition(".")[2] for name in READING_FUNCTIONS)
 # These log, too, but read nothing by themselves.
 LOGGING_METHODS = LOG_LEVELS | READING_METHODS | {
     "add_text", "log_dict", "log_scalar", "set_description", "set_postfix_str",

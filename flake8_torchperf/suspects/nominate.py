@@ -11,11 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.knowledge import call_waits
-from flake8_torchperf.knowledge.logging_calls import (
-    IN_PROGRESS_BAR,
-    READING_FUNCTIONS,
-    READING_METHODS,
-)
+from flake8_torchperf.knowledge.logging_calls import IN_PROGRESS_BAR, READERS, READING_METHODS
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.words import (
     ARGUMENT_READERS,
@@ -59,10 +55,6 @@ class Suspects:
         return bool(self.functions) or self.module_level
 
 
-# The names of functions that log what they are given, and read it.
-_LOGGERS = frozenset(name.rpartition(".")[2] for name in READING_FUNCTIONS)
-
-
 def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspects:
     """Return the suspect functions of a module, in the order of the file.
 
@@ -84,7 +76,7 @@ def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
     )
     return Names(
         extra | WAITING_CALLS | READING_METHODS | call_waits.load().names | _made_there(module),
-        ARGUMENT_READERS | _LOGGERS | imported,
+        ARGUMENT_READERS | READERS | imported,
         NUMERIC_MODULES | modules,
     )
 

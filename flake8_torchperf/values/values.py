@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 # How many operation names a tensor stores: enough for `isinf -> any -> item`.
 CHAIN_LENGTH = 4
 BESIDE_HOST = devices.BESIDE_HOST
-CHOSEN = devices.CHOSEN
 
 
 @record
