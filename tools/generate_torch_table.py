@@ -4,7 +4,10 @@
     python tools/generate_torch_table.py --check    exits with 1 where the committed table differs
 
 Run it with the newest torch first. With an older one it writes, or checks, the entries that differ
-in that release: `tools/torch_table/releases/VERSION.json`.
+in that release: `tools/torch_table/releases/VERSION.json`. Without the newest torch, an older one
+brings what is new in the supplement or the measurements into the table:
+
+    python tools/generate_torch_table.py --carry
 
 Sources, in this order: torch's stubs, its Python annotations, the operator registry's schemas,
 docstrings; then every operation is called with small samples to see the dtype, rank and form of its
@@ -55,5 +58,22 @@ def target(table: dict[str, Any]) -> tuple[Path, str]:
     return releases.path_of(table["torch"]), releases.render(found, newest["torch"])
 
 
+def carry() -> tuple[Path, str]:
+    """Return the table's file, with what an older torch shows to be new since its last run.
+
+    Raises ValueError for a torch that is as new as the table, or has no recorded differences.
+    """
+    newest, older = json.loads(TABLE.read_bytes()), assemble()
+    path = releases.path_of(older["torch"])
+    if not releases.is_older(older["torch"], newest["torch"]) or not path.is_file():
+        raise ValueError(f"--carry needs a torch of {releases.FOLDER}, not {older['torch']}")
+    recorded = json.loads(path.read_bytes())["differs"]
+    changed = releases.carried(releases.differences(older, newest), recorded)
+    return TABLE, render(releases.with_answers(newest, changed))
+
+
 if __name__ == "__main__":
-    sys.exit(main("Regenerate the table of torch.", lambda: target(assemble())))
+    CARRIES = "--carry" in sys.argv
+    sys.argv = [word for word in sys.argv if word != "--carry"]
+    GENERATE = carry if CARRIES else lambda: target(assemble())
+    sys.exit(main("Regenerate the table of torch.", GENERATE))

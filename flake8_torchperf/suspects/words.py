@@ -20,6 +20,7 @@ WAITING_CALLS = {
     "to_sparse_bsr", "to_sparse_bsc", "all_gather_object", "gather_object", "scatter_object_list",
     "broadcast_object_list", "send_object_list", "recv_object_list", "save", "full_tensor",
     "set_detect_anomaly", "detect_anomaly", "set_sync_debug_mode", "nested_tensor_from_jagged",
+    "coalesce", "ctc_loss", "tensorinv",
 }  # fmt: skip
 # Calls that read, format or iterate a tensor if it is an argument.
 ARGUMENT_READERS = {

@@ -93,6 +93,8 @@ SHAPES = {
             d = torch.linalg.cholesky_ex(x, check_errors=True)  # TPF404
             e = torch.linalg.inv_ex(x)[0], torch.linalg.solve_ex(x, y)
             f, info = torch.linalg.cholesky_ex(x)
+            h = torch.linalg.cond(x), torch.linalg.tensorinv(x)  # TPF404, TPF404
+            i = y.coalesce()  # TPF404
             g = torch.linalg.solve_triangular(x, y, upper=True), torch.linalg.qr(x)
             return a, b, c, d, e, f, g, torch.linalg.norm(x)
         """,
@@ -104,16 +106,18 @@ SHAPES = {
             b = torch.repeat_interleave(y), torch.repeat_interleave(x, repeats=y)  # TPF405, TPF405
             c = F.one_hot(x), F.one_hot(x, -1), F.one_hot(x, num_classes=-1)  # TPF405, TPF405, TPF405
             lengths = z.cuda()
-            return a, b, c, pack_padded_sequence(x, lengths, batch_first=True)  # TPF405
+            d = F.ctc_loss(x, y, lengths, target_lengths=lengths)  # TPF405
+            return a, b, c, d, pack_padded_sequence(x, lengths, batch_first=True)  # TPF405
         """,
     "405: sizes that are passed": """
         from torch.nn.utils.rnn import pack_padded_sequence
 
-        def step(x: Tensor, y: Tensor, n: int, lengths: list[int]):
+        def step(x: Tensor, y: Tensor, z: Tensor, n: int, lengths: list[int]):
             a = torch.repeat_interleave(x, y, dim=0, output_size=n), x.repeat_interleave(3)
             b = x.repeat_interleave(n, dim=1), x.repeat_interleave(repeats=2, dim=1)
             c = F.one_hot(x, 10), F.one_hot(x, num_classes=n)
             d = pack_padded_sequence(x, lengths), pack_padded_sequence(x, [3, 2])
+            e = F.ctc_loss(x, y, z, z), torch.ctc_loss(x, y, [3, 2], [3, 2]), F.ctc_loss(x, y, lengths, lengths)
             return a, b, c, d, pack_padded_sequence(x, torch.tensor([3, 2]))
         """,
     "406: lists as indices": """

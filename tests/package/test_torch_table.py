@@ -372,6 +372,17 @@ def test_what_an_older_release_answers_otherwise() -> None:
         "methods added": None,
         "methods gone": "->i",
     }
+    # A supplement that says of `same` that it waits changes the answers of both releases.
+    told = {**old, "methods": {**old["methods"], "same": {"r": ["->b"], "f": "s"}}}
+    recorded = releases.differences(old, new)
+    carried = releases.carried(releases.differences(told, new), recorded)
+    assert carried == {"methods same": {"r": ["->b"], "f": "s"}}
+    assert releases.with_answers(new, carried)["methods"] == {
+        "same": {"r": ["->b"], "f": "s"},
+        "added": "->n",
+    }
+    with pytest.raises(LookupError, match="methods gone"):
+        releases.with_answers(new, {"methods gone": "->i"})
     text = releases.render({"functions f": "->T=="}, "2.15.0")
     assert json.loads(text) == {"newest": "2.15.0", "differs": {"functions f": "->T=="}}
     assert releases.is_older("2.9.1", "2.13.0")

@@ -41,6 +41,34 @@ def differences(older: dict[str, Any], newest: dict[str, Any]) -> dict[str, Any]
     }
 
 
+def carried(found: dict[str, Any], recorded: dict[str, Any]) -> dict[str, Any]:
+    """Return the answers of an older torch that are new since its differences were recorded.
+
+    ``found`` and ``recorded`` are its differences now and then. torch did not change in between,
+    so the supplement or the measurements did, of which the newest torch would get the same
+    answers: an operation that both releases have, and that answered the same until now.
+    """
+    return {
+        name: answer
+        for name, answer in found.items()
+        if answer is not None and name not in recorded
+    }
+
+
+def with_answers(table: dict[str, Any], changed: dict[str, Any]) -> dict[str, Any]:
+    """Return a table with other answers of functions and methods.
+
+    Raises LookupError for an answer that the table does not have.
+    """
+    result = {section: dict(table[section]) for section in SECTIONS}
+    for place, answer in changed.items():
+        section, _, name = place.partition(" ")
+        if name not in result.get(section, {}):
+            raise LookupError(f"the newest torch does not have {place}")
+        result[section][name] = answer
+    return {**table, **result}
+
+
 def render(found: dict[str, Any], newest: str) -> str:
     """Return the file's text, one answer a line."""
     lines = [

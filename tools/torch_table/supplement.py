@@ -20,7 +20,9 @@ else:
 SUPPLEMENT = (
     Path(__file__).resolve().parents[2] / "flake8_torchperf" / "knowledge" / "supplement.toml"
 )
-_KEYS = {"names", "flags", "unless", "only_with", "overload", "takes", "returns", "source"}
+_KEYS = {
+    "names", "flags", "unless", "only_with", "always", "overload", "takes", "returns", "source",
+}  # fmt: skip
 _METHOD = "torch.Tensor."
 _ANYTHING = (
     Parameter("args", ("x",), True, "variadic"),
@@ -130,6 +132,7 @@ def _apply(operation: Mapping[str, Any], entry: Entry) -> None:
         ]
     entry.unless |= set(operation.get("unless", ()))
     entry.only_with |= set(operation.get("only_with", ()))
+    entry.only_with -= set(operation.get("always", ()))
     if flags:
         entry.why = operation["source"]
     if "takes" in operation:

@@ -67,8 +67,8 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         sites_of(op, _operation(name, short), arguments, tensors, ctx)
     if any(tensor.arrives for tensor in tensors):
         transfers.used_by(op, short, arguments, tensors, ctx)
-    if short == "pack_padded_sequence":
-        _lengths(arguments, ctx)
+    if short in LENGTHS:
+        _lengths(short, arguments, ctx)
     if short in ("pack_padded_sequence", "pad_packed_sequence"):
         _order_copied(short, arguments, tensors, ctx)
     if len(tensors) > 1:
@@ -179,17 +179,27 @@ def _lengths_beside_host(value: Value) -> Value:
     return value
 
 
-def _lengths(arguments: Arguments, ctx: Context) -> None:
-    """Record that ``pack_padded_sequence(x, lengths)`` reads the lengths on the host.
+# Functions that need lengths on the host, with their positions and names. `pack_padded_sequence` of
+# torch up to 1.6 copies them from a device, and refuses them since. `ctc_loss` copies them
+# (aten/src/ATen/native/LossCTC.cpp, ctc_loss), unless cuDNN computes it.
+LENGTHS = {
+    "pack_padded_sequence": ((1, "lengths"),),
+    "ctc_loss": ((2, "input_lengths"), (3, "target_lengths")),
+}
 
-    The residence of the lengths is mostly unknown; they belong on the host. torch up to 1.6 copies
-    them from a device, newer versions refuse lengths on a device.
+
+def _lengths(short: str, arguments: Arguments, ctx: Context) -> None:
+    """Record that a function of `LENGTHS` reads lengths that lie on a device.
+
+    Their residence is mostly unknown; they belong on the host.
     """
-    given = arguments.get(1, "lengths")
-    lengths = None if given is None else tensor_of(given.value)
-    if given is not None and lengths is not None and lengths.device == "device":
-        name = "pack_padded_sequence"
-        emit(ctx, SiteKind.DYNAMIC_SHAPE, name, arguments.node, lengths, operand_node=given.node)
+    for position, name in LENGTHS[short]:
+        given = arguments.get(position, name)
+        lengths = None if given is None else tensor_of(given.value)
+        if given is not None and lengths is not None and lengths.device == "device":
+            kind = SiteKind.DYNAMIC_SHAPE
+            emit(ctx, kind, short, arguments.node, lengths, operand_node=given.node)
+            return
 
 
 def _order_copied(short: str, arguments: Arguments, tensors: list[Tensor], ctx: Context) -> None:
