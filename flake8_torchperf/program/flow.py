@@ -28,6 +28,7 @@ from flake8_torchperf.program.given import (
     PASSING_ON,
     RUNNING_CALLS,
     RUNNING_CLASSES,
+    gives_to_data,
 )
 from flake8_torchperf.program.held import Following, Held
 from flake8_torchperf.program.linking import Linker, Unit
@@ -35,6 +36,7 @@ from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.program.uses import Uses
+from flake8_torchperf.project.file_index import is_test_path
 
 if TYPE_CHECKING:
     from flake8_torchperf.program.linking import Search
@@ -107,7 +109,7 @@ class _Walk(Following):
         else:
             self._method(owner, body.name, Held("called" if body.runs != "read" else "read"))
         while self._waiting:
-            self._step(*self._waiting.pop())
+            self._step_on(*self._waiting.pop())
         why = next(iter(self._open), "")
         places, handed = tuple(self._places.values()), tuple(self._handed)
         return Runs(places, why, handed, self._uses.doubted)
@@ -118,6 +120,14 @@ class _Walk(Following):
         return not APPLYING_BASES.isdisjoint(bases)
 
     # What becomes of a value at one place
+
+    def _step_on(self, path: str, number: int, held: Held) -> None:
+        """Follow a value one step; what a test does with it leads no program to the body."""
+        before = len(self._open)
+        self._step(path, number, held)
+        if self._left >= 0 and is_test_path(path) and not is_test_path(self._unit.path):
+            for reason in [*self._open][before:]:
+                del self._open[reason]
 
     def _step(self, path: str, number: int, held: Held) -> None:
         """Follow a value from the expression that holds it to what that stands in."""
@@ -348,6 +358,11 @@ class _Walk(Following):
                 found.append((path, used.parent))
         return found
 
+    def _is_of_data(self, path: str, call: int, word: str) -> bool:
+        """True if a call makes a data set of another package, or gives one a function."""
+        called = self._linker.outline(path).child(call, FUNCTION)
+        return called is not None and gives_to_data(word, self._linker.origin(path, called))
+
     def _bound_to(self, path: str, call: int, held: Held) -> None:
         """Follow an object to the first parameter of the function that is made a method of it."""
         function = self._linker.outline(path).child(call, "0")
@@ -376,6 +391,8 @@ class _Walk(Following):
         elif word in RUNNING_CLASSES and held.how == "called":
             self._run(path, call, held)
             self._go(path, call, Held(f".{RUNNING_CLASSES[word]}", (), held.is_sure))
+        elif held.how == "called" and self._is_of_data(path, call, word):
+            self._run(path, call, held)
         elif word in RUNNING_CALLS and held.how == "called":
             if self._body.runs == "iterated":
                 self._go(path, call, Held("iterated"))

@@ -53,7 +53,7 @@ PASSING_ON = frozenset((
     "classmethod", "property", "iter", "aiter", "enumerate", "zip", "reversed", "islice", "chain",
     "tqdm", "trange", "cycle", "contextmanager", "asynccontextmanager", "DataParallel",
     "DistributedDataParallel", "FullyShardedDataParallel", "prepare", "deepcopy", "cast",
-    "inference_mode", "no_grad", "singledispatch", "update_wrapper", "closing", "tee",
+    "inference_mode", "no_grad", "singledispatch", "update_wrapper", "closing", "tee", "Lambda",
 ))  # fmt: skip
 # Calls that run the functions they are given while they run, or once after each call.
 RUNNING_CALLS = frozenset((
@@ -98,8 +98,16 @@ RUNNING_CLASSES = {"LambdaLR": "step", "MultiplicativeLR": "step"}
 # The methods of such a base that torch runs where the class is applied: ``Clipped.apply(x)``.
 APPLYING_BASES = frozenset(("Function", "InplaceFunction"))
 APPLIED = frozenset(("forward", "backward", "setup_context", "jvp", "vjp"))
-# Classes whose objects call what they are given, and are containers of it.
-CALLING_CONTAINERS = frozenset(("Sequential",))
+# Packages whose data sets run the functions that they are given, on samples that lie on the host,
+# and the methods by which one that is made already is given these. `map` may run a model.
+DATA_SETS = (
+    "torchvision.datasets", "torchaudio.datasets", "torch_geometric.datasets", "datasets",
+    "webdataset", "torchdata", "monai.data",
+)  # fmt: skip
+GIVING_TO_DATA = frozenset(("set_transform", "with_transform"))
+# Classes whose objects call what they are given, and are containers of it: torch's, and that of
+# torchvision, torch_geometric, monai and albumentations for transforms.
+CALLING_CONTAINERS = frozenset(("Sequential", "Compose"))
 # Methods that put what they are given into the container they are called on.
 FILLING_CALLS = frozenset(
     ("append", "add", "insert", "setdefault", "appendleft", "put", "put_nowait")
@@ -188,5 +196,15 @@ TENSOR_COPIES = frozenset(("to", "cuda", "cpu", "float", "half", "double", "deta
 FIELD_CALLS = frozenset(
     ("dataclasses.field", "attr.ib", "attrs.field", "attr.field", "pydantic.Field")
 )
+
 # What a decorator that adds an option to a command line says without changing the default.
 CLICK_SLOTS = frozenset((FUNCTION, "0", "default", "is_flag", "help", "type", "show_default"))
+
+
+def gives_to_data(word: str, origin: str) -> bool:
+    """True if a call gives functions to a data set, which runs them where samples are loaded.
+
+    ``word`` is what is called, ``origin`` the dotted name that its object comes from.
+    """
+    given = word[:1].isupper() or word in GIVING_TO_DATA
+    return given and f"{origin}.".startswith(tuple(f"{package}." for package in DATA_SETS))

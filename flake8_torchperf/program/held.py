@@ -230,7 +230,7 @@ class Following:
             return
         for path, number, sure in self._uses.of_method(owner, name):
             self._go(path, number, held._replace(is_sure=sure and held.is_sure))
-        for path in self._uses.near(owner, name):
+        for path in self._uses.naming(owner, name):
             for number in self._linker.outline(path).of(Kind.TEXT, name):
                 self._go(path, number, Held("named", held.keys, is_sure=False))
         for base in self._linker.foreign_bases(owner):
@@ -293,7 +293,10 @@ class Following:
         if not self._is_new(("attribute", name, owner, held)):
             return
         used = False
-        for other in self._uses.modules(name, path):
+        for setter in self._uses.setters(name, owner, path):
+            used = True
+            self._parameter(setter, "0", held, bound=True)
+        for other in self._uses.reading(name, path):
             outline = self._linker.outline(other)
             for number in outline.by_word.get(name, ()):
                 if outline.nodes[number].kind != Kind.ATTRIBUTE:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 # The most imports that are followed for one name, from module to module.
 MAX_IMPORTS = 8
+# And the most names that are each bound to the next one.
+MAX_BOUND = 3
 
 
 class Unit(NamedTuple):
@@ -342,6 +344,26 @@ class Linker:
             found = self._below(above, [node.word])
             return "" if found is None else found
         return self._dotted(f"{above}.{node.word}", MAX_IMPORTS) if above else ""
+
+    def origin(self, path: str, number: int, left: int = MAX_BOUND) -> str:
+        """Return the dotted name of another project that makes the object of an expression.
+
+        That is what a chain of calls, attributes and items starts with, through names that are
+        bound once; "" if that is of the project, or not shown.
+        """
+        outline = self.outline(path)
+        found: Unit | str = ""
+        start: int | None = number
+        while start is not None and not found:
+            found, number = self.dotted(path, start), start
+            called = outline.child(start, FUNCTION)
+            start = outline.child(start, OWNER) if called is None else called
+        if found or not left:
+            return found if isinstance(found, str) else ""
+        node = outline.nodes[number]
+        bound = outline.bound.get((node.body, node.word), ()) if node.kind == Kind.NAME else ()
+        value = outline.child(bound[0], VALUE) if len(bound) == 1 else None
+        return "" if value is None else self.origin(path, value, left - 1)
 
     def method(self, klass: Unit, name: str) -> Unit | None:
         """Return the method that an object of a class runs by a name, bases included."""

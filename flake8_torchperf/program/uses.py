@@ -52,6 +52,10 @@ class Uses:
             self.opened[f"too many modules hold `{word}`"] = None
         return found or ()
 
+    def reading(self, name: str, path: str) -> tuple[str, ...]:
+        """Return the modules that may read what a module keeps in an attribute."""
+        return self.modules(f".{name}", path)
+
     def of_name(self, path: str, body: int, name: str) -> Iterator[tuple[str, int]]:
         """Yield the uses of what a body binds under a name, as path and number.
 
@@ -108,16 +112,20 @@ class Uses:
                 self.doubted = True
 
     def near(self, owner: Unit, name: str) -> tuple[str, ...]:
-        """Return the modules that may use a method: those that hold its name.
+        """Return the modules that may use a method: those that read an attribute of its name.
 
         If too many do, those that hold the name of its class.
         """
-        found = self._search(name, owner.path, is_attribute=True)
+        found = self._search(f".{name}", owner.path, is_attribute=True)
         if found is None:
-            self.opened[f"too many modules hold `{name}`"] = None
+            self.opened[f"too many modules read `.{name}`"] = None
             klass = self._linker.klass(owner).name
             return self.modules(klass, owner.path)
         return found if owner.path in found else (owner.path, *found)
+
+    def naming(self, owner: Unit, name: str) -> tuple[str, ...]:
+        """Return the modules that may name a method by a text."""
+        return self.anywhere(f'"{name}"', owner.path)
 
     def of_method(self, owner: Unit, name: str) -> Iterator[tuple[str, int, bool]]:
         """Yield the reads that may be of a method of a class, as path and number.
@@ -228,6 +236,23 @@ class Uses:
     def _is_foreign(self, name: Unit | str) -> bool:
         """True for a dotted name of another project."""
         return isinstance(name, str) and name != OF_UNKNOWN_CLASS and not self._linker.is_own(name)
+
+    def setters(self, name: str, owner: Unit | None, path: str) -> Iterator[Unit]:
+        """Yield the setters of a property that an assignment to an attribute may run.
+
+        ``owner`` is the class of the object; None if it is not known.
+        """
+        for other in self._search(f"def {name}", path, is_attribute=True) or ():
+            outline = self._linker.outline(other)
+            for root in outline.by_word.get("setter", ()):
+                word = outline.nodes[outline.statement(root)].word
+                number = int(word[1:]) if word[:1] == "b" else 0
+                body = outline.bodies[number]
+                klass = Unit(other, body.owner, is_class=True)
+                if body.name != name or body.owner < 0:
+                    continue
+                if owner is None or klass in self._linker.lineage(owner):
+                    yield Unit(other, number)
 
     def may_hold(self, path: str, number: int, owner: Unit) -> bool:
         """True if the owner of an attribute may be an object of a class, or of one around it."""

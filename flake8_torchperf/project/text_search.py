@@ -214,7 +214,7 @@ class TextSearch:
         return self._read
 
     def that_say(self, text: str, among: Range = EVERYWHERE) -> tuple[str, ...] | None:
-        """Return the modules that hold a word, ``.word`` or ``def word``, in order.
+        """Return the modules that hold a word, ``.word``, ``def word`` or ``"word"``, in order.
 
         None if more than `MOST_MODULES` hold it.
         """
@@ -272,7 +272,7 @@ class TextSearch:
         self._words()
 
     def _search(self, text: bytes, among: frozenset[str] | None) -> tuple[str, ...] | None:
-        word = text.lstrip(b".").rpartition(b" ")[2]
+        word = text.strip(b'."').rpartition(b" ")[2]
         searched = self._by_word is None and len(self._known) < SEARCHES
         found: list[str] = []
         for path in self._data if searched else self._words().get(word, ()):
@@ -323,7 +323,12 @@ def texts_train(texts: Iterable[bytes]) -> bool:
 
 
 def _holds(data: bytes, text: bytes) -> bool:
-    """True if a text holds a word, or ``.word``, that is not part of a longer one."""
+    """True if a text holds a word, or ``.word``, that is not part of a longer one.
+
+    A word in quotes may have quotes of either kind.
+    """
+    if text.startswith(b'"'):
+        return text in data or text.replace(b'"', b"'") in data
     start = data.find(text)
     while start >= 0:
         end = start + len(text)
@@ -331,7 +336,13 @@ def _holds(data: bytes, text: bytes) -> bool:
         if not (before + data[end : end + 1]).translate(_SPACES).strip():
             return True
         start = data.find(text, end)
-    return False
+    return text.startswith(b".") and _apart(text[1:]).search(data) is not None
+
+
+@lru_cache(maxsize=64)
+def _apart(word: bytes) -> re.Pattern[bytes]:
+    """Return the pattern of an attribute that does not follow its point directly."""
+    return re.compile(rb"\.(?:\s|\\\n|#[^\n]*\n)+" + re.escape(word) + rb"\b")
 
 
 @lru_cache(maxsize=1024)

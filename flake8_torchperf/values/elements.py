@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.knowledge.objects import object_kind
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.rank import ranked
 from flake8_torchperf.values.values import (
@@ -29,6 +30,8 @@ from flake8_torchperf.values.values import (
     join_all,
 )
 
+# The class of data loaders; those of other libraries are taken for it.
+DATA_LOADER = "torch.utils.data.DataLoader"
 # torch.nn containers whose iteration yields modules or parameters
 PARAMETER_HOLDERS = {"torch.nn.ParameterList", "torch.nn.modules.container.ParameterList"}
 
@@ -61,7 +64,7 @@ def element_of(value: Value) -> Value:
         case Instance(name=name) if name in PARAMETER_HOLDERS:
             reason = Reason("element of a ParameterList")
             return Tensor(reason, role="parameter")
-        case Instance(name="torch.utils.data.DataLoader", facts=facts):
+        case Instance(facts=facts) if is_loader(value):
             # Workers load a batch, so it and its parts lie on the host until they are moved.
             source = Source.LOADER_BATCH
             reason = Reason("batch of a DataLoader", None, None, Strength.INFERRED, source)
@@ -77,6 +80,19 @@ def element_of(value: Value) -> Value:
         case External() | ClassValue():
             return UNKNOWN
     return UNKNOWN
+
+
+def is_loader(value: Value) -> bool:
+    """True for a data loader, and for an object of a class derived directly from one.
+
+    A class that iterates in a way of its own may move what it yields.
+    """
+    if not isinstance(value, Instance):
+        return False
+    if value.info is None:
+        return value.name == DATA_LOADER
+    of_loader = any(object_kind(base) == "loader" for base in value.info.bases)
+    return of_loader and "__iter__" not in value.info.methods
 
 
 def element_of_tensor(tensor: Tensor) -> Tensor:

@@ -43,7 +43,7 @@ LISTS = {
         """,
     "the values of a sparse tensor": """
         def step(x: Tensor):
-            return x.coalesce().values().sum().item()  # TPF101
+            return x.coalesce().values().sum().item()  # TPF404, TPF101
         """,
     "a list displayed": """
         def step(x: Tensor):

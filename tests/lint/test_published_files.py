@@ -152,7 +152,7 @@ SCALER = {
                                 raise ValueError("no half precision, please")
                             if param.grad.is_sparse:
                                 if param.grad.dtype is torch.float16:
-                                    param_grad_fp32 = param.grad.type(torch.float32).coalesce()
+                                    param_grad_fp32 = param.grad.type(torch.float32).coalesce()  # TPF404
                                     param.grad = param_grad_fp32.type(torch.float16)
                                 to_unscale = param.grad._values()
                             else:

@@ -42,6 +42,36 @@ def test_a_longer_word_is_another(package: TextSearch) -> None:
     assert names(package.that_say("tota")) == []
 
 
+@pytest.mark.parametrize(
+    ("text", "is_read", "is_named"),
+    [
+        ("x.total(1)\n", True, False),
+        ("(x.  # the sum\n    total(1))\n", True, False),
+        ("x. \\\n    total(1)\n", True, False),
+        ("x.totals(1)\n", False, False),
+        ("getattr(x, 'total')\n", False, True),
+        ('getattr(x, r"total")\n', False, True),
+        ("getattr(x, 'totals')\n", False, False),
+        ("def total(self): ...\n", False, False),
+    ],
+)
+@pytest.mark.parametrize("searches", [0, 99])
+def test_reads_of_an_attribute_and_texts_that_name_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    is_read: bool,
+    is_named: bool,
+    searches: int,
+) -> None:
+    monkeypatch.setattr(text_search, "SEARCHES", searches)
+    path = tmp_path / "one.py"
+    path.write_text(text, encoding="utf-8")
+    search = TextSearch([str(path)])
+    assert bool(search.that_say(".total")) == is_read
+    assert bool(search.that_say('"total"')) == is_named
+
+
 def test_only_calls_are_calls(package: TextSearch) -> None:
     assert names(package.that_call("total")) == ["call", "method"]
     assert names(package.that_call(".total")) == ["method"]

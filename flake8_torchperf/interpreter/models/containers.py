@@ -11,7 +11,7 @@ from flake8_torchperf.interpreter.models.torch_signatures import device_of
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.knowledge.objects import object_kind
 from flake8_torchperf.values.arguments import Argument, Arguments
-from flake8_torchperf.values.elements import element_of, fields_of, paired
+from flake8_torchperf.values.elements import DATA_LOADER, element_of, fields_of, paired
 from flake8_torchperf.values.values import (
     NUMBER,
     STR,
@@ -100,7 +100,7 @@ def dict_of(arguments: Arguments) -> Mapping_:
 
 
 def made_object(name: str, arguments: Arguments) -> Value | None:
-    """Return the dict or namespace that a library's class makes; None for other classes."""
+    """Return the dict, namespace or iterable that a library's class makes; None for others."""
     match object_kind(name):
         case "attributes":
             return dict_of(arguments)
@@ -110,6 +110,10 @@ def made_object(name: str, arguments: Arguments) -> Value | None:
             )
         case "tensors":
             return _tensors(arguments)
+        case "loader":
+            return Instance(DATA_LOADER)
+        case "progress":
+            return arguments.value(0, "iterable")
     return None
 
 

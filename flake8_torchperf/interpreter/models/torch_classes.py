@@ -18,6 +18,7 @@ from flake8_torchperf.project.noted_writes import REGISTERING
 from flake8_torchperf.values.arguments import Arguments, kinds
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import BESIDE_HOST, CHOSEN
+from flake8_torchperf.values.elements import DATA_LOADER
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, instance_of
 from flake8_torchperf.values.provenance import Source
@@ -85,7 +86,7 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     if found.qualified in torch_containers.HOLDERS:
         return torch_containers.module_holder(found.qualified, arguments)
     made = instance_of(found.qualified, reason)
-    if found.qualified == input_pipeline.LOADER and isinstance(made, Instance):
+    if found.qualified == DATA_LOADER and isinstance(made, Instance):
         data = arguments.value(0, "dataset")
         kind = kind_of_instance(data, ctx.analysis) if isinstance(data, Instance) else ""
         return input_pipeline.loader(made, arguments, ctx, kind)

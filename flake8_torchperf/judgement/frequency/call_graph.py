@@ -35,7 +35,8 @@ class CallSite:
 
     ``loops`` holds the loops of the caller around the call, outermost first. ``seldom`` is True if
     the call runs only once in several rounds or on the way to an error. ``tests`` holds the tests
-    of the branches around the call, each with the outcome that leads to it.
+    of the branches around the call, each with the outcome that leads to it. ``in_data`` is True
+    where a data set runs what it is given.
     """
 
     caller: FunctionInfo | None
@@ -43,6 +44,7 @@ class CallSite:
     loops: tuple[ast.AST, ...] = ()
     seldom: bool = False
     tests: tuple[tuple[ast.expr, bool], ...] = ()
+    in_data: bool = False
 
     @property
     def steps(self) -> bool:

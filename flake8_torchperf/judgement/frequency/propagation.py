@@ -21,10 +21,11 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
-# Causes that no call changes: a setting, a test, a tracer's function, a cached result, dead code.
+# Causes that no call changes: a setting, a test, a tracer's function, a cached result, dead code,
+# what a loader runs on the host.
 SETTLED_CAUSES = frozenset((
     Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT,
-    Cause.NEVER_MADE,
+    Cause.NEVER_MADE, Cause.DATA_WORKER,
 ))  # fmt: skip
 # Causes that rest on a call.
 CALLS = (Cause.CALLED, Cause.CALLED_IN_LOOP)

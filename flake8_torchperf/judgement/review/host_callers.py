@@ -27,6 +27,7 @@ from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.review.seen_callers import CALLED_UNNAMED, SeenCallers
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.elements import is_loader
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
@@ -34,6 +35,7 @@ from flake8_torchperf.values.values import (
     STR,
     UNKNOWN,
     Device,
+    Instance,
     Mapping_,
     NDArray,
     NoneValue,
@@ -187,20 +189,20 @@ class HostCallers:
             return known
         self._driven[info.key] = False  # for functions that call each other
         calls = self._calls(info)
-        found = bool(calls) and all(
-            site.caller is not None
-            and (
-                self._is_on_host(site.caller)
-                or (above > 0 and self._is_driven(site.caller, above - 1))
-            )
-            for site in calls
-        )
+        found = bool(calls) and all(self._is_on_host_at(site, above) for site in calls)
         self._driven[info.key] = found
         return found
 
+    def _is_on_host_at(self, site: CallSite, above: int) -> bool:
+        """True if a call is in a process without a device."""
+        caller = site.caller
+        if site.in_data or caller is None:
+            return site.in_data
+        return self._is_on_host(caller) or (above > 0 and self._is_driven(caller, above - 1))
+
     def _is_on_host(self, caller: FunctionInfo) -> bool:
         """True for a method of a data set, and for what makes batches."""
-        if self._heats.called(caller).cause is Cause.DATA_WORKER:
+        if self._heats.own(caller).cause is Cause.DATA_WORKER:
             return True
         if caller.key not in self._collates:
             self._collates[caller.key] = self._callers.are_collated(caller)
@@ -231,9 +233,9 @@ class HostCallers:
     def _given_at(self, info: FunctionInfo, site: CallSite, above: int) -> dict[str, Value]:
         """Return the arguments of one call that lie on the host."""
         caller = site.caller
-        if caller is None:
+        if caller is None and not site.in_data:
             return {}
-        if self._is_on_host(caller):
+        if site.in_data or caller is None or self._is_on_host(caller):
             declared = declared_parameters(info, self._analysis)
             return {name: on_host(value) for name, value in declared.items()}
         if not self._is_reached(caller):
@@ -374,6 +376,8 @@ def _holds_host_data(value: Value) -> bool:
     match value:
         case NDArray():
             return True
+        case Instance():
+            return is_loader(value)  # its batches lie on the host
         case Tensor(device=device):
             return device == "host"
         case Sequence(items=items, element=element):

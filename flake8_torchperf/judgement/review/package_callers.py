@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
+# The most functions inside one another that are looked at.
+MAX_NESTED = 3
+
 
 class PackageCallers:
     """Finds the callers of functions of the linted module, and their callers in turn."""
@@ -68,7 +71,35 @@ class PackageCallers:
         runs = self.program.runs_of(info)
         if runs.open or not self._analysis.project.is_searched_whole:
             return None
-        return [self.site_at(one) for one in runs.outside_tests if not self._is_dead(one)]
+        return [self._as_given(one) for one in runs.outside_tests if not self._is_dead(one)]
+
+    def _as_given(self, run: Run) -> CallSite:
+        """Return a place as the site of a call, which may be one that a data set makes."""
+        site = self.site_at(run)
+        site.in_data = site.in_data or self._is_in_data(run)
+        return site
+
+    def _is_in_data(self, run: Run, left: int = MAX_NESTED) -> bool:
+        """True if a data set runs what runs at a place, which may be in a lambda that it runs."""
+        nested = self.program.nested_in(run)
+        if nested is None:
+            return self.program.is_in_data(run)
+        found = self.program.runs(nested)
+        places = found.outside_tests
+        return (
+            bool(left and places)
+            and not found.open
+            and all(self._is_in_worker(one) or self._is_in_data(one, left - 1) for one in places)
+        )
+
+    def _is_in_worker(self, run: Run) -> bool:
+        """True if a method of a data set holds a place."""
+        caller = self.site_at(run).caller
+        return (
+            caller is not None
+            and self.program.nested_in(run) is None
+            and self._heats.own(caller).cause is Cause.DATA_WORKER
+        )
 
     def _is_dead(self, run: Run) -> bool:
         """True if a place is in a body that nothing runs."""

@@ -34,6 +34,8 @@ MAX_DEPTH = 60
 MAX_LAMBDAS = 16
 # Decorators of a method that runs when its name is read.
 READ_DECORATORS = frozenset(("property", "cached_property", "abstractproperty"))
+# Decorators of a method that runs when its name is assigned or deleted.
+WRITE_DECORATORS = frozenset(("setter", "deleter"))
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 
 
@@ -149,7 +151,11 @@ class _Outliner:
         decorators = {dotted_name(one).rpartition(".")[2] for one in node.decorator_list}
         runs = "called" if READ_DECORATORS.isdisjoint(decorators) else "read"
         static = "staticmethod" in decorators
+        methods = self._classes[owner].methods if owner >= 0 else {}
+        getter = None if decorators.isdisjoint(WRITE_DECORATORS) else methods.get(node.name)
         number = self._body(node, node.name, body, owner, runs, static=static)
+        if getter is not None:
+            methods[node.name] = getter
         for one in node.decorator_list:
             self._root(Kind.DECORATED, f"b{number}", one, body)
         if node.returns is not None:

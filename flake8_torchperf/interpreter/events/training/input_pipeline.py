@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.values.arguments import Arguments
 
-LOADER = "torch.utils.data.DataLoader"
 # A loader whose workers end with each pass over it.
 TRANSIENT = "transient"
 # Data sets that hold tensors: a batch is a slice of them, which workers would only copy.
