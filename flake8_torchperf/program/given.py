@@ -100,7 +100,7 @@ APPLYING_BASES = frozenset(("Function", "InplaceFunction"))
 APPLIED = frozenset(("forward", "backward", "setup_context", "jvp", "vjp"))
 # Packages whose data sets run the functions that they are given, on samples that lie on the host,
 # and the methods by which one that is made already is given these. `map` may run a model.
-DATA_SETS = (
+DATA_PACKAGES = (
     "torchvision.datasets", "torchaudio.datasets", "torch_geometric.datasets", "datasets",
     "webdataset", "torchdata", "monai.data",
 )  # fmt: skip
@@ -207,4 +207,4 @@ def gives_to_data(word: str, origin: str) -> bool:
     ``word`` is what is called, ``origin`` the dotted name that its object comes from.
     """
     given = word[:1].isupper() or word in GIVING_TO_DATA
-    return given and f"{origin}.".startswith(tuple(f"{package}." for package in DATA_SETS))
+    return given and f"{origin}.".startswith(tuple(f"{package}." for package in DATA_PACKAGES))

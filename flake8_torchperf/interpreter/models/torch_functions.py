@@ -67,7 +67,7 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         sites_of(op, _operation(name, short), arguments, tensors, ctx)
     if any(tensor.arrives for tensor in tensors):
         transfers.used_by(op, short, arguments, tensors, ctx)
-    if short in LENGTHS:
+    if short in HOST_LENGTHS:
         _lengths(short, arguments, ctx)
     if short in ("pack_padded_sequence", "pad_packed_sequence"):
         _order_copied(short, arguments, tensors, ctx)
@@ -182,18 +182,18 @@ def _lengths_beside_host(value: Value) -> Value:
 # Functions that need lengths on the host, with their positions and names. `pack_padded_sequence` of
 # torch up to 1.6 copies them from a device, and refuses them since. `ctc_loss` copies them
 # (aten/src/ATen/native/LossCTC.cpp, ctc_loss), unless cuDNN computes it.
-LENGTHS = {
+HOST_LENGTHS = {
     "pack_padded_sequence": ((1, "lengths"),),
     "ctc_loss": ((2, "input_lengths"), (3, "target_lengths")),
 }
 
 
 def _lengths(short: str, arguments: Arguments, ctx: Context) -> None:
-    """Record that a function of `LENGTHS` reads lengths that lie on a device.
+    """Record that a function of `HOST_LENGTHS` reads lengths that lie on a device.
 
     Their residence is mostly unknown; they belong on the host.
     """
-    for position, name in LENGTHS[short]:
+    for position, name in HOST_LENGTHS[short]:
         given = arguments.get(position, name)
         lengths = None if given is None else tensor_of(given.value)
         if given is not None and lengths is not None and lengths.device == "device":
