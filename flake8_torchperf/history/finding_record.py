@@ -47,7 +47,8 @@ class FindingRecord(NamedTuple):
     ``evidence`` are the names of the features that apply (`worth/features.py`), sorted, with spaces
     between them and `OR` between those of a row; the weights of today's table give the ``worth``,
     which is therefore never stored. ``follows`` is the line of the wait on which this one follows
-    with hardly any work between, 0 without one.
+    with hardly any work between, 0 without one. ``statement`` holds the lines in which flake8 looks
+    for a ``# noqa``; None if it is to look into the file.
     """
 
     line: int
@@ -69,6 +70,7 @@ class FindingRecord(NamedTuple):
     residence: str = ""
     evidence: str = ""
     follows: int = 0
+    statement: str | None = None
 
     @property
     def worth(self) -> float:
@@ -106,6 +108,11 @@ class FindingRecord(NamedTuple):
     def code(self) -> str:
         """The rule's code."""
         return self.text.partition(" ")[0]
+
+    @property
+    def message(self) -> str:
+        """The text after the code."""
+        return self.text.partition(" ")[2]
 
 
 def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecord:
@@ -217,12 +224,14 @@ def restored(row: Sequence[object]) -> FindingRecord | None:
             str(residence),
             str(evidence),
             int(follows),
+            None | str() as statement,
         ]:
             place = (line, column, text, end, end_column)
             known = (cost, function, source, fixable, quiet)
             measured = (ran, waits, seconds)
             why = (decided_by, residence, evidence)
-            return FindingRecord(*place, *known, *measured, row_number, lead, *why, follows)
+            last = (follows, statement)
+            return FindingRecord(*place, *known, *measured, row_number, lead, *why, *last)
     return None
 
 
