@@ -116,7 +116,12 @@ def found_in(
     if source.is_concerned:
         analyse = partial(_analysed, source, options, findings, safeties)
         try:
-            records += analyse(reads) if memory is None else _remembered(source, memory(), analyse)
+            if memory is None:
+                records += analyse(reads)
+            else:
+                from flake8_torchperf.cache.cached_findings import remembered
+
+                records += remembered(source.lines, source.filename, memory(), analyse)
         except Exception as error:
             # A bug of ours must neither stop the user's run nor stay hidden: it is reported as a
             # finding.
@@ -169,14 +174,6 @@ def _stray_contracts(source: LintText, options: Options) -> list[FindingRecord]:
         )
         for comment, problem in stray_contracts(source.parse(), source.lines)
     ]
-
-
-def _remembered(
-    source: LintText, memory: Memory, analyse: Callable[[dict[str, str]], list[FindingRecord]]
-) -> list[FindingRecord]:
-    from flake8_torchperf.cache.cached_findings import remembered
-
-    return remembered(source.lines, source.filename, memory, analyse)
 
 
 def _analysed(

@@ -51,11 +51,14 @@ def remembered(
     return found
 
 
-def memory_of(options: Options) -> Memory:
-    """Return the memory of one run with these options; files are taken not to change during it."""
+def memory_of(options: Options, more: Sequence[str] = ("findings",)) -> Memory:
+    """Return the memory of one run with these options; files are taken not to change during it.
+
+    ``more`` lists what else the records depend on.
+    """
     store = Store(cache_folder(options.cache_folder))
     keep_on(store)
-    return Memory(store, conditions(options, ("findings",)))
+    return Memory(store, conditions(options, more))
 
 
 def recalled(memory: Memory, key: str) -> list[FindingRecord] | None:
@@ -63,10 +66,5 @@ def recalled(memory: Memory, key: str) -> list[FindingRecord] | None:
     rows = memory.recall(key)
     if rows is None:
         return None
-    found: list[FindingRecord] = []
-    for row in rows:
-        told = restored(row)
-        if told is None:
-            return None
-        found.append(told)
-    return found
+    found = [told for row in rows if (told := restored(row)) is not None]
+    return found if len(found) == len(rows) else None

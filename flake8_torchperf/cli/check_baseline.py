@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8.formatting.base import BaseFormatter
-
 from flake8_torchperf.cache.entries import in_words
 from flake8_torchperf.cli.check_files import UNREADABLE, selected
+from flake8_torchperf.cli.check_results import Results, is_finding
 from flake8_torchperf.cli.parser import fail
 from flake8_torchperf.history.baseline import (
     MARK,
@@ -31,29 +30,11 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterable, Sequence
 
-    from flake8.violation import Violation
-
-    from flake8_torchperf.cli.check_results import Results
     from flake8_torchperf.history.baseline import Key
     from flake8_torchperf.history.finding_record import FindingRecord
 
 # Entries that can be removed are named up to this many.
 _NAMED = 10
-
-
-class Findings(BaseFormatter):
-    """A formatter that collects the findings that flake8 reports and prints nothing."""
-
-    def after_init(self) -> None:
-        """Start with an empty list."""
-        self.found: list[Violation] = []
-
-    def start(self) -> None:
-        """Open no report."""
-
-    def handle(self, error: Violation) -> None:
-        """Keep a finding."""
-        self.found.append(error)
 
 
 class OldFindings:
@@ -157,7 +138,7 @@ def _written_before(path: Path) -> Baseline:
     return parse(text, path)
 
 
-def write_baseline(results: Results, found: Sequence[Violation]) -> str:
+def write_baseline(results: Results) -> str:
     """Write the findings and return a message. Raises SystemExit if they can't be written.
 
     Entries remain if their file was not linted now or could not be analysed, or if their code was
@@ -165,10 +146,9 @@ def write_baseline(results: Results, found: Sequence[Violation]) -> str:
     """
     path = Path(results.options.write_baseline)
     by_file: dict[str, list[FindingRecord]] = {}
-    for one in found:
-        told = results.told_of(one)
-        if told is not None and told.code != NEVER:
-            by_file.setdefault(one.filename, []).append(told)
+    for name, told in results.reported:
+        if is_finding(told) and told.code != NEVER:
+            by_file.setdefault(name, []).append(told)
     try:
         before = _written_before(path)
         now = {before.name_of(name): entries(told) for name, told in by_file.items()}

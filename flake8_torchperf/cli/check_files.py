@@ -103,21 +103,15 @@ class Result(NamedTuple):
     counts: dict[str, int]
 
 
-class Listed(NamedTuple):
-    """The files of a run, the errors of folders that could not be listed, and their notebooks."""
+def find_files(
+    options: argparse.Namespace, failed: list[OSError], notebooks: list[str]
+) -> Iterator[str]:
+    """Yield the files that the options name, as flake8's `discover_files.expand_paths` does.
 
-    files: list[str]
-    failed: list[OSError]
-    notebooks: list[str]
-
-
-def find_files(options: argparse.Namespace) -> Listed:
-    """Return the files that the options name, as flake8's `discover_files.expand_paths` does.
-
-    That says nothing of a folder that it can't list, and treats it as empty.
+    That says nothing of a folder that it can't list, and treats it as empty. ``failed`` receives
+    the errors of such folders, and ``notebooks`` the notebooks in all folders.
     """
     excluded = (*options.exclude, *options.extend_exclude)
-    found = Listed([], [], [])
 
     def is_excluded(path: str) -> bool:
         if path == STDIN:
@@ -131,15 +125,14 @@ def find_files(options: argparse.Namespace) -> Listed:
         if is_excluded(path):
             continue
         if not os.path.isdir(path):
-            found.files.append(path)
+            yield path
             continue
-        for folder, folders, names in os.walk(path, onerror=found.failed.append):
+        for folder, folders, names in os.walk(path, onerror=failed.append):
             folders[:] = [one for one in folders if not is_excluded(os.path.join(folder, one))]
             paths = [os.path.join(folder, one) for one in names]
             inside = [one for one in paths if not is_excluded(one)]
-            found.notebooks.extend(filter(is_notebook, inside))
-            found.files.extend(one for one in inside if utils.fnmatch(one, options.filename))
-    return found
+            notebooks.extend(filter(is_notebook, inside))
+            yield from (one for one in inside if utils.fnmatch(one, options.filename))
 
 
 def number_of_jobs(options: argparse.Namespace, files: Collection[str]) -> int:
@@ -162,7 +155,6 @@ class Looked:
     counts: dict[str, int]
     records: list[FindingRecord] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
-    reads: dict[str, str] = field(default_factory=dict)
     unconcerned: bool = False
     passed_over: bool = False
 
@@ -170,15 +162,14 @@ class Looked:
 def look_into(
     text: processor.FileProcessor,
     work: LintWork,
-    *,
-    notes_reads: bool,
+    reads: dict[str, str] | None,
     safeties: frozenset[str] | None = None,
     parses_all: bool = True,
 ) -> Looked:
     """Return what is found in a text, without the steps that our findings do not need.
 
     If ``parses_all``, a text is parsed even if it can have no findings, since one that does not
-    parse must be reported. ``safeties`` are those of the fixes to plan.
+    parse must be reported. For the other parameters, see `pipeline.found_in`.
     """
     source = LintText(text.lines, text.filename, _statements(text, work.needs))
     looked = Looked(source, dict.fromkeys(defaults.STATISTIC_NAMES, 0))
@@ -191,7 +182,6 @@ def look_into(
         looked.passed_over = looked.unconcerned and not source.states_contracts
         if not looked.passed_over:
             source.parse()
-            reads = looked.reads if notes_reads else None
             looked.records, looked.findings = found_in(source, work.ours, None, reads, safeties)
         elif parses_all:
             require_python("".join(text.lines))
@@ -342,7 +332,8 @@ def lint(filename: str, work: LintWork) -> tuple[Result, str]:
     text, records = _read(filename, work.options)
     if text is None:
         return Result(filename, records, dict.fromkeys(defaults.STATISTIC_NAMES, 0)), ""
-    looked = look_into(text, work, notes_reads=work.memory is not None)
+    reads: dict[str, str] = {}
+    looked = look_into(text, work, None if work.memory is None else reads)
     records += looked.records
     result = Result(text.filename, records, looked.counts)
     if work.memory is None or before is None or content_of(filename) != before:
@@ -353,7 +344,7 @@ def lint(filename: str, work: LintWork) -> tuple[Result, str]:
         # The files that a file imports may mention torch later.
         if not looked.unconcerned:
             given = key(work.memory, filename, before, work.options)
-            work.memory.keep(given, records, looked.reads)
+            work.memory.keep(given, records, reads)
         elif looked.passed_over and not records:
             work.memory.keep_parsed(digest(before))
     except OSError as error:

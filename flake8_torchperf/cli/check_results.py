@@ -37,6 +37,7 @@ from flake8_torchperf.digest import digest
 from flake8_torchperf.history.finding_record import as_rows
 from flake8_torchperf.pipeline import reported_by
 from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.reserved import UNUSED_NOQA
 from flake8_torchperf.suppression import Suppression
 
 if TYPE_CHECKING:
@@ -44,9 +45,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from flake8.style_guide import StyleGuideManager
-    from flake8.violation import Violation
 
-    from flake8_torchperf.history.finding_record import FindingRecord, Place
+    from flake8_torchperf.history.finding_record import FindingRecord
 
 Rank: TypeAlias = "Callable[[FindingRecord], tuple[float, ...]]"
 Ranked: TypeAlias = "tuple[tuple[float, ...], str, FindingRecord]"  # rank, file, record
@@ -61,17 +61,18 @@ class Files:
     """
 
     def __init__(self, options: argparse.Namespace) -> None:
-        found = find_files(options)
-        self.notes = [f"{one.filename}: not looked into: {one.strerror}" for one in found.failed]
-        self.names, special = left_out.without_special(found.files)
+        failed: list[OSError] = []
+        notebooks: list[str] = []
+        self.names, special = left_out.without_special([*find_files(options, failed, notebooks)])
+        self.notes = [f"{one.filename}: not looked into: {one.strerror}" for one in failed]
         chosen = TorchPerfPlugin.options().chosen
         self.linted = left_out.told_of(self.names, chosen, options)
         self.jobs = number_of_jobs(options, self.names)
-        unread = {str(one.filename) for one in found.failed}
+        unread = {str(one.filename) for one in failed}
         paths = [path for path in options.filenames or ["."] if path not in unread]
         self.notes += special
         self.notes += left_out.excluded(paths, self.names, self.linted)
-        self.notes += left_out.unread_notebooks(found.notebooks, options)
+        self.notes += left_out.unread_notebooks(notebooks, options)
 
 
 @dataclass
@@ -101,8 +102,8 @@ class Results:
         self.notes = self.files.notes
         self.options = work.options
         self.results: list[Result] = []
-        # Our findings that may be reported, by their place.
-        self.told: dict[str, dict[Place, FindingRecord]] = {}
+        # What flake8 reports, each with its file.
+        self.reported: list[tuple[str, FindingRecord]] = []
         self.counts: Counter[str] = Counter()
         self.interrupted = False
         # A linted file with a comment that silences our codes.
@@ -114,7 +115,6 @@ class Results:
         self._guide = guide
         self._work = work
         self._steps = steps
-        self._reported = 0
         self._suppression = Suppression(work.options, guide)
         self._order = sorted(display_name(name, work.options) for name in self.files.names)
         self._waiting: dict[str, list[Result]] = {}
@@ -157,11 +157,10 @@ class Results:
         name, records, _ = result
         steps = self._steps
         unused = [] if steps.unused_noqa is None else steps.unused_noqa(name, records)
-        for leave_out in steps.leave_out:
-            records = leave_out(name, records)
+        for step in steps.leave_out:
+            records = step(name, records)
         if not steps.apart:
             records = as_rows(records, reported_by(self._suppression, name))
-        self.told[name] = {one.place: one for one in records if one.code not in UNREADABLE}
         shown = result._replace(records=[*records, *unused])
         self.results.append(shown)
         self._bar.advance()
@@ -185,13 +184,16 @@ class Results:
     def _hand_over(self, name: str, records: Iterable[FindingRecord]) -> None:
         """Let flake8's guide decide about records and print them."""
         with self._guide.processing_file(name):  # type: ignore[attr-defined]  # a wrong stub
-            for one in records:
-                self._reported += self._guide.handle_error(
+            self.reported += [
+                (name, one)
+                for one in records
+                if self._guide.handle_error(
                     one.code, name, one.line, one.column, one.message, one.statement
                 )
+            ]
 
-    def report(self) -> int:
-        """Report the findings that were not shown yet; returns the number of all reported ones."""
+    def report(self) -> None:
+        """Report the findings that were not shown yet."""
         self.results.sort(key=itemgetter(0))
         if self._steps.rank is not None:
             self._report_by_rank(self._steps.rank)
@@ -202,12 +204,11 @@ class Results:
         else:
             for result in self.results:
                 self._report(result)
-        return self._reported
 
     def _report_by_rank(self, rank: Rank) -> None:
         """Report by falling rank; of one rank in the usual order, what is no finding last."""
         ranked: list[Ranked] = [
-            (rank(one) if one.place in self.told[name] else (), name, one)
+            (rank(one) if is_finding(one) else (), name, one)
             for name, records, _ in self.results
             for one in sorted(records, key=attrgetter("code", "line"))
         ]
@@ -227,11 +228,6 @@ class Results:
                 best.append((rank, name, one))
         self.left_over = max(shown - self._steps.top, 0)
         return best
-
-    def told_of(self, error: Violation) -> FindingRecord | None:
-        """Return the record of a finding that flake8 reports; None if it is not ours."""
-        place = (error.line_number, error.column_number - 1, f"{error.code} {error.text}")
-        return self.told.get(error.filename, {}).get(place)
 
     def _recall(self, filename: str) -> bool:
         """Put a file's records in place if they are known without linting."""
@@ -263,6 +259,11 @@ class Results:
         if filename != STDIN:
             memory.note(os.path.abspath(filename), digest(data))
         return recalled(memory, key(memory, filename, data, self.options))
+
+
+def is_finding(told: FindingRecord) -> bool:
+    """True for a finding of the linter, and not of flake8 or about a comment."""
+    return told.code not in (*UNREADABLE, UNUSED_NOQA)
 
 
 def say_forgetful(problem: str) -> None:

@@ -24,15 +24,14 @@ from typing import TYPE_CHECKING
 import flake8
 from flake8 import defaults, exceptions
 from flake8.formatting.base import BaseFormatter
+from flake8.formatting.default import Nothing
 from flake8.main import debug
 from flake8.plugins import reporter
 from flake8.style_guide import StyleGuideManager
 from flake8.violation import Violation
 
-from flake8_torchperf.cache.entries import Store, in_words
-from flake8_torchperf.cache.folder import cache_folder
-from flake8_torchperf.cache.key import conditions
-from flake8_torchperf.cache.memory import Memory
+from flake8_torchperf.cache.cached_findings import memory_of
+from flake8_torchperf.cache.entries import in_words
 from flake8_torchperf.cli.check_files import (
     STDIN,
     UNREADABLE,
@@ -42,7 +41,7 @@ from flake8_torchperf.cli.check_files import (
     selected,
 )
 from flake8_torchperf.cli.check_options import CHECK, Face, parse
-from flake8_torchperf.cli.check_results import Results, FileSteps, say_forgetful
+from flake8_torchperf.cli.check_results import FileSteps, Results, is_finding, say_forgetful
 from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.cli.parser import INTERRUPTED, USAGE_ERROR, fail
 from flake8_torchperf.cli.report import summary
@@ -58,7 +57,8 @@ if TYPE_CHECKING:
 
     from flake8.plugins.finder import Plugins
 
-    from flake8_torchperf.cli.check_baseline import Findings, OldFindings
+    from flake8_torchperf.cache.memory import Memory
+    from flake8_torchperf.cli.check_baseline import OldFindings
     from flake8_torchperf.cli.check_results import FileStep, Rank
     from flake8_torchperf.cli.report.reported import Gathered
     from flake8_torchperf.history.changed_lines import ChangedLines
@@ -107,18 +107,12 @@ class Check:
         # The number of findings that flake8 reports.
         self.reported = 0
         self._report: Gathered | None = None
-        # The findings that flake8 reports, for the summary.
-        self._handled: list[Violation] = []
-        # The findings to write to a baseline or into comments, if requested.
-        self._written: Findings | None = None
+        # True if findings go to a baseline or into comments, and are not printed.
+        self._writes = bool(self.options.write_baseline or self.options.add_noqa)
         self._changes: ChangedLines | None = None
         self._old: OldFindings | None = None
         # True if a finding got no comment.
         self._left = False
-        # True if some file could not be read or parsed.
-        self._unread = False
-        # True if no file was linted.
-        self._nothing = False
         # True if a contract of the command line names no function.
         self._unguarded = False
 
@@ -145,7 +139,7 @@ class Check:
         memory = _memory(ours, more)
         rank = _rank(self.options, ours)
         steps = FileSteps(
-            apart=bool(self.options.write_baseline or self.options.add_noqa),
+            apart=self._writes,
             rank=rank,
             top=self.options.top,
             at_once=self._can_show_at_once() and rank is None,
@@ -221,9 +215,10 @@ class Check:
             return INTERRUPTED
         if options.exit_zero:
             return 0
-        if self._unguarded or (self._nothing and not options.exit_zero_on_nothing):
+        nothing = not self.results.files.linted
+        if self._unguarded or (nothing and not options.exit_zero_on_nothing):
             return USAGE_ERROR
-        if self._unread and not options.exit_zero_on_errors:
+        if (self.results.unread or self._unparsed()) and not options.exit_zero_on_errors:
             return USAGE_ERROR
         if options.add_noqa:
             return int(self._left)
@@ -231,25 +226,15 @@ class Check:
 
     def _formatter(self) -> BaseFormatter:
         """Return ours, flake8's, or none where the findings go to a baseline."""
-        if self.options.write_baseline or self.options.add_noqa:
-            from flake8_torchperf.cli.check_baseline import Findings
-
-            self._written = Findings(self.options)
-            return self._written
-        self._report = report_for(self.options)
-        formatter = self._report or reporter.make(self._plugins.reporters, self.options)
-        handle = formatter.handle
-        named = self._report is None
-        keeps = summary.wanted(self.options)
-
-        def handled(error: Violation) -> None:
+        if self._writes:
+            formatter: BaseFormatter = Nothing(self.options)
+        else:
+            self._report = report_for(self.options)
+            formatter = self._report or reporter.make(self._plugins.reporters, self.options)
+        if self._report is None:
             # flake8's formatters, and those of others, do not know the cells of notebooks.
-            handle(_in_cell(error) if named else error)
-            if keeps:
-                self._handled.append(error)
-
-        if named or keeps:
-            formatter.handle = handled  # type: ignore[method-assign]
+            handle = formatter.handle
+            formatter.handle = lambda error: handle(_in_cell(error))  # type: ignore[method-assign]
         return formatter
 
     def _report_statistics(self) -> None:
@@ -277,29 +262,38 @@ class Check:
     def _summary(self) -> str:
         """The lines for a terminal, "" elsewhere."""
         found: dict[str, list[FindingRecord]] = {}
-        for one in self._handled:
-            told = self.results.told_of(one)
-            if told is not None:
-                found.setdefault(one.filename, []).append(told)
+        for name, one in self.results.reported:
+            if is_finding(one):
+                found.setdefault(name, []).append(one)
         return summary.summary(found, self.results.left_over)
 
-    def _write(self, found: Sequence[Violation]) -> None:
+    def _write(self) -> None:
         """Write the findings into a baseline or into comments, and print what was written."""
         if self.options.add_noqa:
             from flake8_torchperf.cli.noqa.add import add_noqa
 
+            found = self.results.reported
             added = add_noqa(found, self.options.reason)
             self._left = bool(added.problems)
             said = [*added.problems, added.words]
             if added.lines and not self.results.silenced:
-                self.results.silenced = found[0].filename
+                self.results.silenced = found[0][0]
                 self._note_lost_comments()
         else:
             from flake8_torchperf.cli.check_baseline import write_baseline
 
-            said = [write_baseline(self.results, found)]
+            said = [write_baseline(self.results)]
         for words in said:
             print(f"torchperf: check: {words}", file=sys.stderr)
+
+    def _unparsed(self) -> list[tuple[str, FindingRecord]]:
+        """Return what says that a file can't be read or parsed, with the file."""
+        return [
+            (result.name, one)
+            for result in self.results.results
+            for one in result.records
+            if one.code in UNREADABLE
+        ]
 
     def report(self) -> None:
         """Report, and print on standard error which files could not be analysed.
@@ -309,28 +303,23 @@ class Check:
         results = self.results
         self.interrupted = results.interrupted
         if self._report is not None:
-            self._report.told = results.told
+            self._report.told = {
+                one.name: {told.place: told for told in one.records} for one in results.results
+            }
         self.formatter.start()
-        self.reported = results.report()
+        results.report()
+        self.reported = len(results.reported)
         self._report_statistics()
         self._report_benchmarks()
         self.formatter.stop()
-        if self._handled:
+        if self._writes and not results.interrupted:
+            self._write()
+        elif results.reported and not self._writes and summary.wanted(self.options):
             print(self._summary())
-        if self._written is not None and not results.interrupted:
-            self._write(self._written.found)
-        self._nothing = not results.files.linted
-        unread = [
-            (result.name, one)
-            for result in results.results
-            for one in result.records
-            if one.code in UNREADABLE
-        ]
-        self._unread = results.unread or bool(unread)
         silent = set(UNREADABLE).difference(selected(self.options, UNREADABLE))
         said = [
             f"{_shown(name, one.line)}: not analysed: {one.message}"
-            for name, one in unread
+            for name, one in self._unparsed()
             if one.code in silent
         ]
         for words in dict.fromkeys((*results.notes, *said)):
@@ -444,11 +433,11 @@ def _memory(options: Options, more: Sequence[str]) -> Memory | None:
     """Return the cache; None if it is switched off or there is no folder for it."""
     if options.cache is False:
         return None
-    store = Store(cache_folder(options.cache_folder))
+    memory = memory_of(options, more)
     try:
-        store.prepare()
+        memory.store.prepare()
     except OSError as error:
+        keep_on(None)
         say_forgetful(in_words(error))
         return None
-    keep_on(store)
-    return Memory(store, conditions(options, more))
+    return memory

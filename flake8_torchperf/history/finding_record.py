@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from flake8_torchperf.digest import digest
 
@@ -201,38 +201,15 @@ def _spent(measured: Measured | None) -> tuple[int, int, float]:
     return measured.times, measured.waits, measured.seconds or 0.0
 
 
-def restored(row: Sequence[object]) -> FindingRecord | None:
+def restored(row: Sequence[Any]) -> FindingRecord | None:
     """Return the finding with these plain values, or None if they are not those of a finding."""
-    match row:
-        case [
-            int(line),
-            int(column),
-            str(text),
-            int(end),
-            int(end_column),
-            str(cost),
-            str(function),
-            str(source),
-            int(fixable),
-            int(quiet),
-            int(ran),
-            int(waits),
-            float(seconds),
-            str(row_number),
-            str(lead),
-            str(decided_by),
-            str(residence),
-            str(evidence),
-            int(follows),
-            None | str() as statement,
-        ]:
-            place = (line, column, text, end, end_column)
-            known = (cost, function, source, fixable, quiet)
-            measured = (ran, waits, seconds)
-            why = (decided_by, residence, evidence)
-            last = (follows, statement)
-            return FindingRecord(*place, *known, *measured, row_number, lead, *why, *last)
-    return None
+    if [*map(type, row[:-1])] != _TYPES or not isinstance(row[-1], (str, type(None))):
+        return None
+    return FindingRecord(*row)
+
+
+# The types of all values but the last, which is a text or None.
+_TYPES = [*map(type, FindingRecord(0, 0, ""))][:-1]
 
 
 def normal_form(node: ast.AST) -> str:

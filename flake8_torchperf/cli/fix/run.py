@@ -81,7 +81,7 @@ def run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
 
 def _fixed(files: Files, work: FixWork) -> list[Fixed]:
     """Fix all files; write them, or show the changes."""
-    jobs = max(files.jobs, 1)
+    jobs = files.jobs
     done = for_each(fix_file, files.names, work, jobs)
     done.sort(key=lambda one: one.filename)
     for note in sorted({note for one in done for note in one.notes}):

@@ -61,6 +61,11 @@ class FixWork(LintWork):
     # The contents of files after the changes shown so far, by the path under which they are read.
     pending: dict[str, bytes] = field(default_factory=dict)
 
+    @functools.cached_property
+    def suppression(self) -> Suppression:
+        """flake8's decisions, made once per process."""
+        return Suppression(self.options)
+
 
 @dataclass(frozen=True)
 class FixMade:
@@ -221,15 +226,16 @@ class Linted:
         """Return the findings that count in a text, in the order of the file."""
         lines = io.StringIO(text, newline=None).readlines()
         read = FileProcessor(self._filename, self._work.options, lines=lines)
+        reads: dict[str, str] = {}
         # The files that were read decide which files to fix once more.
         looked = look_into(
             read,
             self._work,
-            notes_reads=True,
+            reads,
             safeties=self._work.choice.safeties,
             parses_all=False,  # editors ask with every key, and `fix_file` parses by itself
         )
-        self.reads.update(looked.reads)
+        self.reads.update(reads)
         self.tree = looked.source.tree
         for one in looked.records:
             if one.code in (*UNREADABLE, INTERNAL_ERROR):
@@ -237,7 +243,7 @@ class Linted:
             if one.code == INTERNAL_ERROR:
                 self.problem = self.mistake = one.message
         new, _ = without_old(looked.records, self._filename, self._work.ours.baseline)
-        is_reported = reported_by(_suppression(self._work), self._filename)
+        is_reported = reported_by(self._work.suppression, self._filename)
         self.stray = [
             (one.line, one.column, one.message)
             for one in new
@@ -287,17 +293,6 @@ def _without(finding: Finding, silenced: set[int]) -> Finding:
         if not any(id(inner) in silenced for node in edit.nodes for inner in ast.walk(node))
     )
     return replace(finding, edits=edits)
-
-
-def _suppression(work: FixWork) -> Suppression:
-    """Return flake8's decisions for the options, made once per process."""
-    key = id(work.options)
-    if key not in _decided:
-        _decided[key] = Suppression(work.options)
-    return _decided[key]
-
-
-_decided: dict[int, Suppression] = {}
 
 
 def _made(outcome: FixedText) -> tuple[FixMade, ...]:
