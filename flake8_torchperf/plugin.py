@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import traceback
 from typing import TYPE_CHECKING
 
 from flake8_torchperf import __version__
-from flake8_torchperf.history.finding_record import FindingRecord, as_rows, tell
-from flake8_torchperf.prefilter import concerns, states_contracts
-from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
+from flake8_torchperf.pipeline import LintText, linted, reported_by
 
 if TYPE_CHECKING:
     import argparse
@@ -20,11 +16,9 @@ if TYPE_CHECKING:
     from flake8.options.manager import OptionManager
 
     from flake8_torchperf.cache.memory import Memory
-    from flake8_torchperf.findings.finding import Finding
+    from flake8_torchperf.history.finding_record import FindingRecord
     from flake8_torchperf.options import Options
     from flake8_torchperf.suppression import Suppression
-
-REPORT_TO = "the flake8-torchperf issue tracker"
 
 
 class TorchPerfPlugin:
@@ -56,20 +50,8 @@ class TorchPerfPlugin:
         filename: str,
         noqa_line_for: Callable[[int], str | None] | None = None,
     ) -> None:
-        self.tree = tree
-        self._lines = lines
-        self._filename = filename
         self._noqa_line_for = noqa_line_for
-        # True reports each finding of a row by itself. Our own commands set it, to leave out old
-        # findings before rows are joined.
-        self.apart = False
-        # Path -> digest of the other files that the findings depend on; None if nothing is cached.
-        self.reads: dict[str, str] | None = None
-        # The safeties of the fixes to plan, set to apply fixes; ``found`` then gets the findings.
-        self.safeties: frozenset[str] | None = None
-        self.found: list[Finding] = []
-        # The records of the findings that were yielded.
-        self.told: list[FindingRecord] = []
+        self._source = LintText(lines, filename, self._statement_at, tree)
 
     @classmethod
     def add_options(cls, parser: OptionManager) -> None:
@@ -113,37 +95,15 @@ class TorchPerfPlugin:
 
     def run(self) -> Iterator[tuple[int, int, str, type[TorchPerfPlugin]]]:
         """Yield line (from 1), column (from 0), message and class for every finding."""
-        found = self._stray_contracts()
-        if concerns(self._lines, self._filename):
-            found += self._findings()
-        self.told = self._without_old(found)
-        if not self.apart:
-            self.told = as_rows(self.told, self._is_reported)
-        for told in self.told:
+        memory = self._memory_of_run if self.options().cache else None
+        for told in linted(self._source, self.options(), self._is_reported, memory):
             yield told.line, told.column, told.text, type(self)
 
-    def _stray_contracts(self) -> list[FindingRecord]:
-        """Return comments that begin like a contract but state none; most files have none."""
-        if not states_contracts(self._lines) or not self._is_chosen(STRAY_CONTRACT):
-            return []
-        from flake8_torchperf.syntax.contract_comments import stray_contracts
-
-        return [
-            FindingRecord(
-                comment.line,
-                comment.column,
-                f"{STRAY_CONTRACT} {problem}",
-                comment.line,
-                comment.column + len(comment.text),
-                source=comment.text,
-            )
-            for comment, problem in stray_contracts(self.tree, self._lines)
-        ]
-
-    def _is_chosen(self, code: str) -> bool:
-        """True if the project's table lets a code be told in this file."""
-        chosen = self.options().chosen
-        return chosen.tells(code, self._filename) and not chosen.leaves_out(self._filename)
+    def _statement_at(self, line: int) -> str | None:
+        """Return the text in which flake8 looks for the ``# noqa`` of a line."""
+        text = self._noqa_line_for(line) if self._noqa_line_for is not None else None
+        lines = self._source.lines
+        return lines[line - 1] if text is None and 0 < line <= len(lines) else text
 
     def _is_reported(self, told: FindingRecord) -> bool:
         """True if flake8 is going to report a finding."""
@@ -153,59 +113,15 @@ class TorchPerfPlugin:
             from flake8_torchperf.suppression import Suppression
 
             TorchPerfPlugin._suppression = Suppression(TorchPerfPlugin._flake8)
-        line = told.line
-        text = self._noqa_line_for(line) if self._noqa_line_for is not None else None
-        if text is None and 0 < line <= len(self._lines):
-            text = self._lines[line - 1]
-        return TorchPerfPlugin._suppression.reports(told.code, self._filename, line, text)
+        return reported_by(TorchPerfPlugin._suppression, self._source.filename)(told)
 
-    def _without_old(self, found: list[FindingRecord]) -> list[FindingRecord]:
-        """Return the findings that the baseline does not list."""
-        path = self.options().baseline
-        if path is None or not found:
-            return found
-        from flake8_torchperf.history.baseline import known_before, read
+    def _memory_of_run(self) -> Memory:
+        """Return the cache, opened once."""
+        if TorchPerfPlugin._memory is None:
+            from flake8_torchperf.cache.cached_findings import memory_of
 
-        known = known_before(found, read(path).allowed(self._filename))[0]
-        return [told for index, told in enumerate(found) if index not in known]
-
-    def _findings(self) -> list[FindingRecord]:
-        try:
-            options = self.options()
-            if options.cache:
-                from flake8_torchperf.cache.cached_findings import memory_of, remembered
-
-                memory = TorchPerfPlugin._memory or memory_of(options)
-                TorchPerfPlugin._memory = memory
-                self.reads = {}
-                return remembered(self._lines, self._filename, memory, self._analyse, self.reads)
-            return self._analyse()
-        except Exception as error:
-            # A bug of ours must neither stop the user's run nor stay hidden: it is reported as a
-            # finding.
-            if os.environ.get("TORCHPERF_DEBUG") == "1":
-                raise
-            return [FindingRecord(1, 0, internal_error(error))]
-
-    def _analyse(self) -> list[FindingRecord]:
-        from flake8_torchperf.linter import MARKED, lint_tree
-
-        findings = lint_tree(
-            self.tree,
-            self._lines,
-            self._filename,
-            self.options(),
-            self.reads,
-            MARKED if self.safeties is None else self.safeties,
-        )
-        if self.safeties is not None:
-            self.found = findings
-        if not findings:
-            return []
-        from flake8_torchperf.syntax.statement_lines import Places
-
-        places = Places(self.tree)
-        return [tell(finding, places, self._lines) for finding in findings]
+            TorchPerfPlugin._memory = memory_of(self.options())
+        return TorchPerfPlugin._memory
 
 
 def _check_globs(manager: OptionManager, namespace: argparse.Namespace, options: Options) -> None:
@@ -247,16 +163,3 @@ def check_files(options: Options, prefix: str = "--torchperf-") -> None:
                 module.read(path)
         except DataFileError as error:
             raise OptionError(f"{prefix}{option}: {error}") from error
-
-
-def internal_error(error: Exception) -> str:
-    """Say in one line what went wrong inside the plugin, where, and what to do about it."""
-    from flake8_torchperf.findings.message import printable
-
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-    reason = printable(" ".join(f"{type(error).__name__}: {error}".split()))
-    return (
-        f"{INTERNAL_ERROR} this file was not analysed, by a mistake of flake8-torchperf: {reason} "
-        f"({place}); please report it to {REPORT_TO}, TORCHPERF_DEBUG=1 shows the traceback"
-    )

@@ -89,21 +89,14 @@ def _accept(_options: argparse.Namespace) -> None:
     """Accept the options unchanged: they name no path."""
 
 
-def _work(scope: str, confidence: str, preview: bool) -> FixWork:
-    """Return the settings for linting, and make them the plugin's."""
-    work = _read(scope, confidence, preview)
-    TorchPerfPlugin.use(work.ours)
-    return work
-
-
 @functools.cache
-def _read(scope: str, confidence: str, preview: bool) -> FixWork:
+def _work(scope: str, confidence: str, preview: bool) -> FixWork:
+    """Return the settings for linting."""
     words = ["--isolated", f"--torchperf-scope={scope}", f"--torchperf-confidence={confidence}"]
     words += ["--torchperf-preview"] if preview else []
-    plugins, options = read_options(words, "try", _accept, FACE)
+    _, options = read_options(words, "try", _accept, FACE)
     ours = replace(TorchPerfPlugin.options(), cache=False)
-    needs = Needs(syntax=True, counts=False, lines=False)
-    return FixWork(plugins.checkers, options, ours, needs, None, CHOICE, None)
+    return FixWork(options, ours, Needs(syntax=True), choice=CHOICE)
 
 
 def _id(finding: Finding) -> str:

@@ -1,6 +1,7 @@
-"""The plugin's cache: a file's lines in, its findings out, analysed only if they are not cached.
+"""Cached findings: a key in, the records of an earlier run out; or lines in, records out.
 
-For ``--torchperf-cache`` under flake8 itself, where each editor's keystroke may be a new process.
+The second is for ``--torchperf-cache`` under flake8 itself, where each editor's keystroke may be a
+new process.
 """
 
 from __future__ import annotations
@@ -29,18 +30,18 @@ def remembered(
     lines: Sequence[str],
     filename: str,
     memory: Memory,
-    analyse: Callable[[], list[FindingRecord]],
-    reads: dict[str, str],
+    analyse: Callable[[dict[str, str]], list[FindingRecord]],
 ) -> list[FindingRecord]:
-    """Return the findings in ``lines``: recalled, or those of ``analyse``, which fills ``reads``.
+    """Return the findings in ``lines``: recalled, or those of ``analyse``, which gets ``reads``.
 
     If the cache can't be written, the log says so and linting continues.
     """
     key = memory.key(filename, digest("".join(lines).encode("utf-8", "surrogatepass")))
-    known = _findings(memory, key)
+    known = recalled(memory, key)
     if known is not None:
         return known
-    found = analyse()
+    reads: dict[str, str] = {}
+    found = analyse(reads)
     try:
         memory.store.prepare()
         memory.keep(key, found, reads)
@@ -50,22 +51,20 @@ def remembered(
     return found
 
 
-def memory_of(options: Options) -> Memory:
-    """Return the memory of one run with these options; files are taken not to change during it."""
+def memory_of(options: Options, more: Sequence[str] = ("findings",)) -> Memory:
+    """Return the memory of one run with these options; files are taken not to change during it.
+
+    ``more`` lists what else the records depend on.
+    """
     store = Store(cache_folder(options.cache_folder))
     keep_on(store)
-    return Memory(store, conditions(options, ("findings",)))
+    return Memory(store, conditions(options, more))
 
 
-def _findings(memory: Memory, key: str) -> list[FindingRecord] | None:
+def recalled(memory: Memory, key: str) -> list[FindingRecord] | None:
     """Return the findings under a key; an entry that holds something else is a miss."""
     rows = memory.recall(key)
     if rows is None:
         return None
-    found: list[FindingRecord] = []
-    for row in rows:
-        told = restored(row)
-        if told is None:
-            return None
-        found.append(told)
-    return found
+    found = [told for row in rows if (told := restored(row)) is not None]
+    return found if len(found) == len(rows) else None

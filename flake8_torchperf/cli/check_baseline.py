@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-from flake8.formatting.base import BaseFormatter
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.cache.entries import in_words
-from flake8_torchperf.cli.check_files import UNREADABLE, place_of, selected
+from flake8_torchperf.cli.check_files import UNREADABLE, selected
+from flake8_torchperf.cli.check_results import Results, is_finding
 from flake8_torchperf.cli.parser import fail
 from flake8_torchperf.history.baseline import (
     MARK,
@@ -18,12 +17,12 @@ from flake8_torchperf.history.baseline import (
     BaselineEntry,
     BaselineError,
     entries,
-    known_before,
     parse,
     read,
     write,
 )
 from flake8_torchperf.history.data_files import relative
+from flake8_torchperf.pipeline import without_old
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.special_files import refuse_special
 
@@ -31,55 +30,35 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterable, Sequence
 
-    from flake8.violation import Violation
-
-    from flake8_torchperf.cli.check_manager import Manager
     from flake8_torchperf.history.baseline import Key
-    from flake8_torchperf.history.finding_record import FindingRecord, Place
+    from flake8_torchperf.history.finding_record import FindingRecord
 
 # Entries that can be removed are named up to this many.
 _NAMED = 10
 
 
-class Findings(BaseFormatter):
-    """A formatter that collects the findings that flake8 reports and prints nothing."""
-
-    def after_init(self) -> None:
-        """Start with an empty list."""
-        self.found: list[Violation] = []
-
-    def start(self) -> None:
-        """Open no report."""
-
-    def handle(self, error: Violation) -> None:
-        """Keep a finding."""
-        self.found.append(error)
-
-
 class OldFindings:
-    """Removes the findings that a baseline lists from the rows, file by file."""
+    """Removes the findings that a baseline lists, file by file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._baseline = read(path)
         self._gone: list[str] = []
 
-    def leave_out(self, name: str, rows: list[Any], told: dict[Place, FindingRecord]) -> list[Any]:
-        """Return the rows without old findings; note the entries that match nothing."""
-        allowed = self._baseline.allowed(name)
-        if not allowed:
-            return rows
-        ours = [(at, told[place_of(row)]) for at, row in enumerate(rows) if place_of(row) in told]
-        known, left = known_before([one for _, one in ours], allowed)
-        old = {at for number, (at, _) in enumerate(ours) if number in known}
-        if not any(unanalysed(row[0]) for row in rows):
-            listed = self._baseline.files[self._baseline.name_of(name)]
+    def leave_out(self, name: str, records: list[FindingRecord]) -> list[FindingRecord]:
+        """Return the records without old findings; note the entries that match nothing."""
+        kept, left = without_old(records, name, self._path)
+        if not any(map(unanalysed, records)):
+            listed = self._baseline.files.get(self._baseline.name_of(name), ())
             self._gone += _removable(name, listed, left)
-        return [row for at, row in enumerate(rows) if at not in old]
+        return kept
 
-    def notes(self, manager: Manager) -> list[str]:
-        """Return a note that names the entries that match nothing any more, if there are any."""
-        gone = sorted([*self._gone, *_of_missing_files(manager, self._baseline)])
+    def notes(self, linted: Sequence[str]) -> list[str]:
+        """Return a note that names the entries that match nothing any more, if there are any.
+
+        ``linted`` are the paths of the command line.
+        """
+        gone = sorted([*self._gone, *_of_missing_files(linted, self._baseline)])
         if not gone or self._baseline.settings != settings():
             return []  # with other settings, other findings are to be expected
         rest = [f"and {len(gone) - _NAMED} more"] if len(gone) > _NAMED else []
@@ -89,9 +68,9 @@ class OldFindings:
         return [f"{self._path}: {what} nothing; {advice}: {named}"]
 
 
-def unanalysed(code: str) -> bool:
-    """True if a row with this code says that its file could not be analysed."""
-    return code in UNREADABLE or code == NEVER
+def unanalysed(told: FindingRecord) -> bool:
+    """True if a record says that its file could not be analysed."""
+    return told.code in (*UNREADABLE, NEVER)
 
 
 def _removable(name: str, listed: Iterable[BaselineEntry], left: Counter[Key]) -> list[str]:
@@ -102,12 +81,12 @@ def _removable(name: str, listed: Iterable[BaselineEntry], left: Counter[Key]) -
     ]
 
 
-def _of_missing_files(manager: Manager, baseline: Baseline) -> list[str]:
+def _of_missing_files(linted: Sequence[str], baseline: Baseline) -> list[str]:
     """Return the files with entries that no longer exist, below the paths to be linted."""
     return [
         f"all of {name}"
         for name in baseline.files
-        if _below_linted(manager, baseline.folder, name) and not _exists(baseline.folder, name)
+        if _below_linted(linted, baseline.folder, name) and not _exists(baseline.folder, name)
     ]
 
 
@@ -115,8 +94,8 @@ def _exists(folder: str, name: str) -> bool:
     return os.path.lexists(os.path.join(folder, name))
 
 
-def _below_linted(manager: Manager, folder: str, name: str) -> bool:
-    tops = [relative(path, folder) for path in manager.options.filenames or ["."]]
+def _below_linted(linted: Sequence[str], folder: str, name: str) -> bool:
+    tops = [relative(path, folder) for path in linted or ["."]]
     return any(top == "." or name == top or name.startswith(f"{top}/") for top in tops)
 
 
@@ -159,22 +138,21 @@ def _written_before(path: Path) -> Baseline:
     return parse(text, path)
 
 
-def write_baseline(manager: Manager, found: Sequence[Violation]) -> str:
+def write_baseline(results: Results) -> str:
     """Write the findings and return a message. Raises SystemExit if they can't be written.
 
     Entries remain if their file was not linted now or could not be analysed, or if their code was
     not selected.
     """
-    path = Path(manager.options.write_baseline)
+    path = Path(results.options.write_baseline)
     by_file: dict[str, list[FindingRecord]] = {}
-    for one in found:
-        told = manager.told_of(one)
-        if told is not None and told.code != NEVER:
-            by_file.setdefault(one.filename, []).append(told)
+    for name, told in results.reported:
+        if is_finding(told) and told.code != NEVER:
+            by_file.setdefault(name, []).append(told)
     try:
         before = _written_before(path)
         now = {before.name_of(name): entries(told) for name, told in by_file.items()}
-        write(path, Baseline(before.folder, _merged(manager, before, now), settings()))
+        write(path, Baseline(before.folder, _merged(results, before, now), settings()))
     except OSError as error:
         raise SystemExit(fail(f"check: --write-baseline: {in_words(error)}")) from error
     count = sum(map(len, by_file.values()))
@@ -182,18 +160,18 @@ def write_baseline(manager: Manager, found: Sequence[Violation]) -> str:
 
 
 def _merged(
-    manager: Manager, before: Baseline, now: dict[str, tuple[BaselineEntry, ...]]
+    results: Results, before: Baseline, now: dict[str, tuple[BaselineEntry, ...]]
 ) -> dict[str, tuple[BaselineEntry, ...]]:
-    linted = {before.name_of(name): rows for name, rows, _ in manager.results}
+    linted = {before.name_of(one.name): one.records for one in results.results}
     codes = {entry.code for listed in before.files.values() for entry in listed}
-    chosen = frozenset(selected(manager.options, codes))
+    chosen = frozenset(selected(results.options, codes))
     merged = dict(now)
     for name, listed in before.files.items():
-        rows = linted.get(name)
-        if rows is None:
-            gone = _below_linted(manager, before.folder, name)
+        records = linted.get(name)
+        if records is None:
+            gone = _below_linted(results.options.filenames, before.folder, name)
             kept = () if gone and not _exists(before.folder, name) else listed
-        elif any(unanalysed(row[0]) for row in rows):
+        elif any(map(unanalysed, records)):
             kept = listed
         else:
             kept = tuple(entry for entry in listed if entry.code not in chosen)

@@ -43,11 +43,9 @@ def check(arguments: Sequence[str]) -> int:
 
         TorchPerfPlugin.short_names = True
         return main(words)
-    from flake8_torchperf.cli.check_run import CheckApplication
+    from flake8_torchperf.cli.check_run import run_check
 
-    application = CheckApplication()
-    application.run(words)
-    return application.exit_code()
+    return run_check(words)
 
 
 def _options(arguments: Sequence[str]) -> Sequence[str]:

@@ -1,9 +1,8 @@
-"""Lint one file, or many at once, with flake8's machinery: file names in, flake8's rows out.
+"""Find the files of a run, and lint one file, or many at once: file names in, records out.
 
-A row is the tuple that flake8's `FileChecker` makes of a finding: code, line, column, text, and the
-line in which a ``# noqa`` silences it. In our rows, the values of `FindingRecord` follow.
+Files that can't be read or parsed get records with flake8's own codes.
 
-Relied on, in flake8 6.0 to 7.5: the methods of `checker.FileChecker` that are overridden here.
+Relied on, in flake8 6.0 to 7.5: `processor.FileProcessor`, which reads files and finds statements.
 """
 
 from __future__ import annotations
@@ -13,44 +12,41 @@ import errno
 import gc
 import io
 import itertools
+import logging
 import multiprocessing
 import os
 import signal
 import tokenize
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from flake8 import checker, defaults, processor, style_guide, utils
+from flake8 import defaults, processor, style_guide, utils
 
 from flake8_torchperf.cache.entries import in_words
 from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.digest import digest
-from flake8_torchperf.history.finding_record import restored
+from flake8_torchperf.history.finding_record import FindingRecord
+from flake8_torchperf.pipeline import LintText, found_in
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.prefilter import concerns, states_contracts
 from flake8_torchperf.project.stores.kept import is_time_to_collect
 from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.special_files import refuse_special
-from flake8_torchperf.syntax.parsing import require_python, syntax_error
+from flake8_torchperf.syntax.parsing import require_python
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from multiprocessing.pool import Pool
 
-    from flake8.plugins.finder import Checkers, LoadedPlugin
-
     from flake8_torchperf.cache.memory import Memory
-    from flake8_torchperf.history.finding_record import FindingRecord, Place
+    from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.options import Options
 
-# A file's name, its rows, and flake8's counts for it.
-Result: TypeAlias = "tuple[str, list[Any], dict[str, int]]"
+LOG = logging.getLogger(__name__)
 
 STDIN = "-"
-# The values of a row that flake8 knows.
-FLAKE8S = 5
 # flake8's own codes for a file that can't be parsed, and for one that can't be read.
 UNREADABLE = ("E999", "E902")
 # As flake8: where the system has no semaphores left, one process does it all.
@@ -67,9 +63,9 @@ class Needs:
     otherwise that matters only in a file with a ``# noqa``.
     """
 
-    syntax: bool
-    counts: bool
-    lines: bool
+    syntax: bool = False
+    counts: bool = False
+    lines: bool = False
 
     @classmethod
     def of(cls, options: argparse.Namespace, formatter: object) -> Needs:
@@ -93,106 +89,148 @@ Context = TypeVar("Context", bound="LintWork")
 class LintWork:
     """All that linting a file takes besides its name; sent to every process."""
 
-    plugins: Checkers
     options: argparse.Namespace
     ours: Options
-    needs: Needs
-    memory: Memory | None
+    needs: Needs = Needs()
+    memory: Memory | None = None
 
 
-class FileChecker(checker.FileChecker):
-    """flake8's `FileChecker`, without the steps that our findings do not need.
+class Result(NamedTuple):
+    """The records of a file, under the name that flake8 reports, with flake8's counts for it."""
 
-    If ``parses_all``, a file is parsed even if it can have no findings, since a file that does not
-    parse must be reported.
+    name: str
+    records: list[FindingRecord]
+    counts: dict[str, int]
+
+
+def find_files(
+    options: argparse.Namespace, failed: list[OSError], notebooks: list[str]
+) -> Iterator[str]:
+    """Yield the files that the options name, as flake8's `discover_files.expand_paths` does.
+
+    That says nothing of a folder that it can't list, and treats it as empty. ``failed`` receives
+    the errors of such folders, and ``notebooks`` the notebooks in all folders.
+    """
+    excluded = (*options.exclude, *options.extend_exclude)
+
+    def is_excluded(path: str) -> bool:
+        if path == STDIN:
+            if options.stdin_display_name == "stdin":
+                return False
+            path = options.stdin_display_name
+        words = '"%(path)s" has %(whether)sbeen excluded'
+        return utils.matches_filename(path, patterns=excluded, log_message=words, logger=LOG)
+
+    for path in options.filenames or ["."]:
+        if is_excluded(path):
+            continue
+        if not os.path.isdir(path):
+            yield path
+            continue
+        for folder, folders, names in os.walk(path, onerror=failed.append):
+            folders[:] = [one for one in folders if not is_excluded(os.path.join(folder, one))]
+            paths = [os.path.join(folder, one) for one in names]
+            inside = [one for one in paths if not is_excluded(one)]
+            notebooks.extend(filter(is_notebook, inside))
+            yield from (one for one in inside if utils.fnmatch(one, options.filename))
+
+
+def number_of_jobs(options: argparse.Namespace, files: Collection[str]) -> int:
+    """Return how many processes are to lint the files; standard input is read by this one."""
+    if utils.is_using_stdin(options.filenames):
+        return min(1, len(files))
+    wanted = multiprocessing.cpu_count() if options.jobs.is_auto else options.jobs.n_jobs
+    return min(max(wanted, 1), len(files))
+
+
+@dataclass
+class Looked:
+    """What is found in a text that was read.
+
+    ``unconcerned`` says that it was not analysed, since it can have no findings, and
+    ``passed_over`` that it was parsed for its syntax alone, if at all.
     """
 
-    parses_all = True
+    source: LintText
+    counts: dict[str, int]
+    records: list[FindingRecord] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    unconcerned: bool = False
+    passed_over: bool = False
 
-    def __init__(self, *, filename: str, work: LintWork) -> None:
-        self._needs = work.needs
-        self._remembers = work.memory is not None
-        self._statements = True
-        self._made: TorchPerfPlugin | None = None
-        # Has the file nothing that was to be looked into? Was it parsed for its syntax alone?
-        self.unconcerned = self.passed_over = False
-        super().__init__(filename=filename, plugins=work.plugins, options=work.options)
-        if self.processor is not None and not work.needs.lines:
-            noqa = defaults.NOQA_INLINE_REGEXP.search
-            self._statements = any(noqa(line) for line in self.processor.lines)
 
-    @property
-    def reads(self) -> dict[str, str]:
-        """The other files that were looked for, each with the digest of its content."""
-        return (self._made and self._made.reads) or {}
+def look_into(
+    text: processor.FileProcessor,
+    work: LintWork,
+    reads: dict[str, str] | None,
+    safeties: frozenset[str] | None = None,
+    parses_all: bool = True,
+) -> Looked:
+    """Return what is found in a text, without the steps that our findings do not need.
 
-    @property
-    def told(self) -> dict[Place, FindingRecord]:
-        """Our findings, by line, column and text."""
-        found = self._made.told if self._made is not None else []
-        return {one.place: one for one in found}
+    If ``parses_all``, a text is parsed even if it can have no findings, since one that does not
+    parse must be reported. For the other parameters, see `pipeline.found_in`.
+    """
+    source = LintText(text.lines, text.filename, _statements(text, work.needs))
+    looked = Looked(source, dict.fromkeys(defaults.STATISTIC_NAMES, 0))
+    looked.counts["physical lines"] = len(text.lines)
+    if text.should_ignore_file():
+        return looked
+    in_full = work.needs.syntax or work.needs.counts
+    try:
+        looked.unconcerned = not in_full and not source.is_concerned
+        looked.passed_over = looked.unconcerned and not source.states_contracts
+        if not looked.passed_over:
+            source.parse()
+            looked.records, looked.findings = found_in(source, work.ours, None, reads, safeties)
+        elif parses_all:
+            require_python("".join(text.lines))
+        if in_full:
+            _tokenise(text, looked.counts)
+    except (SyntaxError, tokenize.TokenError) as error:
+        code = "E902" if isinstance(error, tokenize.TokenError) else "E999"
+        line, column = _place(error)
+        words = f"{code} {type(error).__name__}: {error.args[0]}"
+        statement = source.statement_at(line)
+        looked.records.append(FindingRecord(line, column, words, statement=statement))
+    return looked
 
-    def _make_processor(self) -> Any:
-        if not is_notebook(self.filename):
-            return super()._make_processor()  # type: ignore[misc]  # not among the types
-        from flake8_torchperf.cli.notebooks.source import NotebookError, read_notebook
 
-        try:
-            book = read_notebook(self.filename)
-        except (NotebookError, OSError) as error:
-            self.report("E902", 0, 0, in_words(error) if isinstance(error, OSError) else str(error))
-            return None
-        for line, column, why in book.problems:
-            self.results.append(("E999", line, column - 1, why, None))
-        return processor.FileProcessor(self.filename, self.options, lines=list(book.lines))
+def _place(error: Exception) -> tuple[int, int]:
+    """Return the line and column of an error of Python's parser or tokeniser, as flake8 does."""
+    match error.args:
+        case [_, [_, int(line), int(column), *_]] | [_, [int(line), int(column)]]:
+            return line, column
+    return 1, 0
 
-    def run_check(self, plugin: LoadedPlugin, **arguments: Any) -> Any:
-        """Run the check, and hold on to our plugin."""
-        made = super().run_check(plugin, **arguments)
-        if isinstance(made, TorchPerfPlugin):
-            self._made = made
-            made.apart = True
-            if self._remembers:
-                made.reads = {}
-        return made
 
-    def run_ast_checks(self) -> None:
-        """Look for findings in a file that can have some; check only that any other file parses."""
-        assert self.processor is not None
-        wanted = self._needs.syntax or self._needs.counts
-        lines = self.processor.lines
-        self.unconcerned = not wanted and not concerns(lines, self.processor.filename)
-        if self.unconcerned and not states_contracts(lines):
-            self.passed_over = True
-            if self.parses_all:
-                require_python("".join(lines))
-            return
-        try:
-            super().run_ast_checks()
-        except SyntaxError:
-            raise
-        except (ValueError, RecursionError, MemoryError) as error:
-            raise syntax_error(error) from error
+def _statements(text: processor.FileProcessor, needs: Needs) -> Callable[[int], str | None]:
+    """Return a function from a line to the text in which flake8 looks for its ``# noqa``.
 
-    def process_tokens(self) -> None:
-        """Go through the tokens only if their errors or their number count."""
-        if self._needs.syntax or self._needs.counts:
-            super().process_tokens()
+    Finding the lines of a statement takes the tokens of the whole file. If no line has such a
+    comment, the line itself gives the same answer.
+    """
+    lines = text.lines
+    if needs.lines or any(map(defaults.NOQA_INLINE_REGEXP.search, lines)):
+        return text.noqa_line_for
+    return lambda line: lines[line - 1] if 0 < line <= len(lines) else None
 
-    def report(self, error_code: str | None, line_number: int, column: int, text: str) -> str:
-        """Store a finding, with the lines in which flake8 looks for ``# noqa``.
 
-        Finding the lines of a statement takes the tokens of the whole file. If no line has such a
-        comment, the finding's own line gives the same answer.
-        """
-        if self._statements or self.processor is None:
-            return super().report(error_code, line_number, column, text)
-        if error_code is None:
-            error_code, text = text.split(" ", 1)
-        lines = self.processor.lines
-        line = lines[line_number - 1] if 0 < line_number <= len(lines) else None
-        self.results.append((error_code, line_number, column, text, line))
-        return error_code
+def _tokenise(text: processor.FileProcessor, counts: dict[str, int]) -> None:
+    """Go through the tokens, which may raise, and count them and the logical lines."""
+    depth = 0
+    for token in text.generate_tokens():
+        counts["tokens"] += 1
+        if token.type == tokenize.OP:
+            depth = processor.count_parentheses(depth, token.string)
+        elif depth == 0 and processor.token_is_newline(token):
+            if token.type == tokenize.NL and len(text.tokens) == 1:
+                text.delete_first_token()
+            elif text.build_logical_line()[2]:
+                text.next_logical_line()
+    if text.tokens:
+        text.build_logical_line()
+    counts["logical lines"] = text.statistics["logical lines"]
 
 
 def content_of(filename: str) -> bytes | None:
@@ -238,28 +276,9 @@ def display_name(filename: str, options: argparse.Namespace) -> str:
     return (options.stdin_display_name or "stdin") if filename == STDIN else filename
 
 
-def place_of(row: Sequence[Any]) -> Place:
-    """Return the line, column and text that flake8 has for a finding in one of its rows."""
-    return (row[1], row[2], f"{row[0]} {row[3]}")
-
-
 def key(memory: Memory, filename: str, data: bytes, options: argparse.Namespace) -> str:
     """Return the key of a file with this content."""
     return memory.key(display_name(filename, options), digest(data))
-
-
-def recall(memory: Memory, key: str) -> list[Any] | None:
-    """Return the rows cached under a key; an entry that holds something else is a miss."""
-    rows = memory.recall(key)
-    if rows is None:
-        return None
-    for row in rows:
-        match row[:FLAKE8S]:
-            case (str(), int(), int(), str(), None | str()):
-                if len(row) == FLAKE8S or restored(row[FLAKE8S:]) is not None:
-                    continue
-        return None
-    return list(rows)
 
 
 def for_each(
@@ -306,33 +325,60 @@ def _and_tidy(one: Callable[[str, Context], Done], filename: str, work: Context)
 
 
 def lint(filename: str, work: LintWork) -> tuple[Result, str]:
-    """Lint one file and cache its rows; also returns why they could not be cached."""
+    """Lint one file and cache its records; also returns why they could not be cached."""
     # Notebooks are not cached: their Python source also depends on nbformat.
     keeps = work.memory is not None and not is_notebook(filename)
     before = content_of(filename) if keeps else None
-    try:
-        file = FileChecker(filename=filename, work=work)
-    except LookupError as error:
-        # The file names an encoding of bytes, as hex; elsewhere this would end the whole run.
-        row = ("E902", 0, 0, f"LookupError: {error}", "")
-        return (filename, [row], dict.fromkeys(defaults.STATISTIC_NAMES, 0)), ""
-    name, found, counts = file.run_checks()
-    told = file.told
-    rows = [(*row, *told.get(place_of(row), ())) for row in found]
-    result = (name, rows, counts)
+    text, records = _read(filename, work.options)
+    if text is None:
+        return Result(filename, records, dict.fromkeys(defaults.STATISTIC_NAMES, 0)), ""
+    reads: dict[str, str] = {}
+    looked = look_into(text, work, None if work.memory is None else reads)
+    records += looked.records
+    result = Result(text.filename, records, looked.counts)
     if work.memory is None or before is None or content_of(filename) != before:
         return result, ""
-    if any(row[0] == INTERNAL_ERROR for row in rows):
+    if any(one.code == INTERNAL_ERROR for one in records):
         return result, ""  # of the moment, perhaps: too little stack or memory
     try:
         # The files that a file imports may mention torch later.
-        if not file.unconcerned:
-            work.memory.keep(key(work.memory, filename, before, work.options), rows, file.reads)
-        elif file.passed_over and not rows:
+        if not looked.unconcerned:
+            given = key(work.memory, filename, before, work.options)
+            work.memory.keep(given, records, reads)
+        elif looked.passed_over and not records:
             work.memory.keep_parsed(digest(before))
     except OSError as error:
         return result, in_words(error)
     return result, ""
+
+
+def _read(
+    filename: str, options: argparse.Namespace
+) -> tuple[processor.FileProcessor | None, list[FindingRecord]]:
+    """Return the text of a file, and records for cells or a whole file that can't be read."""
+    if is_notebook(filename):
+        return _read_notebook(filename, options)
+    try:
+        return processor.FileProcessor(filename, options), []
+    except LookupError as error:
+        # The file names an encoding of bytes, as hex; elsewhere this would end the whole run.
+        return None, [FindingRecord(0, 0, f"E902 LookupError: {error}", statement="")]
+    except OSError as error:
+        return None, [FindingRecord(0, 0, f"E902 {type(error).__name__}: {error}")]
+
+
+def _read_notebook(
+    filename: str, options: argparse.Namespace
+) -> tuple[processor.FileProcessor | None, list[FindingRecord]]:
+    from flake8_torchperf.cli.notebooks.source import NotebookError, read_notebook
+
+    try:
+        book = read_notebook(filename)
+    except (NotebookError, OSError) as error:
+        words = in_words(error) if isinstance(error, OSError) else str(error)
+        return None, [FindingRecord(0, 0, f"E902 {words}")]
+    problems = [FindingRecord(at, column - 1, f"E999 {why}") for at, column, why in book.problems]
+    return processor.FileProcessor(filename, options, lines=list(book.lines)), problems
 
 
 def _large_first(filenames: Sequence[str], jobs: int) -> list[str]:

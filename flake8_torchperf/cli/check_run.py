@@ -1,11 +1,10 @@
-"""flake8's own run with only our checker: a command line in, flake8's report out.
+"""One run of ``check``: a command line in, a report out.
 
 flake8 still decides everything that a user sees: which files are linted, ``# noqa``, selected and
-ignored codes, the formats, the exit status. The run skips the steps that only other checkers need,
-and the files that were linted before.
+ignored codes, the formats. The run skips the steps that only other checkers need, and the files
+that were linted before.
 
-Relied on, in flake8 6.0 to 7.5: that `Application` makes its parts in ``make_*`` methods, and that
-`checker.Manager.run` leaves a name, rows and counts for each of ``filenames`` in ``results``.
+Relied on, in flake8 6.0 to 7.5: `StyleGuideManager`, `reporter.make` and the formatters.
 tests/cli/test_check.py compares the output with flake8's, tests/package/test_package.py with that
 of the oldest flake8.
 """
@@ -17,32 +16,32 @@ import errno
 import json
 import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import flake8
-from flake8 import exceptions
+from flake8 import defaults, exceptions
 from flake8.formatting.base import BaseFormatter
+from flake8.formatting.default import Nothing
 from flake8.main import debug
-from flake8.main.application import Application
+from flake8.plugins import reporter
+from flake8.style_guide import StyleGuideManager
 from flake8.violation import Violation
 
-from flake8_torchperf.cache.entries import Store, in_words
-from flake8_torchperf.cache.folder import cache_folder
-from flake8_torchperf.cache.key import conditions
-from flake8_torchperf.cache.memory import Memory
+from flake8_torchperf.cache.cached_findings import memory_of
+from flake8_torchperf.cache.entries import in_words
 from flake8_torchperf.cli.check_files import (
     STDIN,
     UNREADABLE,
     LintWork,
     Needs,
     content_of,
-    place_of,
     selected,
 )
-from flake8_torchperf.cli.check_manager import Manager, say_forgetful
 from flake8_torchperf.cli.check_options import CHECK, Face, parse
+from flake8_torchperf.cli.check_results import FileSteps, Results, is_finding, say_forgetful
 from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.cli.parser import INTERRUPTED, USAGE_ERROR, fail
 from flake8_torchperf.cli.report import summary
@@ -58,205 +57,188 @@ if TYPE_CHECKING:
 
     from flake8.plugins.finder import Plugins
 
-    from flake8_torchperf.cli.check_baseline import Findings, OldFindings
-    from flake8_torchperf.cli.check_manager import LeaveOut
+    from flake8_torchperf.cache.memory import Memory
+    from flake8_torchperf.cli.check_baseline import OldFindings
+    from flake8_torchperf.cli.check_results import FileStep, Rank
     from flake8_torchperf.cli.report.reported import Gathered
     from flake8_torchperf.history.changed_lines import ChangedLines
-    from flake8_torchperf.history.finding_record import FindingRecord, Place
+    from flake8_torchperf.history.finding_record import FindingRecord
     from flake8_torchperf.options import Options
 
 
-class CheckApplication(Application):
-    """flake8's, with our checker alone and a memory."""
+def run_check(argv: Sequence[str]) -> int:
+    """Lint what a command line names, report, and return the exit status.
 
-    _report: Gathered | None = None
-    _handled: list[Violation] | None = None
-    _old: OldFindings | None = None
-    # The findings to write to a baseline or into comments, if requested.
-    _written: Findings | None = None
-    # Is there a finding that got no comment?
-    _left = False
-    _interrupted = False
-    # Could some file not be read or parsed?
-    _unread = False
-    _changes: ChangedLines | None = None
-    # Was no file linted?
-    _nothing = False
-    # Does a contract of the command line name no function?
-    _unguarded = False
+    Ctrl-C stops the run with one line.
+    """
+    run = Check(argv)
+    try:
+        run.lint()
+        run.report()
+    except KeyboardInterrupt:
+        run.interrupted = True
+    except exceptions.ExecutionError as error:
+        print("There was a critical error during execution of Flake8:")
+        print(error)
+        return 1
+    if run.interrupted:
+        print("torchperf: check: interrupted; not all files were linted", file=sys.stderr)
+    if run.options.count:
+        print(run.reported)
+    return run.status()
 
-    def initialize(self, argv: Sequence[str]) -> None:
-        """Parse the command line and the configuration, and make the parts."""
-        self.plugins, self.options = read_options(argv, "check", check_places)
+
+class Check:
+    """The parts of one run: options, formatter, flake8's guide, and the results of its files."""
+
+    formatter: BaseFormatter
+    guide: StyleGuideManager
+    results: Results
+
+    def __init__(self, argv: Sequence[str]) -> None:
+        self._start = time.time()
+        self._seconds = 0.0
+        self._plugins, self.options = read_options(argv, "check", check_places)
         if self.options.bug_report:
-            information = debug.information(flake8.__version__, self.plugins)
+            information = debug.information(flake8.__version__, self._plugins)
             print(json.dumps(information, indent=2, sort_keys=True))
             raise SystemExit(0)
-        self.make_formatter()
-        self.make_guide()
-        self.make_file_checker_manager(argv)
+        self.interrupted = False
+        # The number of findings that flake8 reports.
+        self.reported = 0
+        self._report: Gathered | None = None
+        # True if findings go to a baseline or into comments, and are not printed.
+        self._writes = bool(self.options.write_baseline or self.options.add_noqa)
+        self._changes: ChangedLines | None = None
+        self._old: OldFindings | None = None
+        # True if a finding got no comment.
+        self._left = False
+        # True if a contract of the command line names no function.
+        self._unguarded = False
 
-    def make_file_checker_manager(self, argv: Sequence[str]) -> None:
-        """Make the manager that skips cached files and steps that our findings do not need."""
-        assert self.guide is not None
-        assert self.plugins is not None
-        assert self.options is not None
+    def lint(self) -> None:
+        """Lint; standard input that is not text stops the run with a one-line error."""
+        self.formatter = self._formatter()
+        self.guide = StyleGuideManager(self.options, self.formatter)
+        try:
+            self.results = self._results()
+            self.results.run()
+        except UnicodeDecodeError as error:
+            raise SystemExit(fail(f"check: standard input is no {error.encoding} text")) from error
+        self._seconds = time.time() - self._start
+        self._note()
+
+    def _results(self) -> Results:
+        """Return the results to come, which skip cached files and steps that we do not need."""
         ours = TorchPerfPlugin.options()
         if self.options.diff_base:
             ours = ours.for_new_code()
         needs = Needs.of(self.options, self.formatter)
-        # The contents of rows depend on these too.
+        # Records depend on these too.
         more = ("check", flake8.__version__, repr(needs), str(self.options.disable_noqa))
         memory = _memory(ours, more)
-        # Only the manager caches: a cache in the plugin would hide which files were read.
-        # The cache holds all rows; old findings are left out afterwards.
+        rank = _rank(self.options, ours)
+        steps = FileSteps(
+            apart=self._writes,
+            rank=rank,
+            top=self.options.top,
+            at_once=self._can_show_at_once() and rank is None,
+        )
+        if self.options.unused_noqa:
+            from flake8_torchperf.cli.noqa.unused import UnusedNoqa
+
+            steps.unused_noqa = UnusedNoqa(self.options).records
+        # The cache holds all records; old findings are left out afterwards.
         if ours.baseline is not None:
             from flake8_torchperf.cli.check_baseline import OldFindings
 
             self._old = OldFindings(ours.baseline)
-        ours = replace(ours, cache=False, baseline=None)
-        TorchPerfPlugin.use(ours)
-        manager = Manager(self.guide, self.plugins.checkers, argv)
-        manager.work = LintWork(self.plugins.checkers, self.options, ours, needs, memory)
-        manager.apart = bool(self.options.write_baseline or self.options.add_noqa)
-        if self.options.unused_noqa:
-            from flake8_torchperf.cli.noqa.unused import UnusedNoqa
-
-            manager.unused_noqa = UnusedNoqa(self.options).rows
-        manager.leave_out = self._old.leave_out if self._old is not None else None
+            steps.leave_out.append(self._old.leave_out)
         if self.options.diff_base:
             self._changes = _changes(self.options.diff_base)
-            manager.leave_out = _unchanged(self._changes, manager.leave_out)
-        manager.rank = _rank(self.options, ours)
-        manager.top = self.options.top
-        manager.at_once = self._can_show_at_once() and manager.rank is None
-        self.file_checker_manager = manager
+            steps.leave_out.append(_unchanged(self._changes))
+        ours = replace(ours, cache=False, baseline=None)
+        TorchPerfPlugin.use(ours)
+        return Results(self.guide, LintWork(self.options, ours, needs, memory), steps)
 
-    def run_checks(self) -> None:
-        """Lint; standard input that is not text stops the run with a one-line error."""
-        try:
-            super().run_checks()
-        except UnicodeDecodeError as error:
-            raise SystemExit(fail(f"check: standard input is no {error.encoding} text")) from error
-        manager = self.file_checker_manager
-        assert isinstance(manager, Manager)
-        if self._old is not None and not manager.interrupted:
-            manager.notes += self._old.notes(manager)
+    def _note(self) -> None:
+        """Note what the run shows besides findings."""
+        results, ours = self.results, TorchPerfPlugin.options()
+        if self._old is not None and not results.interrupted:
+            results.notes += self._old.notes(self.options.filenames)
         if self._changes is not None:
             from flake8_torchperf.cli.report.left_out import of_other_repositories
 
-            foreign = self._changes.foreign(sorted(manager.linted))
-            manager.notes += of_other_repositories(foreign)
-            manager.linted = manager.linted.difference(foreign)
-        self._note_lost_comments(manager)
-        path = TorchPerfPlugin.options().profile
-        if path is not None and not manager.interrupted:
+            foreign = self._changes.foreign(sorted(results.files.linted))
+            results.notes += of_other_repositories(foreign)
+            results.files.linted = results.files.linted.difference(foreign)
+        self._note_lost_comments()
+        if results.interrupted:
+            return
+        if ours.profile is not None:
             from flake8_torchperf.cli.report.stale import notes
             from flake8_torchperf.cli.report.unfound import unfound
 
-            linted = [name for name, _, _ in manager.results]
-            manager.notes += notes(path, linted)
-            manager.notes += unfound(path, linted, TorchPerfPlugin.options())
-        ours = TorchPerfPlugin.options()
-        if (ours.sync_free or ours.hot or ours.cold) and not manager.interrupted:
+            linted = [one.name for one in results.results]
+            results.notes += notes(ours.profile, linted)
+            results.notes += unfound(ours.profile, linted, ours)
+        if ours.sync_free or ours.hot or ours.cold:
             from flake8_torchperf.contracts.unmatched import unmatched
 
-            assert self.options is not None
             said, self._unguarded = unmatched(
-                [name for name in manager.filenames if not is_notebook(name)],
+                [name for name in results.files.names if not is_notebook(name)],
                 ours,
                 given_settings(self.options.command_line),
                 lambda name: (content_of(name) or b"").decode("utf-8", "replace"),
             )
-            manager.notes += said
+            results.notes += said
 
-    def _note_lost_comments(self, manager: Manager) -> None:
+    def _note_lost_comments(self) -> None:
         """Note that ruff is going to delete our comments, if it is, and there are some."""
-        assert self.options is not None
-        if manager.silenced and not self.options.isolated:
+        if self.results.silenced and not self.options.isolated:
             from flake8_torchperf.cli.noqa.ruff_file import warning
 
-            manager.notes += filter(None, [warning(manager.silenced)])
+            self.results.notes += filter(None, [warning(self.results.silenced)])
 
     def _can_show_at_once(self) -> bool:
         """True if the findings go to a terminal, through a formatter that needs no preparing."""
-        assert self.options is not None
         plain = type(self.formatter).start is BaseFormatter.start and self._report is None
         return plain and not self.options.output_file and sys.stdout.isatty()
 
-    def _run(self, argv: Sequence[str]) -> None:
-        """Run; Ctrl-C stops the run with one line."""
-        try:
-            super()._run(argv)  # type: ignore[misc]  # not among the types
-        except KeyboardInterrupt:
-            self._interrupted = True
-        manager = self.file_checker_manager
-        if isinstance(manager, Manager) and manager.interrupted:
-            self._interrupted = True
-        if self._interrupted:
-            print("torchperf: check: interrupted; not all files were linted", file=sys.stderr)
-
-    def exit_code(self) -> int:
+    def status(self) -> int:
         """Return flake8's exit status, or another after Ctrl-C or if a file can't be analysed.
 
         Writing a baseline is not a failure.
         """
-        assert self.options is not None
-        if self._interrupted:
+        options = self.options
+        if self.interrupted:
             return INTERRUPTED
-        status = super().exit_code()
-        if self.catastrophic_failure or self.options.exit_zero:
-            return status
-        if self._unguarded or (self._nothing and not self.options.exit_zero_on_nothing):
+        if options.exit_zero:
+            return 0
+        nothing = not self.results.files.linted
+        if self._unguarded or (nothing and not options.exit_zero_on_nothing):
             return USAGE_ERROR
-        if self._unread and not self.options.exit_zero_on_errors:
+        if (self.results.unread or self._unparsed()) and not options.exit_zero_on_errors:
             return USAGE_ERROR
-        if self.options.add_noqa:
+        if options.add_noqa:
             return int(self._left)
-        return 0 if self.options.write_baseline else status
+        return 0 if options.write_baseline else int(self.reported > 0)
 
-    def make_formatter(self) -> None:
-        """Make ours, flake8's, or none where the findings go to a baseline."""
-        assert self.options is not None
-        if self.options.write_baseline or self.options.add_noqa:
-            from flake8_torchperf.cli.check_baseline import Findings
-
-            self._written = Findings(self.options)
-            self.formatter = self._written
-            return
-        self._report = report_for(self.options)
-        if self._report is None:
-            super().make_formatter()
-            self._name_cells()
+    def _formatter(self) -> BaseFormatter:
+        """Return ours, flake8's, or none where the findings go to a baseline."""
+        if self._writes:
+            formatter: BaseFormatter = Nothing(self.options)
         else:
-            self.formatter = self._report
-        if summary.wanted(self.options):
-            self._note_what_is_handled()
+            self._report = report_for(self.options)
+            formatter = self._report or reporter.make(self._plugins.reporters, self.options)
+        if self._report is None:
+            # flake8's formatters, and those of others, do not know the cells of notebooks.
+            handle = formatter.handle
+            formatter.handle = lambda error: handle(_in_cell(error))  # type: ignore[method-assign]
+        return formatter
 
-    def _name_cells(self) -> None:
-        """Let flake8's formatters, and those of others, show the cells of notebooks."""
-        assert self.formatter is not None
-        handle = self.formatter.handle
-        self.formatter.handle = lambda error: handle(_in_cell(error))
-
-    def _note_what_is_handled(self) -> None:
-        """Keep the findings that are reported, for the summary."""
-        assert self.formatter is not None
-        handle = self.formatter.handle
-        self._handled = []
-
-        def noting(error: Violation) -> None:
-            handle(error)
-            assert self._handled is not None
-            self._handled.append(error)
-
-        self.formatter.handle = noting
-
-    def report_statistics(self) -> None:
+    def _report_statistics(self) -> None:
         """Show how often each rule was broken, by its name, unless a formatter knows better."""
-        assert self.options is not None
-        assert self.guide is not None
-        assert self.formatter is not None
         if not self.options.statistics:
             return
         if self._report is not None:
@@ -265,65 +247,82 @@ class CheckApplication(Application):
             for line in summary.statistics(self.guide.stats):
                 self.formatter._write(line)
         else:
-            super().report_statistics()
+            self.formatter.show_statistics(self.guide.stats)
+
+    def _report_benchmarks(self) -> None:
+        """Show the figures of flake8's ``--benchmark``."""
+        if self.options.benchmark:
+            rows: list[tuple[str, float]] = [("seconds elapsed", self._seconds)]
+            for name in (*defaults.STATISTIC_NAMES, "files"):
+                count = self.results.counts[name]
+                rows.append((f"total {name} processed", count))
+                rows.append((f"{name} processed per second", int(count / self._seconds)))
+            self.formatter.show_benchmarks(rows)
 
     def _summary(self) -> str:
         """The lines for a terminal, "" elsewhere."""
-        assert isinstance(self.file_checker_manager, Manager)
         found: dict[str, list[FindingRecord]] = {}
-        for one in self._handled or ():
-            told = self.file_checker_manager.told_of(one)
-            if told is not None:
-                found.setdefault(one.filename, []).append(told)
-        return summary.summary(found, self.file_checker_manager.left_over)
+        for name, one in self.results.reported:
+            if is_finding(one):
+                found.setdefault(name, []).append(one)
+        return summary.summary(found, self.results.left_over)
 
-    def _write(self, found: Sequence[Violation]) -> None:
+    def _write(self) -> None:
         """Write the findings into a baseline or into comments, and print what was written."""
-        assert self.options is not None
-        assert isinstance(self.file_checker_manager, Manager)
         if self.options.add_noqa:
             from flake8_torchperf.cli.noqa.add import add_noqa
 
+            found = self.results.reported
             added = add_noqa(found, self.options.reason)
             self._left = bool(added.problems)
             said = [*added.problems, added.words]
-            if added.lines and not self.file_checker_manager.silenced:
-                self.file_checker_manager.silenced = found[0].filename
-                self._note_lost_comments(self.file_checker_manager)
+            if added.lines and not self.results.silenced:
+                self.results.silenced = found[0][0]
+                self._note_lost_comments()
         else:
             from flake8_torchperf.cli.check_baseline import write_baseline
 
-            said = [write_baseline(self.file_checker_manager, found)]
+            said = [write_baseline(self.results)]
         for words in said:
             print(f"torchperf: check: {words}", file=sys.stderr)
+
+    def _unparsed(self) -> list[tuple[str, FindingRecord]]:
+        """Return what says that a file can't be read or parsed, with the file."""
+        return [
+            (result.name, one)
+            for result in self.results.results
+            for one in result.records
+            if one.code in UNREADABLE
+        ]
 
     def report(self) -> None:
         """Report, and print on standard error which files could not be analysed.
 
         ``--select TPF`` would hide them: E902 and E999 are not among its codes.
         """
-        assert self.options is not None
-        assert isinstance(self.file_checker_manager, Manager)
+        results = self.results
+        self.interrupted = results.interrupted
         if self._report is not None:
-            self._report.told = self.file_checker_manager.told
-        super().report()
-        if self._handled:
+            self._report.told = {
+                one.name: {told.place: told for told in one.records} for one in results.results
+            }
+        self.formatter.start()
+        results.report()
+        self.reported = len(results.reported)
+        self._report_statistics()
+        self._report_benchmarks()
+        self.formatter.stop()
+        if self._writes and not results.interrupted:
+            self._write()
+        elif results.reported and not self._writes and summary.wanted(self.options):
             print(self._summary())
-        complete = not (self.catastrophic_failure or self.file_checker_manager.interrupted)
-        if self._written is not None and complete:
-            self._write(self._written.found)
-        self._nothing = not self.file_checker_manager.linted
-        self._unread = self.file_checker_manager.unread or any(
-            row[0] in UNREADABLE for _, rows, _ in self.file_checker_manager.results for row in rows
-        )
         silent = set(UNREADABLE).difference(selected(self.options, UNREADABLE))
         said = [
-            f"{_shown(name, line)}: not analysed: {text}"
-            for name, rows, _ in self.file_checker_manager.results
-            for code, line, _, text, _ in rows
-            if code in silent
+            f"{_shown(name, one.line)}: not analysed: {one.message}"
+            for name, one in self._unparsed()
+            if one.code in silent
         ]
-        for words in dict.fromkeys((*self.file_checker_manager.notes, *said)):
+        for words in dict.fromkeys((*results.notes, *said)):
             print(f"torchperf: check: {words}", file=sys.stderr)
 
 
@@ -337,9 +336,7 @@ def _changes(base: str) -> ChangedLines:
         raise SystemExit(fail(f"check: --diff-base: {error}")) from error
 
 
-def _rank(
-    options: argparse.Namespace, ours: Options
-) -> Callable[[FindingRecord], tuple[float, ...]] | None:
+def _rank(options: argparse.Namespace, ours: Options) -> Rank | None:
     """Return the rank of findings by which they are sorted; None for the order of the files."""
     if options.top or options.sort == "worth":
         return lambda told: (told.worth,)
@@ -348,19 +345,15 @@ def _rank(
     return None
 
 
-def _unchanged(changes: ChangedLines, before: LeaveOut | None) -> LeaveOut:
-    """Return a function that leaves out findings in lines that did not change.
+def _unchanged(changes: ChangedLines) -> FileStep:
+    """Return a function that leaves out findings in lines that did not change."""
 
-    ``before`` has left out others.
-    """
-
-    def leave_out(name: str, rows: list[Any], told: dict[Place, FindingRecord]) -> list[Any]:
-        kept = rows if before is None else before(name, rows, told)
-        return [row for row in kept if row[0] in UNREADABLE or changed(name, row, told)]
-
-    def changed(name: str, row: Any, told: dict[Place, FindingRecord]) -> bool:
-        known = told.get(place_of(row))
-        return changes.touch(name, row[1], max(row[1], known.end_line if known else 0))
+    def leave_out(name: str, records: list[FindingRecord]) -> list[FindingRecord]:
+        return [
+            one
+            for one in records
+            if one.code in UNREADABLE or changes.touch(name, one.line, max(one.line, one.end_line))
+        ]
 
     return leave_out
 
@@ -440,11 +433,11 @@ def _memory(options: Options, more: Sequence[str]) -> Memory | None:
     """Return the cache; None if it is switched off or there is no folder for it."""
     if options.cache is False:
         return None
-    store = Store(cache_folder(options.cache_folder))
+    memory = memory_of(options, more)
     try:
-        store.prepare()
+        memory.store.prepare()
     except OSError as error:
+        keep_on(None)
         say_forgetful(in_words(error))
         return None
-    keep_on(store)
-    return Memory(store, conditions(options, more))
+    return memory

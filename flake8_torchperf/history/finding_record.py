@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from flake8_torchperf.digest import digest
 
@@ -47,7 +47,8 @@ class FindingRecord(NamedTuple):
     ``evidence`` are the names of the features that apply (`worth/features.py`), sorted, with spaces
     between them and `OR` between those of a row; the weights of today's table give the ``worth``,
     which is therefore never stored. ``follows`` is the line of the wait on which this one follows
-    with hardly any work between, 0 without one.
+    with hardly any work between, 0 without one. ``statement`` holds the lines in which flake8 looks
+    for a ``# noqa``; None if it is to look into the file.
     """
 
     line: int
@@ -69,6 +70,7 @@ class FindingRecord(NamedTuple):
     residence: str = ""
     evidence: str = ""
     follows: int = 0
+    statement: str | None = None
 
     @property
     def worth(self) -> float:
@@ -106,6 +108,11 @@ class FindingRecord(NamedTuple):
     def code(self) -> str:
         """The rule's code."""
         return self.text.partition(" ")[0]
+
+    @property
+    def message(self) -> str:
+        """The text after the code."""
+        return self.text.partition(" ")[2]
 
 
 def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecord:
@@ -194,36 +201,15 @@ def _spent(measured: Measured | None) -> tuple[int, int, float]:
     return measured.times, measured.waits, measured.seconds or 0.0
 
 
-def restored(row: Sequence[object]) -> FindingRecord | None:
+def restored(row: Sequence[Any]) -> FindingRecord | None:
     """Return the finding with these plain values, or None if they are not those of a finding."""
-    match row:
-        case [
-            int(line),
-            int(column),
-            str(text),
-            int(end),
-            int(end_column),
-            str(cost),
-            str(function),
-            str(source),
-            int(fixable),
-            int(quiet),
-            int(ran),
-            int(waits),
-            float(seconds),
-            str(row_number),
-            str(lead),
-            str(decided_by),
-            str(residence),
-            str(evidence),
-            int(follows),
-        ]:
-            place = (line, column, text, end, end_column)
-            known = (cost, function, source, fixable, quiet)
-            measured = (ran, waits, seconds)
-            why = (decided_by, residence, evidence)
-            return FindingRecord(*place, *known, *measured, row_number, lead, *why, follows)
-    return None
+    if [*map(type, row[:-1])] != _TYPES or not isinstance(row[-1], (str, type(None))):
+        return None
+    return FindingRecord(*row)
+
+
+# The types of all values but the last, which is a text or None.
+_TYPES = [*map(type, FindingRecord(0, 0, ""))][:-1]
 
 
 def normal_form(node: ast.AST) -> str:

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 from flake8 import utils
 
-from flake8_torchperf.cli.check_files import Needs
 from flake8_torchperf.cli.check_options import CHECK
 from flake8_torchperf.cli.check_run import read_options
 from flake8_torchperf.cli.fix.work import FixWork
@@ -84,7 +83,7 @@ def read_configuration(settings: Mapping[str, object]) -> tuple[FixWork | None, 
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            plugins, options = read_options([], "server", _accept, FACE)
+            _, options = read_options([], "server", _accept, FACE)
     except SystemExit:
         return None, FirstReply(configuration_files(os.getcwd()), False, said.getvalue().strip())
     try:
@@ -93,29 +92,11 @@ def read_configuration(settings: Mapping[str, object]) -> tuple[FixWork | None, 
             check_files(ours, f"{SECTION}.")
     except OptionError as error:
         return None, FirstReply(configuration_files(os.getcwd()), False, str(error))
-    TorchPerfPlugin.use(replace(ours.for_new_code(), cache=False))
     files = [path for path in (ours.baseline, ours.profile) if path is not None]
     for folder in ours.rules:
         files += [folder, *folder.glob("*.md"), *folder.glob("*.toml")]
     watched = (*configuration_files(os.getcwd()), *map(str, files))
-    needs = Needs(False, False, False)
-    work = FixWork(plugins.checkers, options, ours, needs, None, CHOICE, None)
-    return work, FirstReply(watched, said=said.getvalue().strip())
-
-
-@contextlib.contextmanager
-def _of_any_worth() -> Iterator[None]:
-    """Report findings of whatever worth, as `torchperf fix` does.
-
-    Without the wait before it, a wait that was worth little may be worth telling: the fix of the
-    first would seem to be no gain.
-    """
-    told = TorchPerfPlugin.options()
-    TorchPerfPlugin.use(told.of_any_worth())
-    try:
-        yield
-    finally:
-        TorchPerfPlugin.use(told)
+    return FixWork(options, ours, choice=CHOICE), FirstReply(watched, said=said.getvalue().strip())
 
 
 def _accept(_options: argparse.Namespace) -> None:
@@ -127,6 +108,7 @@ class FolderAnalysis:
 
     def __init__(self, work: FixWork) -> None:
         self._work = work
+        self._new_code = replace(work, ours=work.ours.for_new_code())
         self._exclude = [*work.options.exclude, *work.options.extend_exclude]
         self._saved = Saved(work.options, work.ours)
 
@@ -145,10 +127,13 @@ class FolderAnalysis:
             case FixRequest():
                 return self._fixed(request)
             case FixAll():
-                linted = LintedFile(_name(request.path), self._work)
+                # As `torchperf fix`: without the wait before it, a wait that was worth little may
+                # be worth telling, and the fix of the first would seem to be no gain.
+                of_any_worth = self._new_code.ours.of_any_worth()
+                work = replace(self._new_code, ours=of_any_worth)
+                linted = LintedFile(_name(request.path), work)
                 width = line_length(request.path)
-                with _of_any_worth():
-                    return Text(fixed(request.text, linted.find, Choice(), width=width).text)
+                return Text(fixed(request.text, linted.find, Choice(), width=width).text)
             case Explain():
                 return _explained(request.code, self._work)
 
@@ -160,7 +145,7 @@ class FolderAnalysis:
         stored = self._saved.recall(name, text)
         if stored is not None:
             return stored
-        linted = LintedFile(name, self._work)
+        linted = LintedFile(name, self._new_code)
         problems = tuple(self._found(text, linted))
         if not linted.problem:
             self._saved.keep(name, text, problems, linted.reads)
@@ -191,7 +176,7 @@ class FolderAnalysis:
         from flake8_torchperf.fixes.engine.apply import apply_edits  # imports libcst
 
         place = (request.code, request.line + 1, request.column)
-        for finding in LintedFile(_name(request.path), self._work).find(request.text):
+        for finding in LintedFile(_name(request.path), self._new_code).find(request.text):
             if (finding.code, finding.line, finding.column) == place:
                 edits = [edit for edit in finding.edits if edit.name == request.name]
                 applied = apply_edits(request.text, edits)

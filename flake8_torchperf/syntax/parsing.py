@@ -1,4 +1,4 @@
-"""The check that a text is Python, for files that need no further analysis."""
+"""Parse a text, or only check that it is Python, for files that need no further analysis."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ def require_python(text: str) -> None:
         try:
             symtable.symtable(text, "<unknown>", "exec")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            _parse(text)
+            parsed(text)
 
 
-def _parse(text: str) -> None:
+def parsed(text: str) -> ast.Module:
+    """Return the ast of a text. Raises SyntaxError, whatever Python's parser raises."""
     try:
-        ast.parse(text)
+        return ast.parse(text)
     except (ValueError, RecursionError, MemoryError) as error:
-        raise syntax_error(error) from error
+        raise _syntax_error(error) from error
 
 
-def syntax_error(error: ValueError | RecursionError | MemoryError) -> SyntaxError:
+def _syntax_error(error: ValueError | RecursionError | MemoryError) -> SyntaxError:
     """Return a SyntaxError for another exception that Python's parser raises.
 
     Before 3.11.4 a null byte is a ValueError. Ten thousand attributes in a row exceed the parser's

@@ -12,6 +12,7 @@ import pytest
 
 from flake8_torchperf.findings.rule import SAFETIES
 from flake8_torchperf.linter import MARKED
+from flake8_torchperf.pipeline import LintText, found_in
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
@@ -34,10 +35,8 @@ def steps(folder: Path, texts: dict[str, str], safeties: frozenset[str]) -> tupl
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
     path, text = folder / name, text
-    plugin = TorchPerfPlugin(
-        ast.parse(text), text.splitlines(keepends=True), str(path), lambda line: None
-    )
-    plugin.safeties = safeties
+    lines = text.splitlines(keepends=True)
+    source = LintText(lines, str(path), lambda line: None, ast.parse(text))
     spent = 0
 
     def opcode(frame: FrameType, event: str, argument: object) -> Any:
@@ -52,7 +51,7 @@ def steps(folder: Path, texts: dict[str, str], safeties: frozenset[str]) -> tupl
     before = sys.gettrace()
     sys.settrace(entered)
     try:
-        found = list(plugin.run())
+        found = found_in(source, TorchPerfPlugin.options(), safeties=safeties).records
     finally:
         sys.settrace(before)
     return spent, len(found)

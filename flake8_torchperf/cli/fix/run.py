@@ -11,12 +11,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flake8.formatting.default import Nothing
-from flake8.style_guide import StyleGuideManager
-
-from flake8_torchperf.cli.check_files import STDIN, Needs, for_each
-from flake8_torchperf.cli.check_manager import Manager
+from flake8_torchperf.cli.check_files import STDIN, for_each
 from flake8_torchperf.cli.check_options import CHECK, SELECT_OURS, Face, look_for_notebooks
+from flake8_torchperf.cli.check_results import Files
 from flake8_torchperf.cli.check_run import check_places, read_options
 from flake8_torchperf.cli.fix import verification
 from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
@@ -30,8 +27,6 @@ from flake8_torchperf.project import text_search
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Collection, Sequence
-
-    from flake8.plugins.finder import Plugins
 
     from flake8_torchperf.cli.fix.work import Fixed
     from flake8_torchperf.options import Options
@@ -62,20 +57,18 @@ def run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
     """
     face = CHECK if first else FIX
     command = "check" if first else "fix"
-    plugins, options = read_options([SELECT_OURS, *arguments], command, _check, face)
+    _, options = read_options([SELECT_OURS, *arguments], command, _check, face)
     checks = first and not options.diff
     suggested = None if options.suggested else _named_in_full(arguments)
     choice = Choice(options.unsafe, suggested)
-    manager = _manager(plugins, options, arguments)
-    manager.start()
-    for note in manager.notes if not checks else ():
+    files = Files(options)
+    for note in files.notes if not checks else ():
         _say(note)
     with tempfile.TemporaryDirectory(prefix="torchperf-") as folder:
         limits = verification.limits(options, folder)
-        needs = Needs(False, False, False)
-        work = FixWork(plugins.checkers, options, _ours(), needs, None, choice, limits)
+        work = FixWork(options, _ours(), choice=choice, limits=limits)
         try:
-            done = _fixed(manager, work)
+            done = _fixed(files, work)
         finally:
             verification.close(limits)
     for one in done:
@@ -83,13 +76,13 @@ def run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
             place = f"{one.filename}:{one.line}" if one.line else one.filename
             _say(f"{place}: {one.problem}")
     status = _conclude(done, options)
-    return (status if manager.linted else USAGE_ERROR), checks
+    return (status if files.linted else USAGE_ERROR), checks
 
 
-def _fixed(manager: Manager, work: FixWork) -> list[Fixed]:
+def _fixed(files: Files, work: FixWork) -> list[Fixed]:
     """Fix all files; write them, or show the changes."""
-    jobs = max(manager.jobs, 1)
-    done = for_each(fix_file, manager.filenames, work, min(jobs, len(manager.filenames)))
+    jobs = files.jobs
+    done = for_each(fix_file, files.names, work, jobs)
     done.sort(key=lambda one: one.filename)
     for note in sorted({note for one in done for note in one.notes}):
         _say(note)
@@ -153,10 +146,6 @@ def _ours() -> Options:
     ours = replace(TorchPerfPlugin.options().of_any_worth(), cache=False, baseline=None)
     TorchPerfPlugin.use(ours)
     return ours
-
-
-def _manager(plugins: Plugins, options: argparse.Namespace, argv: Sequence[str]) -> Manager:
-    return Manager(StyleGuideManager(options, Nothing(options)), plugins.checkers, argv)
 
 
 def _passes(

@@ -12,12 +12,17 @@ import io
 import os
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flake8.processor import FileProcessor
 
 from flake8_torchperf.cache.current import Current
-from flake8_torchperf.cli.check_files import FileChecker, LintWork, cannot_have_findings
+from flake8_torchperf.cli.check_files import (
+    UNREADABLE,
+    LintWork,
+    cannot_have_findings,
+    look_into,
+)
 from flake8_torchperf.cli.fix.verification import Verified, verdicts
 from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
@@ -29,8 +34,8 @@ from flake8_torchperf.fixes.engine.source_files import (
     decoded,
     read_bytes,
 )
-from flake8_torchperf.history.finding_record import rows_of
-from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
+from flake8_torchperf.history.finding_record import led, rows_of
+from flake8_torchperf.pipeline import internal_error, reported_by, without_old
 from flake8_torchperf.project.file_index import upwards
 from flake8_torchperf.project.files import expect
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
@@ -40,9 +45,9 @@ from flake8_torchperf.syntax.parsing import require_python
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from flake8.plugins.finder import LoadedPlugin
-
     from flake8_torchperf.findings.finding import Finding
+    from flake8_torchperf.history.finding_record import FindingRecord, Place
+    from flake8_torchperf.pipeline import Decide
     from flake8_torchperf.runtime.verify.limits import Limits
     from flake8_torchperf.runtime.verify.session import Verifier
 
@@ -55,6 +60,11 @@ class FixWork(LintWork):
     limits: Limits | None = None
     # The contents of files after the changes shown so far, by the path under which they are read.
     pending: dict[str, bytes] = field(default_factory=dict)
+
+    @functools.cached_property
+    def suppression(self) -> Suppression:
+        """flake8's decisions, made once per process."""
+        return Suppression(self.options)
 
 
 @dataclass(frozen=True)
@@ -214,81 +224,63 @@ class Linted:
 
     def find(self, text: str) -> list[Finding]:
         """Return the findings that count in a text, in the order of the file."""
-        checker = _TextChecker(self._filename, text, self._work)
-        rows = checker.run_checks()[1]
-        self.reads.update(checker.reads)
-        for code, line, _, told, _ in rows:
-            if code in ("E902", "E999", INTERNAL_ERROR):
-                self.problem, self.line = f"not analysed: {told}", line
-            if code == INTERNAL_ERROR:
-                self.problem = self.mistake = told
-        self.tree = checker.tree
-        found = {(f.line, f.column, f"{f.code} {f.message}"): f for f in checker.found}
-        suppression = _suppression(self._work)
-        kept: list[Finding] = []
-        others: list[Finding] = []
+        lines = io.StringIO(text, newline=None).readlines()
+        read = FileProcessor(self._filename, self._work.options, lines=lines)
+        reads: dict[str, str] = {}
+        # The files that were read decide which files to fix once more.
+        looked = look_into(
+            read,
+            self._work,
+            reads,
+            safeties=self._work.choice.safeties,
+            parses_all=False,  # editors ask with every key, and `fix_file` parses by itself
+        )
+        self.reads.update(reads)
+        self.tree = looked.source.tree
+        for one in looked.records:
+            if one.code in (*UNREADABLE, INTERNAL_ERROR):
+                self.problem, self.line = f"not analysed: {one.message}", one.line
+            if one.code == INTERNAL_ERROR:
+                self.problem = self.mistake = one.message
+        new, _ = without_old(looked.records, self._filename, self._work.ours.baseline)
+        is_reported = reported_by(self._work.suppression, self._filename)
         self.stray = [
-            (line, column, words)
-            for code, line, column, words, lines in rows
-            if code == STRAY_CONTRACT and suppression.reports(code, self._filename, line, lines)
+            (one.line, one.column, one.message)
+            for one in new
+            if one.code == STRAY_CONTRACT and is_reported(one)
         ]
-        for code, line, column, words, lines in rows:
-            finding = found.pop((line, column, f"{code} {words}"), None)
-            if finding is not None:
-                counts = suppression.reports(code, self._filename, line, lines)
-                (kept if counts else others).append(finding)
-        return in_rows(kept, others)
+        findings = {(f.line, f.column, f"{f.code} {f.message}"): f for f in looked.findings}
+        return _in_rows(list({one.place: one for one in new}.values()), findings, is_reported)
 
 
-class _TextChecker(FileChecker):
-    """Lints a text under the name of a file."""
-
-    parses_all = False  # editors ask with every key, and `fix_file` parses by itself
-
-    def __init__(self, filename: str, text: str, work: FixWork) -> None:
-        self._lines = io.StringIO(text, newline=None).readlines()
-        self._safeties = work.choice.safeties
-        super().__init__(filename=filename, work=work)
-        self._remembers = True  # the files that were read decide which files to fix once more
-
-    def _make_processor(self) -> FileProcessor:
-        return FileProcessor(self.filename, self.options, lines=self._lines)
-
-    def run_check(self, plugin: LoadedPlugin, **arguments: Any) -> Any:
-        """Run the check, with the fixes that the options ask for."""
-        made = super().run_check(plugin, **arguments)
-        if isinstance(made, TorchPerfPlugin):
-            made.safeties = self._safeties
-        return made
-
-    @property
-    def found(self) -> list[Finding]:
-        """The findings, in the order of their rows."""
-        return [] if self._made is None else self._made.found
-
-    @property
-    def tree(self) -> ast.Module | None:
-        """The ast of the text; None where it was not parsed."""
-        return None if self._made is None else self._made.tree
-
-
-def in_rows(found: Sequence[Finding], suppressed: Sequence[Finding]) -> list[Finding]:
+def _in_rows(
+    records: Sequence[FindingRecord], findings: Mapping[Place, Finding], is_reported: Decide
+) -> list[Finding]:
     """Return the findings that are reported, one for each row of waits.
 
     Their fixes do not rewrite expressions of suppressed findings.
     """
-    silenced = {id(one.site.node) for one in suppressed}
-    rows = rows_of(found, lambda _: True)
-    return [_without(_led(first, others), silenced) for first, others in rows]
+    reported = {one.place for one in records if is_reported(one)}
+    silenced = {
+        id(findings[one.place].site.node)
+        for one in records
+        if one.place in findings and one.place not in reported
+    }
+    return [
+        _without(_led(one, others, findings), silenced)
+        for one, others in rows_of(records, is_reported)
+        if one.place in findings and one.place in reported
+    ]
 
 
-def _led(first: Finding, others: Sequence[Finding]) -> Finding:
+def _led(
+    first: FindingRecord, others: Sequence[FindingRecord], findings: Mapping[Place, Finding]
+) -> Finding:
+    finding = findings[first.place]
     if not others:
-        return first
-    from flake8_torchperf.findings.message import leading
-
-    message = leading(first.lead, [one.line for one in others])
-    return replace(first, message=message, behind=tuple(one.site.node for one in others))
+        return finding
+    behind = tuple(findings[one.place].site.node for one in others)
+    return replace(finding, message=led(first, others).message, behind=behind)
 
 
 def _without(finding: Finding, silenced: set[int]) -> Finding:
@@ -301,17 +293,6 @@ def _without(finding: Finding, silenced: set[int]) -> Finding:
         if not any(id(inner) in silenced for node in edit.nodes for inner in ast.walk(node))
     )
     return replace(finding, edits=edits)
-
-
-def _suppression(work: FixWork) -> Suppression:
-    """Return flake8's decisions for the options, made once per process."""
-    key = id(work.options)
-    if key not in _decided:
-        _decided[key] = Suppression(work.options)
-    return _decided[key]
-
-
-_decided: dict[int, Suppression] = {}
 
 
 def _made(outcome: FixedText) -> tuple[FixMade, ...]:

@@ -13,7 +13,7 @@ from flake8_torchperf.reserved import INTERNAL_ERROR, UNUSED_NOQA
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from flake8.violation import Violation
+    from flake8_torchperf.history.finding_record import FindingRecord
 
 # A file that was not analysed, and a comment that is to be removed.
 NEVER_SILENCED = (INTERNAL_ERROR, UNUSED_NOQA)
@@ -38,12 +38,12 @@ class Added:
         return f"# noqa added to {lines} in {files}"
 
 
-def add_noqa(found: Iterable[Violation], reason: str) -> Added:
+def add_noqa(found: Iterable[tuple[str, FindingRecord]], reason: str) -> Added:
     """Write a comment for each finding, or add its code to the line's; each file in one step."""
     wanted: dict[str, dict[int, list[str]]] = {}
-    for one in found:
+    for name, one in found:
         if one.code not in NEVER_SILENCED:
-            wanted.setdefault(one.filename, {}).setdefault(one.line_number, []).append(one.code)
+            wanted.setdefault(name, {}).setdefault(one.line, []).append(one.code)
     lines = files = 0
     problems: list[str] = []
     for name, places in wanted.items():

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.check_files import STDIN, UNREADABLE, content_of, display_name
 from flake8_torchperf.cli.codes import FAMILY, nearest_code
 from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.fixes.engine.noqa import line_ends, noqa_comments
 from flake8_torchperf.fixes.engine.source_files import NotWrittenError, decoded
+from flake8_torchperf.history.finding_record import FindingRecord
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.reserved import INTERNAL_ERROR, UNUSED_NOQA
 from flake8_torchperf.suppression import Suppression
@@ -32,12 +33,12 @@ class UnusedNoqa:
         self._suppression = Suppression(options)
         self._stdin = display_name(STDIN, options)
 
-    def rows(self, name: str, rows: Sequence[Any]) -> list[Any]:
-        """Return flake8's rows for the comments of a file, of which ``rows`` are all findings.
+    def records(self, name: str, found: Sequence[FindingRecord]) -> list[FindingRecord]:
+        """Return records for the comments of a file, of which ``found`` is all that is found.
 
         A code that the run does not select is not judged, nor is a file that was not analysed.
         """
-        if is_notebook(name) or any(row[0] in (*UNREADABLE, INTERNAL_ERROR) for row in rows):
+        if is_notebook(name) or any(one.code in (*UNREADABLE, INTERNAL_ERROR) for one in found):
             return []
         text = _text(STDIN if name == self._stdin else name)
         if FAMILY not in text.upper():
@@ -46,10 +47,10 @@ class UnusedNoqa:
             one for one in noqa_comments(text) if any(map(_is_ours, (*one.codes, one.misspelt)))
         ]
         ends = line_ends(text) if comments else {}
-        found = [(ends.get(row[1], row[1]), row[0]) for row in rows]
-        unused = [(one, self._unused(name, one, found)) for one in comments]
+        codes_at = [(ends.get(one.line, one.line), one.code) for one in found]
+        unused = [(one, self._unused(name, one, codes_at)) for one in comments]
         return [
-            *(_row(comment, codes) for comment, codes in unused if codes),
+            *(_silencing_nothing(comment, codes) for comment, codes in unused if codes),
             *(_misspelt(one, word) for one in comments for word in _mistakes(one)),
         ]
 
@@ -72,16 +73,10 @@ def _mistakes(comment: NoqaComment) -> list[str]:
     return [word for word in words if _is_ours(word) and not _CODE.fullmatch(word)]
 
 
-def _misspelt(comment: NoqaComment, word: str) -> Any:
-    """Return the row for a word that is no code; flake8 reads a shorter one, or none."""
+def _misspelt(comment: NoqaComment, word: str) -> FindingRecord:
+    """Return the record for a word that is no code; flake8 reads a shorter one, or none."""
     hint = nearest_code(word, TorchPerfPlugin.options().rules)
-    return (
-        UNUSED_NOQA,
-        comment.line,
-        comment.column,
-        f"`# noqa: {word}`: no rule has this code{hint}",
-        "",
-    )
+    return _record(comment, f"`# noqa: {word}`: no rule has this code{hint}")
 
 
 def _is_ours(code: str) -> bool:
@@ -98,8 +93,12 @@ def _text(filename: str) -> str:
         return ""  # flake8 reports a file that is not text
 
 
-def _row(comment: NoqaComment, codes: Sequence[str]) -> Any:
+def _silencing_nothing(comment: NoqaComment, codes: Sequence[str]) -> FindingRecord:
     named = ", ".join(codes)
     words = f"`# noqa: {named}` silences nothing; remove {'it' if len(codes) == 1 else 'them'}"
+    return _record(comment, words)
+
+
+def _record(comment: NoqaComment, words: str) -> FindingRecord:
     # Its own line holds the very comment.
-    return (UNUSED_NOQA, comment.line, comment.column, words, "")
+    return FindingRecord(comment.line, comment.column, f"{UNUSED_NOQA} {words}", statement="")

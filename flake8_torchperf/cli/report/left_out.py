@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from flake8.utils import matches_filename
-
 from flake8_torchperf.cli.check_files import STDIN, display_name
-from flake8_torchperf.cli.notebooks.notebook_names import PYTHON_FILES, is_notebook
+from flake8_torchperf.cli.notebooks.notebook_names import PYTHON_FILES
 from flake8_torchperf.special_files import special_kind
 
 if TYPE_CHECKING:
@@ -18,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from flake8_torchperf.findings.chosen import Chosen
-
-LOG = logging.getLogger(__name__)
 
 # More names would hide the findings.
 _SHOWN = 3
@@ -61,19 +56,9 @@ def excluded(paths: Iterable[str], found: Collection[str], told: Collection[str]
     return lines
 
 
-def unread_notebooks(walked: Iterable[str], options: argparse.Namespace) -> list[str]:
+def unread_notebooks(books: Sequence[str], options: argparse.Namespace) -> list[str]:
     """Return a line if folders hold notebooks that are not linted because nbformat is missing."""
-    if list(options.filename) != PYTHON_FILES or find_spec("nbformat") is not None:
-        return []
-    books = [
-        name
-        for name in walked
-        if is_notebook(name)
-        and not matches_filename(
-            name, patterns=options.exclude, log_message="%(path)s: %(whether)s", logger=LOG
-        )
-    ]
-    if not books:
+    if list(options.filename) != PYTHON_FILES or find_spec("nbformat") is not None or not books:
         return []
     number = "1 notebook is" if len(books) == 1 else f"{len(books)} notebooks are"
     return [f"{number} not linted, as {books[0]}: pip install flake8-torchperf[notebooks]"]

@@ -18,7 +18,7 @@ from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.plugin import internal_error
+from flake8_torchperf.pipeline import internal_error
 from flake8_torchperf.runtime.api.free_lines import allowed_lines
 from flake8_torchperf.runtime.counting.counts import Counts, in_words, total
 from flake8_torchperf.runtime.rule_pages.unshown import IN_DATA_WORKERS, unshown
