@@ -145,7 +145,7 @@ def number_of_jobs(options: argparse.Namespace, files: Collection[str]) -> int:
 
 @dataclass
 class Looked:
-    """The result of looking into a text that was read.
+    """A text that was read, with its records and what is counted for the summary.
 
     ``unconcerned`` says that it was not analysed, since it can have no findings, and
     ``passed_over`` that it was parsed for its syntax alone, if at all.
