@@ -267,11 +267,11 @@ PINNED = {
 
         def train(dataset, device: torch.device, collate, options):
             for batch in DataLoader(dataset, num_workers=4):
-                batch.to(device)
-                batch.to(device, non_blocking=True)  # TPF503
+                a = batch.to(device)
+                b = batch.to(device, non_blocking=True)  # TPF503
             for batch in DataLoader(dataset, num_workers=4, **options):
-                batch.to(device, non_blocking=True)
-                batch.to(device)  # TPF503
+                a = batch.to(device, non_blocking=True)
+                b = batch.to(device)  # TPF503
         """,
     "a batch that is a dict": """
         from torch.utils.data import DataLoader

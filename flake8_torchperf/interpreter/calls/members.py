@@ -17,7 +17,6 @@ from flake8_torchperf.values.named_types import DTYPES
 from flake8_torchperf.values.provenance import Source, Strength
 from flake8_torchperf.values.values import (
     BOOL,
-    LOADED,
     LOADED_TENSOR,
     NONE,
     SHAPE,
@@ -186,8 +185,6 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
         return value_of_return(known, tensor.reason, [tensor], tensor.device)
     if ctx.analysis.table.method(name) is not None or name in methods_of("of-distributed-tensors"):
         return BoundMethod(tensor, name, node.value if node is not None else None)
-    if tensor.device == "host" and tensor.reason.source is Source.LOADER_BATCH:
-        return LOADED  # a batch that is an object with tensors
     return UNKNOWN
 
 

@@ -16,6 +16,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
 from flake8_torchperf.interpreter.transfer import subscripts
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.suspects.words import MODULE_MOVES
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.combining import whole
@@ -42,6 +43,19 @@ from flake8_torchperf.values.values import (
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import FunctionNode
+
+
+def moved_itself(call: ast.expr, moved: Value, env: Env) -> None:
+    """Bind a loader's batch that a statement moves, ``batch.to(device)``, to what that returns.
+
+    Such a batch is an object that moves its own tensors: of a tensor, the result would be lost.
+    """
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
+            held = env.get(name)
+            of_loader = isinstance(held, Tensor) and held.reason.source is Source.LOADER_BATCH
+            if method in MODULE_MOVES and of_loader:
+                bind(env, name, moved)
 
 
 def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:

@@ -103,15 +103,15 @@ def _raise(node: ast.Raise, env: Env, ctx: Context) -> Exits:
     """Evaluate an error's text as cold: it is made only once, on the way out."""
     if ctx.sink is None:
         return Exits(None)  # nothing comes after it
-    place = ctx.demote(Cause.ERROR).mark("error-message")
     if node.exc is not None:
-        evaluate(node.exc, env, place)
+        evaluate(node.exc, env, ctx.demote(Cause.ERROR).mark("error-message"))
     return Exits(None)
 
 
 def _expression(node: ast.Expr, env: Env, ctx: Context) -> None:
     if not isinstance(node.value, ast.Constant):  # a docstring
-        evaluate(node.value, env, ctx.but(unused=node.value))
+        given = evaluate(node.value, env, ctx.but(unused=node.value))
+        assignment.moved_itself(node.value, given, env)
 
 
 def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
