@@ -28,7 +28,6 @@ from flake8_torchperf.program.given import (
     PASSING_ON,
     RUNNING_CALLS,
     RUNNING_CLASSES,
-    gives_to_data,
 )
 from flake8_torchperf.program.held import Following, Held
 from flake8_torchperf.program.linking import Linker, Unit
@@ -358,11 +357,6 @@ class _Walk(Following):
                 found.append((path, used.parent))
         return found
 
-    def _is_of_data(self, path: str, call: int, word: str) -> bool:
-        """True if a call makes a data set of another package, or gives one a function."""
-        called = self._linker.outline(path).child(call, FUNCTION)
-        return called is not None and gives_to_data(word, self._linker.origin(path, called))
-
     def _bound_to(self, path: str, call: int, held: Held) -> None:
         """Follow an object to the first parameter of the function that is made a method of it."""
         function = self._linker.outline(path).child(call, "0")
@@ -391,7 +385,7 @@ class _Walk(Following):
         elif word in RUNNING_CLASSES and held.how == "called":
             self._run(path, call, held)
             self._go(path, call, Held(f".{RUNNING_CLASSES[word]}", (), held.is_sure))
-        elif held.how == "called" and self._is_of_data(path, call, word):
+        elif held.how == "called" and self._linker.gives_to_data(path, call):
             self._run(path, call, held)
         elif word in RUNNING_CALLS and held.how == "called":
             if self._body.runs == "iterated":

@@ -199,12 +199,3 @@ FIELD_CALLS = frozenset(
 
 # What a decorator that adds an option to a command line says without changing the default.
 CLICK_SLOTS = frozenset((FUNCTION, "0", "default", "is_flag", "help", "type", "show_default"))
-
-
-def gives_to_data(word: str, origin: str) -> bool:
-    """True if a call gives functions to a data set, which runs them where samples are loaded.
-
-    ``word`` is what is called, ``origin`` the dotted name that its object comes from.
-    """
-    given = word[:1].isupper() or word in GIVING_TO_DATA
-    return given and f"{origin}.".startswith(tuple(f"{package}." for package in DATA_PACKAGES))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from flake8_torchperf.program.given import PLAIN_DECORATORS
+from flake8_torchperf.program.given import DATA_PACKAGES, GIVING_TO_DATA, PLAIN_DECORATORS
 from flake8_torchperf.program.outlines.asked import (
     MAIN,
     NAME,
@@ -364,6 +364,21 @@ class Linker:
         bound = outline.bound.get((node.body, node.word), ()) if node.kind == Kind.NAME else ()
         value = outline.child(bound[0], VALUE) if len(bound) == 1 else None
         return "" if value is None else self.origin(path, value, left - 1)
+
+    def gives_to_data(self, path: str, call: int) -> bool:
+        """True if a call gives functions to a data set of another package.
+
+        That runs them where samples are loaded.
+        """
+        outline = self.outline(path)
+        called = outline.child(call, FUNCTION)
+        if called is None:
+            return False
+        word = outline.nodes[called].word
+        if not word[:1].isupper() and word not in GIVING_TO_DATA:
+            return False
+        origin = f"{self.origin(path, called)}."
+        return origin.startswith(tuple(f"{package}." for package in DATA_PACKAGES))
 
     def method(self, klass: Unit, name: str) -> Unit | None:
         """Return the method that an object of a class runs by a name, bases included."""

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.alone import Alone
 from flake8_torchperf.program.flow import Flow
-from flake8_torchperf.program.given import gives_to_data
 from flake8_torchperf.program.life.living import Living
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.literals import Literals
 from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS, Itself
-from flake8_torchperf.program.outlines.outline import FUNCTION
 from flake8_torchperf.program.placing import Placing
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
@@ -319,11 +317,7 @@ class Program:
 
     def is_in_data(self, run: Run) -> bool:
         """True if a data set of another package is given what runs at a place."""
-        outline = self._linker.outline(run.path)
-        called = outline.child(run.node, FUNCTION)
-        if called is None:
-            return False
-        return gives_to_data(outline.nodes[called].word, self._linker.origin(run.path, called))
+        return self._linker.gives_to_data(run.path, run.node)
 
     def nested_in(self, run: Run) -> Unit | None:
         """Return the function or lambda inside another function that holds a place, if any does."""

@@ -233,12 +233,10 @@ class HostCallers:
     def _given_at(self, info: FunctionInfo, site: CallSite, above: int) -> dict[str, Value]:
         """Return the arguments of one call that lie on the host."""
         caller = site.caller
-        if caller is None and not site.in_data:
-            return {}
-        if site.in_data or caller is None or self._is_on_host(caller):
+        if self._is_on_host_at(site, 0):
             declared = declared_parameters(info, self._analysis)
             return {name: on_host(value) for name, value in declared.items()}
-        if not self._is_reached(caller):
+        if caller is None or not self._is_reached(caller):
             return {}
         if not self._seen.is_known(caller):
             self._seen.interpret(caller, self._given(caller, above - 1) if above > 0 else None)
