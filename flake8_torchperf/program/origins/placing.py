@@ -16,7 +16,7 @@ from flake8_torchperf.program.outlines.outline import FUNCTION, KEY, OWNER, VALU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from flake8_torchperf.program.literals import Literals
+    from flake8_torchperf.program.origins.literals import Literals
     from flake8_torchperf.program.outlines.outline import Outline
 
 # The most expressions that are looked at for one question, and the most names, parameters and
