@@ -202,7 +202,7 @@ class HostCallers:
 
     def _is_on_host(self, caller: FunctionInfo) -> bool:
         """True for a method of a data set, and for what makes batches."""
-        if self._heats.own(caller).cause is Cause.DATA_WORKER:
+        if self._callers.is_of_data(caller):
             return True
         if caller.key not in self._collates:
             self._collates[caller.key] = self._callers.are_collated(caller)
