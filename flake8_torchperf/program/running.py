@@ -61,7 +61,7 @@ class Program:
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
         self._alone: dict[str, Alone] = {}
-        # What expressions hold, by path and number.
+        # The objects that expressions hold, by path and number.
         self._objects: dict[tuple[str, int], list[Meant | None]] = {}
 
     def alone(self, path: str) -> Alone:

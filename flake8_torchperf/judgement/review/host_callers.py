@@ -265,7 +265,7 @@ _Sites: TypeAlias = "set[tuple[int, SiteKind]]"
 CALLED_UNSEEN = frozenset((*SET_UP, Cause.STEP_ROOT)) - {Cause.CONVENTION}
 
 
-# What is known of functions depends on what constructors are given.
+# The caches of facts of functions that depend on the arguments of constructors.
 OBJECT_CACHES = (ATTRIBUTES.name, SUMMARIES.name)
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _Tests: TypeAlias = "tuple[tuple[ast.expr, bool], ...]"
 # The most tests that are looked at for one site, nearest first: nobody reads deeper code.
 MAX_TESTS = 16
-# What ends a block, so that the statements after a test run only where it fails.
+# Statements that end a block, so that those after a test run only where it fails.
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 # The values that an expression may have; None if there may be others.
 Values: TypeAlias = "frozenset[Any] | None"
 
-# What a test of literals asks about.
+# The expression that a test compares with literals.
 Asked: TypeAlias = "ast.Name | ast.Attribute"
 
 # Stands for objects of which only one thing is known: that they are not None.

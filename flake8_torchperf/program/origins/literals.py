@@ -64,7 +64,7 @@ class Literals:
         self.objects = Objects(linker, search)
         self.makers = Makers(linker, self.objects, search, project, is_alive)
         self.arguments = PassedArguments(linker, self.objects, self.makers, runs)
-        # What the calls of functions pass, in whichever module.
+        # Follows the arguments of calls too, in whichever module.
         self.passed = Objects(linker, search, self.arguments)
         self.runs = runs
         self.project = project
@@ -98,7 +98,7 @@ class _Walk:
         self._project = literals.project
         self._counts = counts
         self._asked = 0
-        # What is being followed: what comes back to itself has no further values.
+        # The names and attributes under way: one that comes back to itself has no further values.
         self._open: set[object] = set()
 
     def of(self, path: str, number: int | None) -> Values:

@@ -59,7 +59,7 @@ class Placing:
         self._literals = literals
         # By the expression, or by the body and the name.
         self._known: dict[tuple[str, int, str], PlacedAt | None] = {}
-        # What walks came to that found nothing: each is looked at once for all questions.
+        # Where walks came that found nothing: each is looked at once for all questions.
         self._nowhere: set[object] = set()
 
     def at(self, path: str, number: int) -> PlacedAt | None:
