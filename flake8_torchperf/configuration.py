@@ -252,7 +252,7 @@ def _placed(path: str, glob: str) -> str:
 
 
 def near(name: str, prefix: str = "") -> str:
-    """Return ``"; did you mean 'scope'?"``, or a list of all settings if none is near."""
+    """Return the end of a message on an unknown setting: the nearest, or all if none is near."""
     import difflib  # needed only to report a mistake
 
     names = [one.name for one in SETTINGS] + ([] if prefix else list(CHOOSING))

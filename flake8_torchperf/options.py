@@ -91,7 +91,7 @@ _ALIKE = 0.65
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` if some known word is near, else ""."""
+    """Return the end of a message on an unknown word: a known word if one is near, else ""."""
     from difflib import get_close_matches  # only where there is a mistake
 
     bare = {name.lstrip("-"): name for name in known}

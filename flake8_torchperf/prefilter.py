@@ -42,7 +42,7 @@ _ELSEWHERE = re.compile(
 
 # Calls that wait if their operand is a tensor, in a file that need not import torch for them.
 _READS = re.compile(r"\b(?:float|int|bool)\(|\.(?:item|tolist|numpy|cpu)\(")
-# What other modules import from a file.
+# Functions and classes, which other modules import from a file.
 _DEFINES = re.compile(r"^(?:class|def|async def)[ \t]+(\w+)", re.MULTILINE)
 
 

@@ -24,7 +24,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
-from generated_file import main  # noqa: E402
+from generated_file import Instead, main  # noqa: E402
 from torch_table import releases  # noqa: E402
 from torch_table.assemble import assemble  # noqa: E402
 
@@ -61,19 +61,17 @@ def target(table: dict[str, Any]) -> tuple[Path, str]:
 def carry() -> tuple[Path, str]:
     """Return the table's file, with what an older torch shows to be new since its last run.
 
-    Raises ValueError for a torch that is as new as the table, or has no recorded differences.
+    Ends with one line for a torch that is as new as the table, or has no recorded differences.
     """
     newest, older = json.loads(TABLE.read_bytes()), assemble()
     path = releases.path_of(older["torch"])
     if not releases.is_older(older["torch"], newest["torch"]) or not path.is_file():
-        raise ValueError(f"--carry needs a torch of {releases.FOLDER}, not {older['torch']}")
+        raise SystemExit(f"--carry needs a torch of {releases.FOLDER}, not {older['torch']}")
     recorded = json.loads(path.read_bytes())["differs"]
     changed = releases.carried(releases.differences(older, newest), recorded)
     return TABLE, render(releases.with_answers(newest, changed))
 
 
 if __name__ == "__main__":
-    CARRIES = "--carry" in sys.argv
-    sys.argv = [word for word in sys.argv if word != "--carry"]
-    GENERATE = carry if CARRIES else lambda: target(assemble())
-    sys.exit(main("Regenerate the table of torch.", GENERATE))
+    CARRY = Instead("bring what an older torch shows to be new into the table", carry)
+    sys.exit(main("Regenerate the table of torch.", lambda: target(assemble()), {"--carry": CARRY}))

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from flake8.plugins.finder import Plugin, Plugins
 
 PATHS = "PATH"
-# What `check` and `fix` put before the words of a command line, whose own ``--select`` decides.
+# Stands before the words of a command line of `check` or `fix`, whose own ``--select`` decides.
 SELECT_OURS = f"--select={FAMILY}"
 _REPORT = "flake8.report"
 _OURS = "flake8_torchperf."

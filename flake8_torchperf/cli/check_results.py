@@ -102,7 +102,7 @@ class Results:
         self.notes = self.files.notes
         self.options = work.options
         self.results: list[Result] = []
-        # What flake8 reports, each with its file.
+        # The records that flake8 reports, each with its file.
         self.reported: list[tuple[str, FindingRecord]] = []
         self.counts: Counter[str] = Counter()
         self.interrupted = False

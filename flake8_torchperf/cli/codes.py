@@ -121,7 +121,7 @@ def _check(named: Iterable[tuple[str, str]], rules: Sequence[Path]) -> None:
 
 
 def nearest_code(word: str, rules: Sequence[Path]) -> str:
-    """Return ``"; did you mean TPF101?"`` for a word that is no code."""
+    """Return the end of a message on a word that is no code: the nearest code."""
     return _nearest(word, _known(rules))
 
 

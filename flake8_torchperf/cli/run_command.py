@@ -221,7 +221,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _warmup(arguments: argparse.Namespace) -> int | None:
     """Return the steps to leave out; None if steps are not asked for."""
     if arguments.warmup is None and arguments.step is not None:
-        return 1  # What comes before the first step ends belongs to it: imports, the model.
+        return 1  # All that runs before the first step ends belongs to it: imports, the model.
     warmup: int | None = arguments.warmup
     return warmup
 

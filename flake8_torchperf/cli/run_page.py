@@ -23,7 +23,7 @@ from flake8_torchperf.runtime.workload.summary import MISSED, missed_group, show
 from flake8_torchperf.syntax.statement_lines import Span, Statements
 
 SHOWN = 25
-"""How many of the most expensive statements the table holds."""
+"""The most statements in the table: those that cost most."""
 # Of code at module level, the lines around a statement that are shown with it.
 _CONTEXT = 2
 _FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)

@@ -99,7 +99,7 @@ class PageError(CatalogueError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """Return ``"; did you mean 'x'?"`` for the known word closest to ``word``, or list them all."""
+    """Return the end of a message on an unknown word: the known word closest to it, or them all."""
     import difflib  # needed only to report a mistake
 
     names = list(known)

@@ -26,9 +26,9 @@ OR = " | "
 LONGEST_SOURCE = 160
 _DIGITS = 16
 
-# What formatters change, or Python releases write differently from an ast: spaces, line breaks,
-# parentheses, and the quotes and backslashes of strings.
 _TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))  # from Python 3.11
+# Characters that formatters change, or Python releases write differently from an ast: spaces, line
+# breaks, parentheses, and the quotes and backslashes of strings.
 _STYLE = re.compile(r"[\s()\"'\\]+")
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 
 INDEX = ".index.jsonl"
-# What else may stand in a folder of kept inputs.
+# The suffix of the other files in a folder of kept inputs: one for each call.
 CALL = ".pt"
 MADE_BY = "torchperf run --save-profile FILE --keep-inputs"
 

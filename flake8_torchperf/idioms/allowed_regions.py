@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.project.module_index import ModuleMap
 
-# What allows waits, each with the parameter that holds the reason; "" if there is none.
+# Names that allow waits, each with the parameter that holds the reason; "" if there is none.
 ALLOWING = {
     "torchperf.allow_sync": "reason",
     # vllm-project/vllm: vllm/utils/gpu_sync_debug.py

@@ -30,5 +30,5 @@ ROW_BY_ROW = frozenset((
     *(f"torch.nn.functional.{name}" for name in _OF_FUNCTIONAL),
     *(f"torch.special.{name}" for name in _OF_SPECIAL),
 ))  # fmt: skip
-# Has a rule if the repeated tensor is batched and the number of repeats is a single number.
+# Functions with a rule if the repeated tensor is batched and the number of repeats is one number.
 REPEATED = frozenset(("torch.repeat_interleave",))

@@ -118,7 +118,7 @@ class _Walk(Following):
         bases = (one.rpartition(".")[2] for one in self._linker.foreign_bases(owner))
         return not APPLYING_BASES.isdisjoint(bases)
 
-    # What becomes of a value at one place
+    # One step of a value, at one place
 
     def _step_on(self, path: str, number: int, held: Held) -> None:
         """Follow a value one step; what a test does with it leads no program to the body."""

@@ -165,7 +165,7 @@ CALLED_BY_BASES = {
     "IterableDataset": (),
     "Sampler": (),
 }
-# What calls the methods of such a base, as a project names it, and the packages that it is from.
+# Classes that call the methods of such a base, as a project names them, and their packages.
 RUNNERS = {"LightningModule": ("Trainer", "LightningCLI", "Fabric")}
 RUNNING_PACKAGES = ("lightning", "pytorch_lightning")
 # Bases whose method ``start`` runs the method ``run`` once for each object, and no other one.
@@ -197,5 +197,5 @@ FIELD_CALLS = frozenset(
     ("dataclasses.field", "attr.ib", "attrs.field", "attr.field", "pydantic.Field")
 )
 
-# What a decorator that adds an option to a command line says without changing the default.
+# Arguments of a decorator that adds an option to a command line: those that leave its values alone.
 CLICK_SLOTS = frozenset((FUNCTION, "0", "default", "is_flag", "help", "type", "show_default"))

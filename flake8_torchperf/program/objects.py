@@ -33,7 +33,7 @@ class Itself(NamedTuple):
     unit: Unit
 
 
-# What a value may be: an object of a class, or a function or a class itself.
+# The things that a value may be: an object of a class, or a function or a class itself.
 Values: TypeAlias = "set[Unit | str | Itself]"
 # The class of an object that is made by calling a class which nothing shows: no list, no dict.
 OF_UNKNOWN_CLASS = "?"

@@ -9,9 +9,9 @@ from flake8_torchperf.program.alone import Alone
 from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.life.living import Living
 from flake8_torchperf.program.linking import Linker, Unit
-from flake8_torchperf.program.literals import Literals
 from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS, Itself
-from flake8_torchperf.program.placing import Placing
+from flake8_torchperf.program.origins.literals import Literals
+from flake8_torchperf.program.origins.placing import Placing
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 from flake8_torchperf.project.text_search import signs_train
@@ -19,9 +19,9 @@ from flake8_torchperf.project.text_search import signs_train
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from flake8_torchperf.program.comparisons import Values
+    from flake8_torchperf.program.origins.comparisons import Values
+    from flake8_torchperf.program.origins.placing import PlacedAt
     from flake8_torchperf.program.outlines.outline import Body
-    from flake8_torchperf.program.placing import PlacedAt
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.project.text_search import TrainingSigns
@@ -61,7 +61,7 @@ class Program:
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
         self._alone: dict[str, Alone] = {}
-        # What expressions hold, by path and number.
+        # The objects that expressions hold, by path and number.
         self._objects: dict[tuple[str, int], list[Meant | None]] = {}
 
     def alone(self, path: str) -> Alone:

@@ -207,7 +207,7 @@ class ModuleMap:
     parts: Parts | None = None
     _nodes: dict[int, Nodes] = field(default_factory=dict)
     _places: list[str] = field(default_factory=list)
-    # What `module_facts.once_per_module` found.
+    # The answers that `module_facts.once_per_module` keeps.
     facts: dict[Callable[[ModuleMap], object], object] = field(default_factory=dict)
 
     @property

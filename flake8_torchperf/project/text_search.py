@@ -50,7 +50,7 @@ SEARCHES = 16
 _BACKWARD = re.compile(rb"\.(?:backward|manual_backward)\(")
 _STEP = re.compile(rb"\.step\(")
 _TRAINING_STEP = re.compile(rb"^\s+def training_step\(", re.MULTILINE)
-# What a module does if it is run as a program; one may read its command line without asking.
+# Signs of a module that is run as a program; one may read its command line without asking.
 _STARTS = re.compile(rb"^(?:if\s+\(?__name__\s*==|[^\s#].*\bparse_(?:known_)?args\()", re.MULTILINE)
 # How many other names an option is followed through.
 MAX_RENAMED = 3

@@ -19,12 +19,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.server.messages import Reply, Request
 
 LENGTH = struct.Struct(">Q")
-# The program that starts it, with the editor's settings as JSON in its argument. Nothing may be
-# imported from the current folder, which is the user's.
-START = (
-    "import sys; sys.path[:] = [p for p in sys.path if p]; "
-    "from flake8_torchperf.server.child import main; main()"
-)
 
 
 def packed(message: Any) -> bytes:
@@ -34,7 +28,7 @@ def packed(message: Any) -> bytes:
 
 
 def main() -> None:
-    """Answer until the input ends."""
+    """Answer until the input ends. The editor's settings are the argument, as JSON."""
     requests, replies = _streams()
     from flake8_torchperf.server.linting import FolderAnalysis, read_configuration
 

@@ -35,7 +35,7 @@ class Document:
         self._changed = 0.0
         # Counts the runs; only the newest one may begin.
         self._newest = 0
-        # Have other files changed since the last run?
+        # True if other files have changed since the last run.
         self._moved = False
 
     def change(self, text: str, version: int | None) -> None:

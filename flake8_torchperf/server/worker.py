@@ -10,11 +10,11 @@ import asyncio
 import contextlib
 import json
 import pickle
-import sys
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.configuration import configuration_files
-from flake8_torchperf.server.child import LENGTH, START, packed
+from flake8_torchperf.own_process import own_command
+from flake8_torchperf.server.child import LENGTH, packed
 from flake8_torchperf.server.messages import Failed, FirstReply
 from flake8_torchperf.server.settings import stamps
 
@@ -96,10 +96,7 @@ class Worker:
         await self._end()
         known = stamps(configuration_files(self.folder))
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-c",
-            START,
-            json.dumps(dict(self.settings)),
+            *own_command("flake8_torchperf.server.child", json.dumps(dict(self.settings))),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             cwd=self.folder,

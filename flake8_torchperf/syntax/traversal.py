@@ -7,7 +7,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
 
     Node = TypeVar("Node", bound=ast.AST)
     Fact = TypeVar("Fact")
@@ -166,6 +166,13 @@ def once(find: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
 def below(node: ast.AST) -> list[ast.AST]:
     """Return every node below one as `ast.walk` orders them, annotations and operators included."""
     return list(ast.walk(node))[1:]
+
+
+def method_calls(roots: Sequence[ast.AST], names: Container[str]) -> Iterator[ast.Call]:
+    """Yield the calls of methods by these names: ``scaler.scale(loss).backward()`` for one."""
+    for node in walk(roots):
+        if isinstance(node, CALL) and isinstance(node.func, ATTRIBUTE) and node.func.attr in names:
+            yield node
 
 
 @once

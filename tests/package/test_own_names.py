@@ -13,7 +13,7 @@ from documents import ROOT
 PACKAGE = ROOT / "flake8_torchperf"
 MAKERS = frozenset((
     "Counter", "MappingProxyType", "OrderedDict", "casts_to", "defaultdict", "dict", "frozenset",
-    "fromkeys", "kinds_of", "list", "maketrans", "methods_of", "set", "tuple",
+    "fromkeys", "kinds_of", "list", "maketrans", "methods_of", "names_of", "set", "tuple",
 ))  # fmt: skip
 DISPLAYS = (
     ast.Tuple, ast.List, ast.Set, ast.Dict,

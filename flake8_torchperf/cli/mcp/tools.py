@@ -8,14 +8,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 
-# A folder that is linted may hold a json.py: nothing is imported from the current folder.
-_START = (
-    "import sys; sys.path[:] = [place for place in sys.path if place]; "
-    "from flake8_torchperf.cli.main import main; sys.exit(main(sys.argv[1:]))"
-)
+from flake8_torchperf.own_process import own_command
+
 # As of the commands: nothing is left to tell, or something is; all others are mistakes.
 _ANSWERS = (0, 1)
 # The findings that `check` returns by default: each takes some 300 words of an agent's context.
@@ -95,7 +91,7 @@ def _plain(word: str) -> str:
 def _answer(*words: str) -> str:
     """Return what a command printed. Raises NotAnsweredError with its one line if it failed."""
     done = subprocess.run(
-        [sys.executable, "-c", _START, *words],
+        own_command("flake8_torchperf.cli.main", *words),
         stdin=subprocess.DEVNULL,  # the protocol's messages come on ours
         capture_output=True,
         env={**os.environ, "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"},

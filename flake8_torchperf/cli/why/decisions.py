@@ -33,9 +33,9 @@ RESIDENCE = {
     BESIDE_HOST: "nothing says where, but it is combined with a tensor on the host",
 }
 NO_TENSOR = "no tensor is needed"
-# What decided where no row of the table did: the reason is too weak, the rule asks for more or less
-# than the place's frequency, the calls of the function show that nothing waits, or the finding is
-# worth too little.
+# Decisions without a row of the table: the reason is too weak, the rule asks for more or less than
+# the place's frequency, the calls of the function show that nothing waits, or the finding is worth
+# too little.
 CONFIDENCE, RULE, ARGUMENTS, WORTH = "confidence", "rule", "arguments", "worth"
 STRENGTHS = ("assumed", "inferred", "stated")
 

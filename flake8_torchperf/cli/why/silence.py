@@ -33,7 +33,7 @@ NO_WAIT = "the values are known, and nothing that the line itself does with them
 UNREACHED = "the analysis finds no way through the function that leads to the line"
 # Sites that find a way of looping; the body of the loop is told with it.
 LOOPING = (SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS)
-# What stands in the blocks of a statement.
+# The kinds of parts that the blocks of a statement hold.
 _PARTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
 COPYING_METHODS = ("to", "cuda")
 

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.keyword_options import options_set, rewrite
+from flake8_torchperf.knowledge.objects import object_kind
 from flake8_torchperf.syntax.traversal import below
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ def plan(place: FixPlace) -> Edit | None:
     ]
     match made:
         case [ast.Assign(targets=[ast.Name()], value=ast.Call() as call)]:
-            known = place.around.qualified(call.func)
-            if known in ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"):
+            if object_kind(place.around.qualified(call.func)) == "loader":
                 return options_set(call, {"persistent_workers": "True"})
     return None

@@ -134,7 +134,7 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
     known = ATTRIBUTES.table(ctx.analysis)
     key = (info.key, name, NO_WRITERS)
     if key not in known:
-        # What a method writes is known only when its interpretation ends, so the key differs then.
+        # A method's writes are known only when its interpretation ends, so the key differs then.
         key = (info.key, name, _writers_under_way(info, name, ctx))
         if key not in known:
             known[key] = UNKNOWN  # an attribute that depends on itself ends here

@@ -204,7 +204,7 @@ def summarise(
         return cached
     summary = interpret(info, info.node.body, env, asked, ctx.but(settled=settled))
     if settled and summary.value is UNKNOWN and stated is not None:
-        # What all calls return is declared, which may not be what this one does in its branch.
+        # The declared value is that of all calls; this one, in its branch, may return another.
         summary = interpret(info, info.node.body, env, asked, ctx.but(settled=frozenset()))
     value = reconcile(summary.value, stated)
     if stated is None and value in (UNKNOWN, NONE):
@@ -406,7 +406,7 @@ def _of_torch(value: Value) -> bool:
     return isinstance(value, Instance) and value.info is None
 
 
-# What a function may be given to call.
+# The values that a function may be given to call.
 CALLABLE = (Function, Closure, Partial, External)
 
 

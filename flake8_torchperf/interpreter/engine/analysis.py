@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
-    from flake8_torchperf.program.comparisons import Asked, Values
+    from flake8_torchperf.program.origins.comparisons import Asked, Values
     from flake8_torchperf.program.running import Meant
     from flake8_torchperf.project.module_index import (
         ClassInfo,

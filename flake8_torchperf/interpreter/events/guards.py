@@ -16,7 +16,7 @@ from flake8_torchperf.interpreter.events.option_tests import (
 from flake8_torchperf.syntax.compile_guards import asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
-from flake8_torchperf.syntax.traversal import walk
+from flake8_torchperf.syntax.traversal import method_calls
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.environments import outcome
 from flake8_torchperf.values.values import UNKNOWN, ClassValue, NoneValue, Told, Union
@@ -343,12 +343,7 @@ def branch_context(
 
 def _takes_step(body: Sequence[ast.stmt]) -> bool:
     """True if the block calls ``step()`` or ``zero_grad()`` of anything."""
-    return any(
-        isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Attribute)
-        and node.func.attr in STEPPING
-        for node in walk(body)
-    )
+    return any(method_calls(body, STEPPING))
 
 
 def _leaving(ctx: Context, last: ast.stmt) -> Context:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.interpreter.inference.parameters import default_of, literal_default
-from flake8_torchperf.program.comparisons import asked_by, passes_none
+from flake8_torchperf.program.origins.comparisons import asked_by, passes_none
 from flake8_torchperf.project.option_values import Given
 from flake8_torchperf.syntax.shape_tests import is_none
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.program.comparisons import Asked
+    from flake8_torchperf.program.origins.comparisons import Asked
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.placed_batches import moving_loaders, moving_methods, placed_names
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
-from flake8_torchperf.program.placing import TRAINER, TRAINER_STEPS
+from flake8_torchperf.program.origins.placing import TRAINER, TRAINER_STEPS
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.devices import OPEN
 from flake8_torchperf.values.values import Reason, Tensor

@@ -6,17 +6,15 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.loop_kinds import head_of
+from flake8_torchperf.knowledge.names import names_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 # Code that runs once the steps are done.
 AT_THE_END = "at the end"
-# Shorter names, and names of counters, say nothing about what a round is.
+# Shorter names say nothing about what a round is.
 SHORTEST_NAME = 3
-COUNTING_NAMES = frozenset((
-    "epoch", "index", "idx", "step", "iteration", "iter", "round", "item", "num",
-))  # fmt: skip
 
 
 def rate_of(loop: ast.AST) -> str:
@@ -37,7 +35,7 @@ def rate_of(loop: ast.AST) -> str:
     if not isinstance(target, ast.Name):
         return ""
     words = target.id.strip("_").split("_")
-    said = len(target.id) >= SHORTEST_NAME and COUNTING_NAMES.isdisjoint(words)
+    said = len(target.id) >= SHORTEST_NAME and names_of("counters").isdisjoint(words)
     return f"per {' '.join(words)}" if said and all(map(str.isalpha, words)) else ""
 
 

@@ -202,7 +202,7 @@ class HostCallers:
 
     def _is_on_host(self, caller: FunctionInfo) -> bool:
         """True for a method of a data set, and for what makes batches."""
-        if self._heats.own(caller).cause is Cause.DATA_WORKER:
+        if self._callers.is_of_data(caller):
             return True
         if caller.key not in self._collates:
             self._collates[caller.key] = self._callers.are_collated(caller)
@@ -265,7 +265,7 @@ _Sites: TypeAlias = "set[tuple[int, SiteKind]]"
 CALLED_UNSEEN = frozenset((*SET_UP, Cause.STEP_ROOT)) - {Cause.CONVENTION}
 
 
-# What is known of functions depends on what constructors are given.
+# The caches of facts of functions that depend on the arguments of constructors.
 OBJECT_CACHES = (ATTRIBUTES.name, SUMMARIES.name)
 
 

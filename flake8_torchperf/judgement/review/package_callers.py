@@ -93,13 +93,15 @@ class PackageCallers:
         )
 
     def _is_in_worker(self, run: Run) -> bool:
-        """True if a method of a data set holds a place."""
+        """True if a method of a data set holds a place, in no function inside it."""
         caller = self.site_at(run).caller
-        return (
-            caller is not None
-            and self.program.nested_in(run) is None
-            and self._heats.own(caller).cause is Cause.DATA_WORKER
-        )
+        if caller is None or self.program.nested_in(run) is not None:
+            return False
+        return self.is_of_data(caller)
+
+    def is_of_data(self, info: FunctionInfo) -> bool:
+        """True for a method of a data set, which a loader calls in its workers."""
+        return self._heats.own(info).cause is Cause.DATA_WORKER
 
     def _is_dead(self, run: Run) -> bool:
         """True if a place is in a body that nothing runs."""

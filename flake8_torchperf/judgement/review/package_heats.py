@@ -85,7 +85,7 @@ class PackageHeats:
         """Return the calls from a function to one that meets a condition; empty if none does."""
         path = question.path(info)
         last = path[-1].caller if path else None
-        # What is known of the last caller continues the path.
+        # The known calls of the last caller continue the path.
         above = () if last is None else self._heats.called(last).calls
         return (*map(called_from, path), *above)
 

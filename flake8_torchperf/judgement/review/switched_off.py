@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.worth.features import OFF_BY_DEFAULT
-from flake8_torchperf.program.comparisons import asked_by, may_be, parts, passes_none
+from flake8_torchperf.program.origins.comparisons import asked_by, may_be, parts, passes_none
 from flake8_torchperf.syntax.traversal import once
 from flake8_torchperf.values.cause import Cause
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.judged_site import Judged
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
-    from flake8_torchperf.program.comparisons import Asked
+    from flake8_torchperf.program.origins.comparisons import Asked
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _Tests: TypeAlias = "tuple[tuple[ast.expr, bool], ...]"
 # The most tests that are looked at for one site, nearest first: nobody reads deeper code.
 MAX_TESTS = 16
-# What ends a block, so that the statements after a test run only where it fails.
+# Statements that end a block, so that those after a test run only where it fails.
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.logging_calls import LOGGING_METHODS
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.knowledge.names import names_of
 from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
 from flake8_torchperf.knowledge.table import load
 from flake8_torchperf.syntax.names import dotted_name
@@ -23,46 +24,30 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.knowledge.table import Op
 
-# Builtins that may run unknown code: generators, loaders, source text.
-_RUNNING = frozenset((
-    "__import__", "aiter", "anext", "breakpoint", "compile", "eval", "exec", "filter", "input",
-    "iter", "map", "next",
-))  # fmt: skip
-PLAIN_BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_")) - _RUNNING
-# Builtins whose result is a number, text or a type.
-_HOST_BUILTINS = frozenset((
-    "abs", "bool", "complex", "divmod", "float", "format", "hash", "id", "int", "isinstance", "len",
-    "repr", "round", "str", "type",
-))  # fmt: skip
-# Builtins that read the number of a tensor argument.
-_READERS = frozenset(("float", "int", "bool", "complex"))
-# Modules that work on the host.
-_HOST_MODULES = frozenset((
-    "collections", "datetime", "itertools", "json", "logging", "math", "np", "numpy", "operator",
-    "os", "random", "re", "sys", "time", "warnings",
-))  # fmt: skip
 # Letters of the torch table (see `table.Op`): views, and reads of an element, which queue nothing.
 _IDLE_FLAGS = frozenset("vdh")
-# Methods without those letters that queue nothing either, and operations with them that may copy.
-_IDLE = frozenset(("detach_", "requires_grad_", "tolist"))
-_COPYING = frozenset(("as_tensor", "contiguous", "reshape", "to"))
-# Methods of lists, dicts and text; `update` and `decode` are those of metrics and models too.
-_CONTAINER_METHODS = frozenset((
-    "add", "append", "appendleft", "clear", "discard", "endswith", "extend", "format", "get",
-    "insert", "items", "join", "keys", "lower", "pop", "popleft", "remove", "replace", "setdefault",
-    "split", "startswith", "strip", "upper", "values",
-))  # fmt: skip
-# Methods that log or write, and those that list the parts of a module.
-_TELLING_METHODS = LOGGING_METHODS | {"named_parameters", "parameters", "write"}
-# Methods that start work, whatever their arguments.
-_STARTING = frozenset(("backward", "forward", "generate", "manual_backward", "step"))
-# The last word of names for counts, labels and configuration, which lie on the host.
-_HOST_NAME = re.compile(
-    r"(?:.*_)?(?:args|cfg|config|epoch|epochs|i|idx|it|iter|iteration|iters|key|lr|message|mode|msg"
-    r"|name|opt|param_groups|path|phase|prefix|rank|start_time|step|steps|tag|time|title)"
-    r"|[A-Z][A-Z0-9_]*"
-)
 _TORCH = ("torch.", "F.")
+
+
+@cache
+def _plain_builtins() -> frozenset[str]:
+    """Return the builtins that give the device no work."""
+    public = frozenset(name for name in dir(builtins) if not name.startswith("_"))
+    return public - names_of("unknown-code-builtins")
+
+
+@cache
+def _host_name() -> re.Pattern[str]:
+    """Return the names of values on the host: by their last word, and of constants."""
+    return re.compile(
+        rf"(?:.*_)?(?:{'|'.join(sorted(names_of('host-variables')))})|[A-Z][A-Z0-9_]*"
+    )
+
+
+@cache
+def _idle_methods() -> frozenset[str]:
+    """Return the methods of other objects than tensors that queue nothing."""
+    return names_of("container-methods") | names_of("lists-or-writes") | LOGGING_METHODS
 
 
 class Work:
@@ -88,7 +73,7 @@ class Work:
             return not known
         if name == "update" and call.args and all(isinstance(a, ast.Constant) for a in call.args):
             return False  # a progress bar
-        return name in _STARTING or not (
+        return name in names_of("starts-work") or not (
             (thrown_away or _makes_record(name)) and self._is_told_numbers(call)
         )
 
@@ -111,15 +96,15 @@ class Work:
             return True
         match node:
             case ast.Name(id=name):
-                return name in self._on_host or _HOST_NAME.fullmatch(name) is not None
+                return name in self._on_host or _host_name().fullmatch(name) is not None
             case ast.Call(func=ast.Name(id=name)):
-                return name in _HOST_BUILTINS
+                return name in names_of("host-builtins")
             case ast.Call(func=ast.Attribute(attr=name)):
                 return name in ("cpu", "format", "join") or _gives_host_value(load().method(name))
             case ast.Attribute(value=owner, attr=name):
                 if isinstance(load().attribute(name), (HostReturn, ScalarReturn)):
                     return True
-                return _HOST_NAME.fullmatch(name) is not None or self._lies_on_host(owner)
+                return _host_name().fullmatch(name) is not None or self._lies_on_host(owner)
             case ast.Subscript(value=owner):
                 return self._lies_on_host(owner)
             case ast.IfExp(body=body, orelse=other):
@@ -159,7 +144,7 @@ def is_small(func: ast.expr) -> bool:
     """True for one operation of torch; any other call may run a model or a whole loop."""
     if isinstance(func, ast.Name):
         return load().function(f"torch.{func.id}") is not None
-    if not isinstance(func, ast.Attribute) or func.attr in _STARTING:
+    if not isinstance(func, ast.Attribute) or func.attr in names_of("starts-work"):
         return False
     if dotted_name(func).startswith(_TORCH):
         return True
@@ -169,16 +154,14 @@ def is_small(func: ast.expr) -> bool:
 def _is_idle(func: ast.expr) -> bool | None:
     """True if a call queues nothing, False if it is torch's and may; None if it is unknown."""
     if isinstance(func, ast.Name):
-        idle = func.id in PLAIN_BUILTINS or _idle(load().function(f"torch.{func.id}"))
+        idle = func.id in _plain_builtins() or _idle(load().function(f"torch.{func.id}"))
         return True if idle else None
     if not isinstance(func, ast.Attribute):
         return None
     spelled = dotted_name(func)
     if spelled.startswith(_TORCH):
         return _is_idle_in_torch(spelled)
-    if spelled.partition(".")[0] in _HOST_MODULES or func.attr in _TELLING_METHODS:
-        return True
-    if func.attr in _CONTAINER_METHODS:
+    if spelled.partition(".")[0] in names_of("host-modules") or func.attr in _idle_methods():
         return True
     if not _is_own(func.value) and _idle(load().method(func.attr)):
         return True
@@ -201,9 +184,11 @@ def _idle(op: Op | None) -> bool:
     if op is None:
         return False
     plain = op.name.rpartition(".")[2]
-    if plain in _COPYING:
+    if plain in methods_of("may-copy"):
         return False
-    return plain in _IDLE or not _IDLE_FLAGS.isdisjoint(op.flags) or _gives_host_value(op)
+    if plain in methods_of("queues-nothing"):
+        return True
+    return not _IDLE_FLAGS.isdisjoint(op.flags) or _gives_host_value(op)
 
 
 @cache
@@ -226,7 +211,7 @@ def _is_spelled_read(node: ast.AST) -> bool:
         case ast.Call(func=ast.Attribute(attr=name), args=[]):
             return name in methods_of("reads")
         case ast.Call(func=ast.Name(id=name), args=[_]):
-            return name in _READERS
+            return name in names_of("reading-builtins")
     return False
 
 

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.linking import Linker, Search
 
 _MAIN = re.compile(rb"^if\s+\(?__name__\s*==[^\n]*\n(?:[ \t#][^\n]*\n|\s*\n)*", re.MULTILINE)
-# What makes the inputs of a demonstration.
+# Calls that make the inputs of a demonstration.
 _MADE_UP = re.compile(rb"\b(?:torch|np|numpy)\.(?:random\.)?(?:rand\w*|ones|zeros|normal)\(")
-# What a program does, anywhere in its module.
+# Words of a program, anywhere in its module.
 _PROGRAM = re.compile(rb"\b(?:argparse|DataLoader|optim|argv|fire|click|hydra)\b|\.backward\(")
 _WORD = re.compile(rb"[a-z]+|[A-Z][a-z]*")
 # The words, as parts of names, of what reads, writes or trains; ``Trainer`` and ``train_one`` do.

@@ -180,7 +180,7 @@ class _Walk:
         self.met = {start}
         self.alive: set[Unit] = set()
         self._waiting = [start]
-        # What is alive once a unit is, and the methods that are looked at once a class is alive.
+        # The units that are alive once one is, and the methods that are looked at once a class is.
         self._led: dict[Unit, list[Unit]] = {}
         self._methods: dict[Unit, list[Unit]] = {}
         while self._waiting and start not in self.alive and len(self.met) <= MAX_MET:

@@ -60,6 +60,11 @@ class Kind(IntEnum):
 FUNCTION, VALUE, OWNER, STARRED, KEY = "()", "=", ".", "*", "[]"
 # The slot of the annotation of an attribute of an object.
 ATTRIBUTE = "a"
+# Words of an OPERATION that is a test: one comparison, or ``not``. Their constants are nodes, too.
+CONTAINS = ("In", "NotIn")
+COMPARING = frozenset((
+    "Eq", "NotEq", "Is", "IsNot", "Lt", "LtE", "Gt", "GtE", *CONTAINS, "Not",
+))  # fmt: skip
 
 
 class Node(NamedTuple):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from flake8_torchperf.program.comparisons import COMPARING
 from flake8_torchperf.program.outlines.outline import (
     ATTRIBUTE,
+    COMPARING,
     FUNCTION,
     KEY,
     NONE,

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 Made = TypeVar("Made")
 
-# What an entry counts for beside its text, so that empty files are bounded as well.
+# The size of an entry beside its text, so that empty files are bounded as well.
 ENTRY = 1_000  # bytes
 
 # The bytes of text of dropped entries that wait for the garbage collector.

@@ -21,7 +21,7 @@ class MalformedReportError(Exception):
     """The report is not of the form that the child writes."""
 
 
-# What reading a malformed report raises.
+# The errors that reading a malformed report raises.
 MALFORMED = (
     MalformedReportError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
 )  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 from flake8_torchperf.runtime.counting.user_frames import lines_of
 
 MOST = 200_000
-"""How many moments are kept: some 40 MB of a trace, which Perfetto still opens quickly."""
+"""The most moments that are kept: some 40 MB of a trace, which Perfetto still opens quickly."""
 
 
 @dataclass(frozen=True)

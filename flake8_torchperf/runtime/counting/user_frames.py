@@ -14,7 +14,7 @@ from types import CodeType, FrameType
 from typing import TypeAlias
 
 Owner: TypeAlias = "Callable[[str], bool] | Iterable[str | os.PathLike[str]] | None"
-"""Which files are the user's: a predicate over file names, files and folders, or the default."""
+"""The user's files: a predicate over file names, files and folders, or None for the default."""
 
 _RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = tuple(

@@ -32,7 +32,7 @@ _MOST_LINES = 60
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _BUILTIN = frozenset(dir(builtins))
-# What can't be moved into another function, or would leave it early.
+# Parts that can't be moved into another function, or would leave it early.
 _BOUND_TO_PLACE = (ast.Return, ast.Yield, ast.YieldFrom, ast.Await, ast.Global, ast.Nonlocal)
 _Step: TypeAlias = "tuple[str, int]"
 

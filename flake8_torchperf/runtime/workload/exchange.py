@@ -14,15 +14,15 @@ from flake8_torchperf.runtime.counting.moments import Timeline, timeline_of
 Times: TypeAlias = "tuple[tuple[int, int], ...]"
 """Lines, each with how often it began."""
 KILLED = "killed"
-"""How a process ended that left only what it had saved meanwhile."""
+"""The end of a process that left only what it had saved meanwhile."""
 FORK_SERVER = "from multiprocessing.forkserver import main"
-"""How the code begins with which multiprocessing starts a fork server."""
+"""The beginning of the code with which multiprocessing starts a fork server."""
 QUEUED = "queued"
 """The category of copies with `non_blocking=True`."""
 NON_BLOCKING = "non-blocking"
 """The kind of a copy that was only queued, as far as the machine can show it."""
 IN_ONE_PIECE = "small-"
-"""How the kind begins of a copy that is staged, but so small that nothing waits for it."""
+"""The beginning of the kind of a copy that is staged, but so small that nothing waits for it."""
 
 
 @dataclass(frozen=True)

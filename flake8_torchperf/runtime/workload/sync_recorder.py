@@ -437,7 +437,7 @@ DIRECT_BY_CALL = {
     # It checks its weights, but not on CUDA (benchmarks/measured_syncs.json).
     "multinomial": "internal",
 }
-"""What a scalar read is called that happens inside these calls."""
+"""The kind of a scalar read inside these calls."""
 
 
 def _spells_host(code: CodeType) -> bool:

@@ -14,7 +14,14 @@ from flake8_torchperf.interpreter.events.training.handed_losses import (
     handed,
 )
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.traversal import changes_in, children, once, plain_names, walk
+from flake8_torchperf.syntax.traversal import (
+    changes_in,
+    children,
+    method_calls,
+    once,
+    plain_names,
+    walk,
+)
 from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import NDArray, Reason, Scalar, Strength, Tensor, Value
@@ -307,13 +314,7 @@ def _with_branches(code: ast.AST) -> Iterator[tuple[int, Branch | None]]:
 @once
 def _backward_calls(node: ast.AST) -> list[ast.Call]:
     """Return the calls ``loss.backward()``, ``scaler.scale(loss).backward()`` and the like."""
-    return [
-        inner
-        for inner in walk([node])
-        if isinstance(inner, ast.Call)
-        and isinstance(inner.func, ast.Attribute)
-        and inner.func.attr in BACKWARD_CALLS
-    ]
+    return list(method_calls([node], BACKWARD_CALLS))
 
 
 def _summed(value: ast.expr) -> Iterator[str]:

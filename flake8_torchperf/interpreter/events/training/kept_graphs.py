@@ -13,7 +13,7 @@ from flake8_torchperf.interpreter.events.training.accumulation import (
 )
 from flake8_torchperf.interpreter.events.training.handed_losses import BACKWARD_CALLS
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.traversal import changes_in, once, walk
+from flake8_torchperf.syntax.traversal import changes_in, method_calls, once, walk
 from flake8_torchperf.values.environments import path_of
 
 if TYPE_CHECKING:
@@ -116,13 +116,8 @@ def _grows_over_steps(path: str, use: ast.AST, ctx: Context) -> bool:
 
 @once
 def _steps(loop: ast.AST) -> bool:
-    """True if a loop calls ``optimizer.step()``."""
-    return any(
-        isinstance(call, ast.Call)
-        and isinstance(call.func, ast.Attribute)
-        and call.func.attr == "step"
-        for call in walk([loop])
-    )
+    """True if a loop calls ``optimizer.step()``, or ``super().step()`` in an optimizer."""
+    return any(method_calls([loop], ("step",)))
 
 
 @once

@@ -89,7 +89,7 @@ class Follower:
             case ast.Return():
                 self._returned(above, module, part)
             case ast.For(iter=source) | ast.AsyncFor(iter=source) if source is node:
-                if goes_backward(above, module):
+                if leads_to_backward(above, module):
                     self.uses.trained.append((module, above))
             case ast.Call() | ast.keyword() if part is None:
                 self._given(node, above, module)
@@ -189,13 +189,13 @@ def functions_named(name: str, module: ModuleMap) -> Iterator[FunctionNode]:
             )
 
 
-def goes_backward(code: ast.AST, module: ModuleMap, depth: int = MAX_DEPTH) -> bool:
+def leads_to_backward(code: ast.AST, module: ModuleMap, depth: int = MAX_DEPTH) -> bool:
     """True if code calls ``backward``, or functions of its module that do."""
     names = {called_name(node.func) for node in walk([code]) if isinstance(node, CALL)}
     if "backward" in names:
         return True
     return depth > 0 and any(
-        goes_backward(body, module, depth - 1)
+        leads_to_backward(body, module, depth - 1)
         for name in names
         for body in functions_named(name, module)
         if body is not code

@@ -86,7 +86,7 @@ def calls_in(folder: Path, wanted: Wanted) -> list[dict[str, InputSpec]]:
                 found.append(made)
         if len(found) >= MOST_CALLS:
             break
-    # What the function itself gets says more than what its constructor gets.
+    # The arguments of the function itself say more than those of its constructor.
     return sorted(found, key=_tells_nothing_but_self)[:MOST_CALLS]
 
 

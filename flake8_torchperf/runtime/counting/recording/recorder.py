@@ -31,7 +31,7 @@ from flake8_torchperf.runtime.counting.op_schemas import (
 from flake8_torchperf.runtime.counting.torchs_own import reads_own_counter, stays
 
 SAMPLES = 1024
-"""How many durations of each operation are kept, as torch_xla's metrics do."""
+"""The most durations of each operation that are kept, as in torch_xla's metrics."""
 
 Cell = list[Any]
 """[dispatches, nanoseconds, call, keep the duration, look at the arguments or None, func, name]"""
@@ -44,7 +44,7 @@ _LED = frozenset((*INFERRED_WAITS, *REPORTED_WAITS))
 """The counters of waits."""
 _HERE = "here"  # Every known code object's table has this key, so that none of them is falsy.
 ITERATION = torch.Tensor.__iter__.__code__
-"""What runs where Python iterates a tensor: torch unbinds it there."""
+"""The code that runs where Python iterates a tensor: torch unbinds it there."""
 
 
 class Recorder:
@@ -75,9 +75,8 @@ class Recorder:
         self.operations: dict[int, Operation] = {}
         self.durations: dict[int, deque[int]] = {}
         self.waiting = 0  # Above 0 inside a synchronisation that the program asked for.
-        self.device_waits = (
-            0  # What CUDA has reported so far; the witness compares before and after.
-        )
+        # The waits that CUDA has reported so far; the witness compares before and after.
+        self.device_waits = 0
         self.timed = False  # True if waits are measured; their durations follow, by place.
         self.nanoseconds_waited: dict[tuple[int, int, str], int] = {}
         self.transfers = 0
@@ -89,7 +88,7 @@ class Recorder:
         # The operand of the wrapped call just over, and whether it lay on the device before that,
         # and was made on the host.
         self.operand: tuple[Any, bool, bool] | None = None
-        self.moved_inside = False  # Whether the wrapped call just over dispatched a real transfer.
+        self.moved_inside = False  # True if the wrapped call just over dispatched a real transfer.
         # The number that the user's code wrote last, as the tensor that torch made of it.
         self.literal: weakref.ref[torch.Tensor] | None = None
         self._host_copy: weakref.ref[torch.Tensor] | None = None

@@ -86,9 +86,9 @@ ALL_VARIATIONS = (
 COUNTED_TOO = tuple(ALL_VARIATIONS[index] for index in (1, 6, 7, 9, 10, 11))
 # Variations of further inputs, which differ in shapes or options.
 SHORT = tuple(ALL_VARIATIONS[index] for index in (0, 4, 6, 10, 12, 13, 16, 18))
-# What makes softmax, sigmoid, tanh and exp saturate, so that a logarithm behind them is infinite.
+# A factor at which softmax, sigmoid, tanh and exp saturate: a logarithm behind them is infinite.
 _SATURATING = 1e4
-# What leads out of the domain of functions such as acos, on both sides.
+# A factor that leads out of the domain of functions such as acos, on both sides.
 _WIDE = 8.0
 # The dtypes of the floating tensors of a mixed call, in turn.
 VARIED_DTYPES = (torch.float32, torch.float64, torch.float16)

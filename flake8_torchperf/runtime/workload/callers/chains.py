@@ -13,7 +13,7 @@ from flake8_torchperf.runtime.counting.user_frames import lines_of, qualified_na
 from flake8_torchperf.runtime.workload.exchange import Led, Place
 
 INNERMOST = 3
-"""How many frames of the user's are kept, the one that waited included."""
+"""The most frames of the user's that are kept, the one that waited included."""
 
 _OWNED, _BETWEEN, _OTHER = 1, 2, 3  # None is 0, which stands for unknown code.
 

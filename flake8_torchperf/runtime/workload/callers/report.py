@@ -18,7 +18,7 @@ from flake8_torchperf.runtime.workload.waits import is_on_host, would_wait
 from flake8_torchperf.syntax.statement_lines import Span
 
 SHOWN = 5
-"""How many callers of a statement a text lists."""
+"""The most callers of a statement that a text lists."""
 _COUNTERS = frozenset((*INFERRED_WAITS, *REPORTED_WAITS))
 _Way: TypeAlias = "tuple[Place | None, tuple[Place, ...]]"
 

@@ -14,7 +14,7 @@ REASONS = {
     "target-pageable": "non_blocking, but the target is pageable",
     "target-not-dense": "non_blocking, but the target is not dense",
 }
-"""Why a copy with `non_blocking=True` is staged, by its kind."""
+"""The reasons why a copy with `non_blocking=True` is staged, by its kind."""
 
 
 def seeming(observed: Observed) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from flake8_torchperf.runtime.counting.interceptors import names_host
 from flake8_torchperf.runtime.workload.sync_kinds import has_mask, is_non_blocking
 
 IsHost = Callable[[Any], bool]
-"""Whether a tensor was made on the host; others count as the device's."""
+"""True for a tensor that was made on the host; others count as the device's."""
 
 ASSIGNED, INDEX = "assign-from-host", "host-index"
 MADE, MOVED = "new-from-host", "copy-to-device"

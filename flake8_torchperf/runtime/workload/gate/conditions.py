@@ -20,7 +20,7 @@ from flake8_torchperf.runtime.counting.counts import counted, mean_in_words
 Report = Mapping[str, Any]
 
 CONDITION_COUNTS = ("waits", "host_reads", "transfers", "graph_breaks")
-"""What a condition may name."""
+"""The counts that a condition may name."""
 _COMPARISONS: Mapping[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,

@@ -13,7 +13,7 @@ from flake8_torchperf.runtime.workload.exchange import Observed, Stepped
 from flake8_torchperf.runtime.workload.ranks.recordings import Recording
 
 NOT_STARTED = "not started"
-"""How a process ended whose program could not be found or compiled."""
+"""The end of a process whose program could not be found or compiled."""
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class ExecutedLines:
         self._around: list[FrameType] = []
         self._uncounted: set[tuple[str, int]] = set()
         self.disturbed = False
-        """Whether something else (a debugger, coverage.py) took the trace function away."""
+        """True if something else (a debugger, coverage.py) took the trace function away."""
 
     @property
     def by_file(self) -> dict[str, set[int]]:
@@ -165,7 +165,7 @@ class ExecutedLines:
                     markers.returned(frame)
             elif lines:
                 lines(frame, event, argument)
-                self._tracers[key] = traced  # Which it gives up when all lines ran.
+                self._tracers[key] = traced  # The tracer gives it up when all lines ran.
             else:
                 frame.f_trace_lines = False
             return traced

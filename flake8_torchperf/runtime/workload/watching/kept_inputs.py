@@ -30,7 +30,7 @@ LARGEST, MOST = 64 * 2**20, 2**30
 """Bytes of tensors for one call, and for all calls of a process."""
 
 _cuda: Any = torch.cuda
-# What no call by name runs: bodies that run later, and functions inside functions.
+# Flags of code that no call by name runs: bodies that run later, functions inside functions.
 _RUN_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 _NOT_BY_NAME = _RUN_LATER | inspect.CO_NESTED
 
@@ -127,7 +127,7 @@ class Sizer(pickle.Pickler):
     """
 
     def __init__(self, most: int) -> None:
-        super().__init__(self)  # What is written goes to `write`.
+        super().__init__(self)  # The pickler writes by calling `write`.
         self._most, self.bytes = most, 0
         self.modules: set[str] = set()
         self._seen: set[int] = set()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.given import RUNNING_CALLS
 from flake8_torchperf.program.linking import Linker, Unit
-from flake8_torchperf.program.makers import MAX_CALLS, Makers
+from flake8_torchperf.program.origins.makers import MAX_CALLS, Makers
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
 
 if TYPE_CHECKING:

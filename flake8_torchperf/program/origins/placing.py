@@ -16,7 +16,7 @@ from flake8_torchperf.program.outlines.outline import FUNCTION, KEY, OWNER, VALU
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from flake8_torchperf.program.literals import Literals
+    from flake8_torchperf.program.origins.literals import Literals
     from flake8_torchperf.program.outlines.outline import Outline
 
 # The most expressions that are looked at for one question, and the most names, parameters and
@@ -59,7 +59,7 @@ class Placing:
         self._literals = literals
         # By the expression, or by the body and the name.
         self._known: dict[tuple[str, int, str], PlacedAt | None] = {}
-        # What walks came to that found nothing: each is looked at once for all questions.
+        # Where walks came that found nothing: each is looked at once for all questions.
         self._nowhere: set[object] = set()
 
     def at(self, path: str, number: int) -> PlacedAt | None:

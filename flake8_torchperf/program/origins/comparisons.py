@@ -7,6 +7,7 @@ import operator
 from itertools import product
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from flake8_torchperf.program.outlines.outline import CONTAINS
 from flake8_torchperf.syntax.names import dotted_name
 
 if TYPE_CHECKING:
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 # The values that an expression may have; None if there may be others.
 Values: TypeAlias = "frozenset[Any] | None"
 
-# What a test of literals asks about.
+# The expression that a test compares with literals.
 Asked: TypeAlias = "ast.Name | ast.Attribute"
 
 # Stands for objects of which only one thing is known: that they are not None.
@@ -25,10 +26,8 @@ _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "Eq": operator.eq, "NotEq": operator.ne, "Is": operator.is_, "IsNot": operator.is_not,
     "Lt": operator.lt, "LtE": operator.le, "Gt": operator.gt, "GtE": operator.ge,
 }  # fmt: skip
-CONTAINS = ("In", "NotIn")
 # Classes of which a literal may be an object.
 _OF_LITERALS = frozenset(("bool", "int", "float", "object", "Number", "Real", "Hashable"))
-COMPARING = frozenset((*_OPERATORS, *CONTAINS, "Not"))
 
 
 def compared(word: str, left: Values, right: Values) -> Values:

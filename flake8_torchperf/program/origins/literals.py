@@ -9,14 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.program.comparisons import (
-    COMPARING,
-    CONTAINS,
-    SOMETHING,
-    applied,
-    compared,
-    read,
-)
 from flake8_torchperf.program.given import (
     CLICK_SLOTS,
     FIELD_CALLS,
@@ -26,16 +18,25 @@ from flake8_torchperf.program.given import (
     UNCALLING_BASES,
 )
 from flake8_torchperf.program.linking import Linker, Unit, Variable
-from flake8_torchperf.program.makers import ENVIRONMENT_CALLS, Makers
 from flake8_torchperf.program.objects import Objects
-from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
-from flake8_torchperf.program.passed_arguments import PassedArguments
+from flake8_torchperf.program.origins.comparisons import SOMETHING, applied, compared, read
+from flake8_torchperf.program.origins.makers import ENVIRONMENT_CALLS, Makers
+from flake8_torchperf.program.origins.passed_arguments import PassedArguments
+from flake8_torchperf.program.outlines.outline import (
+    COMPARING,
+    CONTAINS,
+    FUNCTION,
+    OWNER,
+    STARRED,
+    VALUE,
+    Kind,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from flake8_torchperf.program.comparisons import Values
     from flake8_torchperf.program.linking import Search
+    from flake8_torchperf.program.origins.comparisons import Values
     from flake8_torchperf.program.outlines.outline import Node
     from flake8_torchperf.program.runs import Run, Runs
     from flake8_torchperf.project.resolver import Project
@@ -63,7 +64,7 @@ class Literals:
         self.objects = Objects(linker, search)
         self.makers = Makers(linker, self.objects, search, project, is_alive)
         self.arguments = PassedArguments(linker, self.objects, self.makers, runs)
-        # What the calls of functions pass, in whichever module.
+        # Follows the arguments of calls too, in whichever module.
         self.passed = Objects(linker, search, self.arguments)
         self.runs = runs
         self.project = project
@@ -97,7 +98,7 @@ class _Walk:
         self._project = literals.project
         self._counts = counts
         self._asked = 0
-        # What is being followed: what comes back to itself has no further values.
+        # The names and attributes under way: one that comes back to itself has no further values.
         self._open: set[object] = set()
 
     def of(self, path: str, number: int | None) -> Values:

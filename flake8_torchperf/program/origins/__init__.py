@@ -1,0 +1,1 @@
+"""Where values come from: literals, the arguments of calls, the line that places a tensor."""
