@@ -6,27 +6,24 @@ The interpreter, the torch table and the rule pages are imported only where a fi
 from __future__ import annotations
 
 import ast
-import atexit
-import gc
 import io
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.allowed_regions import allowed_regions
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.answers import noting, record
-from flake8_torchperf.project.module_index import read_module
-from flake8_torchperf.project.stores.kept import is_time_to_collect
+from flake8_torchperf.project.module_index import imports_torch, read_module
+from flake8_torchperf.project.stores.collection import collection_paused
 from flake8_torchperf.suspects.nominate import nominate, with_compiled
 from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.finding import Finding
@@ -77,7 +74,7 @@ def lint_tree(
     if options.chosen.leaves_out(filename):
         return []
     path = Path(filename)
-    with _collection_paused(), noting(reads):
+    with collection_paused(), noting(reads):
         module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
         record(module.checked)
         try:
@@ -215,42 +212,6 @@ def _called(options: Options) -> frozenset[str]:
     return load_catalogue(options.rules).called_functions
 
 
-@cache
-def _end_quickly() -> None:
-    """Skip the collection of garbage at exit, which takes as long as linting some files."""
-    atexit.register(gc.freeze)
-
-
-@contextmanager
-def _collection_paused() -> Iterator[None]:
-    """Put off garbage collection while one file is analysed.
-
-    Environments are copied where paths part, and each generation that fills makes the collector
-    walk everything flake8 holds. What one file leaves behind is collected after it. A full
-    collection also walks what lives from file to file, which is no garbage. Most full collections
-    would come between two files, so they are rarer in this process from here on. Until then, the
-    smaller collections leave a few megabytes, and the maps of other modules that were dropped; a
-    full one comes once these are many.
-    """
-    _end_quickly()
-    running = gc.isenabled()
-    gc.disable()
-    young, middle, old = gc.get_threshold()
-    gc.set_threshold(young, middle, max(old, FULL_COLLECTION))
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
-            if is_time_to_collect():
-                gc.collect()
-
-
-# Collections of the middle generation before all generations are collected; Python's own is 10. A
-# full one takes as long as the analysis of fifty files, and finds a few megabytes.
-FULL_COLLECTION = 300
-
-
 def _profiled(module: ModuleMap, options: Options) -> Profiled | None:
     """Return what a profile says of the module's statements; None if it says nothing."""
     if options.profile is None or module.path is None:
@@ -314,14 +275,10 @@ def _prepared(
 
 
 def _with_contracts(
-    findings: list[Finding],
-    suspects: Suspects,
-    analysis: Analysis,
-    names: NameEvidence,
-    catalogue: Catalogue,
-    options: Options,
+    findings: list[Finding], suspects: Suspects, judging: _Judging
 ) -> list[Finding]:
     """Return the findings, with those of functions that must not wait; most packages have none."""
+    analysis, options = judging.analysis, judging.options
     promised = options.sync_free or analysis.project.modules_that_promise()
     if not promised and not promises("".join(analysis.project.linted.lines).encode()):
         return findings
@@ -330,7 +287,7 @@ def _with_contracts(
 
     keys = frozenset(info.key for info in suspects.functions)
     whole = replace(options, scope=Level.COLD)
-    return with_contracts(findings, keys, analysis, names, catalogue, whole)
+    return with_contracts(findings, keys, analysis, judging.names, judging.catalogue, whole)
 
 
 def _reviewed(result: Judged, info: FunctionInfo, review: CallerReview, options: Options) -> Judged:
@@ -355,6 +312,7 @@ class _Judging:
     catalogue: Catalogue
     profiled: Profiled | None
     options: Options
+    names: NameEvidence
 
     @property
     def follows(self) -> bool:
@@ -363,7 +321,25 @@ class _Judging:
 
         return self.options.scope is not Level.COLD or self.options.review
 
-    def judged(self, chosen: Iterable[FunctionInfo], module: ModuleMap | None) -> list[Judged]:
+    def _callers_first(self, chosen: list[FunctionInfo]) -> list[FunctionInfo]:
+        return self.heats.calls(self.analysis.project.linted).callers_first(chosen)
+
+    def meets_site(self, chosen: list[FunctionInfo], module: ModuleMap | None) -> bool:
+        """True if the functions, or the statements outside functions, have a site of any kind.
+
+        Without a module, the functions alone.
+        """
+        from flake8_torchperf.interpreter.driver.function_analysis import (
+            interpret_function,
+            interpret_module,
+        )
+
+        for info in self._callers_first(chosen):
+            if interpret_function(info, self.analysis).sites:
+                return True
+        return module is not None and bool(interpret_module(module, self.analysis).sites)
+
+    def judged(self, chosen: list[FunctionInfo], module: ModuleMap | None) -> list[Judged]:
         """Return the sites of the functions to which a rule objects, and those outside functions.
 
         Without a module, those of the functions alone.
@@ -376,7 +352,7 @@ class _Judging:
 
         tails = Tails(self.analysis)
         objected: list[Judged] = []
-        for info in chosen:
+        for info in self._callers_first(chosen):
             met = interpret_function(info, self.analysis)
             result = judge(met, self.heats)
             if self.follows:
@@ -404,6 +380,27 @@ class _Judging:
         return _as_measured(result, self.profiled, self.catalogue)
 
 
+@contextmanager
+def _judging(
+    module: ModuleMap,
+    compiled: CompiledCode | None,
+    options: Options,
+    reads: dict[str, str] | None,
+) -> Iterator[_Judging]:
+    """Yield what judges a module's code, and drop what it has learnt afterwards."""
+    from flake8_torchperf.judgement.review.caller_review import CallerReview
+
+    catalogue, analysis, names, heats = _prepared(module, compiled, options, reads)
+    review = CallerReview(analysis, heats)
+    profiled = _profiled(module, options)
+    try:
+        yield _Judging(analysis, heats, review, catalogue, profiled, options, names)
+    finally:
+        review.package.forget()
+        analysis.forget()
+        heats.forget()
+
+
 def _findings(
     module: ModuleMap,
     suspects: Suspects,
@@ -411,36 +408,60 @@ def _findings(
     options: Options,
     reads: dict[str, str] | None,
 ) -> list[Finding]:
-    from flake8_torchperf.findings.report import report
+    """Return the findings of a module, in the order of the file."""
+    found = None
+    if not imports_torch(module):
+        with _judging(module, compiled, options, reads) as judging:
+            found = _of_quiet(module, suspects, judging)
+    if found is None:
+        with _judging(module, compiled, options, reads) as judging:
+            found = _judged(module, suspects, judging)
+    found.sort(key=lambda f: (f.line, f.column, f.code))
+    regions = allowed_regions(module, options.allow_comments) if found else []
+    return [one for one in found if not any(region.holds(one.line) for region in regions)]
+
+
+def _of_quiet(module: ModuleMap, suspects: Suspects, judging: _Judging) -> list[Finding] | None:
+    """Return the findings of a module without sites, which only contracts give; None of others.
+
+    Few modules that import no torch have a site. Interpreting all their suspects costs a fraction
+    of following the calls of the whole project to learn how often each of them runs. What is
+    interpreted does not depend on that.
+    """
     from flake8_torchperf.judgement.heat import Level
-    from flake8_torchperf.judgement.review.caller_review import CallerReview
     from flake8_torchperf.judgement.review.selection import Selection
 
-    catalogue, analysis, names, heats = _prepared(module, compiled, options, reads)
-    profiled = _profiled(module, options)
+    if not judging.follows:
+        return None
+    judging.review.arguments.tell(suspects.functions)
+    kinds = judging.catalogue.kinds_when_cold()
+    selection = Selection(module, judging.analysis, judging.heats, kinds)
+    every = selection.chosen(suspects.functions, Level.COLD)
+    if judging.meets_site(every, module if suspects.module_level else None):
+        return None
+    return _with_contracts([], suspects, judging)
+
+
+def _judged(module: ModuleMap, suspects: Suspects, judging: _Judging) -> list[Finding]:
+    """Return the findings of the suspects that may have some at the scope of the settings."""
+    from flake8_torchperf.findings.report import report
+    from flake8_torchperf.judgement.heat import Level
+    from flake8_torchperf.judgement.review.selection import Selection
+
+    catalogue, options, review = judging.catalogue, judging.options, judging.review
     # With a profile, a place that looks cold may have run often.
-    looked_at = min(options.scope, Level.HOT) if profiled is None else Level.COLD
-    selection = Selection(module, analysis, heats, catalogue.kinds_when_cold())
-    review = CallerReview(analysis, heats)
-    judging = _Judging(analysis, heats, review, catalogue, profiled, options)
-    try:
-        if judging.follows:
-            for info in selection.unheard(suspects.functions):
-                review.package.warm(info)
-        review.arguments.tell(suspects.functions)
-        chosen = selection.chosen(suspects.functions, looked_at)
-        whole = suspects.module_level and selection.module_level(looked_at)
-        ordered = heats.calls(module).callers_first(chosen)
-        findings = [
-            one
-            for result in judging.judged(ordered, module if whole else None)
-            for one in report(result, catalogue, options, module.qualify)
-        ]
-        findings = _with_contracts(findings, suspects, analysis, names, catalogue, options)
-    finally:
-        review.package.forget()
-        analysis.forget()
-        heats.forget()
-    findings.sort(key=lambda f: (f.line, f.column, f.code))
-    regions = allowed_regions(module, options.allow_comments) if findings else []
-    return [one for one in findings if not any(region.holds(one.line) for region in regions)]
+    looked_at = min(options.scope, Level.HOT) if judging.profiled is None else Level.COLD
+    kinds = catalogue.kinds_when_cold()
+    selection = Selection(module, judging.analysis, judging.heats, kinds)
+    if judging.follows:
+        for info in selection.unheard(suspects.functions):
+            review.package.warm(info)
+    review.arguments.tell(suspects.functions)
+    chosen = selection.chosen(suspects.functions, looked_at)
+    whole = suspects.module_level and selection.module_level(looked_at)
+    found = [
+        one
+        for result in judging.judged(chosen, module if whole else None)
+        for one in report(result, catalogue, options, module.qualify)
+    ]
+    return _with_contracts(found, suspects, judging)

@@ -46,12 +46,14 @@ LONGEST_FIRST += ("test_run.py", "test_run_safety", "test_bounds_work", "test_to
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the longest files first, and leave the others as they are."""
+    """Put the longest files first, then those that hold slow tests, and leave the others."""
     places = {name: place for place, name in enumerate(LONGEST_FIRST)}
+    slow = {item.path for item in items if item.get_closest_marker("slow") is not None}
 
     def place(item: pytest.Item) -> int:
         names = (name for name in places if item.path.name.startswith(name))
-        return places.get(max(names, key=len, default=""), len(places))
+        named = places.get(max(names, key=len, default=""))
+        return len(places) + (item.path not in slow) if named is None else named
 
     items.sort(key=place)
 
@@ -70,6 +72,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
     config.option.loadscopereorder = False
     return Files(config, log)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _options_of_this_run_alone() -> Iterator[None]:
+    """The pytest that a test starts takes none of the options in the environment of this one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("PYTEST_ADDOPTS", raising=False)
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -445,3 +445,9 @@ def _read_class_body(
 def nested_info(node: FunctionNode, outer: str, module: ModuleMap) -> FunctionInfo:
     """Return the info of a function nested in another, whose qualified name is ``outer``."""
     return FunctionInfo(node.name, f"{outer}.<locals>.{node.name}", node, None, module)
+
+
+def imports_torch(module: ModuleMap) -> bool:
+    """True if a module imports torch, or something of it, at its top level."""
+    heads = (name.partition(".")[0] for name in (*module.imports.values(), *module.stars))
+    return "torch" in heads
