@@ -7,24 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
-from flake8_torchperf.interpreter.events.recording import emit_read, looked_at
 from flake8_torchperf.interpreter.models import builtin_reductions, executors, torch_classes
 from flake8_torchperf.interpreter.transfer import assignment, subscripts
 from flake8_torchperf.interpreter.transfer.operators import formatted, sought
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.environments import Env, path_of
-from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     BOOL,
     FLOAT,
     INT,
-    NDARRAY,
     NONE,
     STR,
     UNKNOWN,
     Mapping_,
-    NDArray,
-    Opaque,
     Scalar,
     Sequence,
     Value,
@@ -216,32 +211,3 @@ def _string(name: str, arguments: Arguments, ctx: Context) -> Value:
     if name in ("find", "rfind", "index", "count"):
         return INT
     return Scalar("bytes") if name == "encode" else STR
-
-
-# Methods that make Python values of an array.
-ARRAY_READS = {"item": SiteKind.HOST_READ, "tolist": SiteKind.TRANSFER}
-
-
-def ndarray_method(
-    owner: NDArray, node: ast.expr | None, name: str, arguments: Arguments, ctx: Context
-) -> Value:
-    """Return the result of a method of a numpy array: an array or a number, always on the host."""
-    kind = ARRAY_READS.get(name)
-    if kind is None:
-        looked_at(owner, name, arguments.node, ctx)
-    else:
-        emit_read(ctx, kind, name, arguments.node, owner, operand_node=node)
-    match name:
-        case "tolist":
-            return Sequence("list", Scalar("number"))
-        case "item":
-            return Scalar("number")
-        case "tobytes":
-            return Scalar("bytes")
-        case "fill" | "sort" | "resize":
-            return NONE
-        case "nonzero":
-            return Sequence("tuple", NDARRAY)
-        case "dump" | "tofile":
-            return Opaque("file")
-    return NDARRAY

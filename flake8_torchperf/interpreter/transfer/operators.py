@@ -26,7 +26,6 @@ from flake8_torchperf.values.values import (
     BOOL,
     CHAIN_LENGTH,
     COMPARED,
-    NDARRAY,
     NUMBER,
     STR,
     UNKNOWN,
@@ -335,7 +334,8 @@ def _array_of(left: Value, right: Value) -> NDArray:
     """Return an array, or a number if both sides are numbers of numpy or Python."""
     sides = (left, right)
     numbers = all(isinstance(s, Scalar) or (isinstance(s, NDArray) and s.of_numbers) for s in sides)
-    return NDArray(of_numbers=True) if numbers else NDARRAY
+    several = any(isinstance(side, NDArray) and side.several for side in sides)
+    return NDArray(of_numbers=numbers, several=several)
 
 
 LIST_KINDS = ("list", "tuple")

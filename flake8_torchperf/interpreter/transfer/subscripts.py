@@ -22,7 +22,6 @@ from flake8_torchperf.values.values import (
     COMPARED,
     INT,
     LOADED,
-    NDARRAY,
     STR,
     UNKNOWN,
     Function,
@@ -93,7 +92,7 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
             return _mapping_item(base, indices)
         case NDArray():
             _array_index(indices, ctx)
-            return NDARRAY
+            return NDArray(several=any(i.is_slice or _several_numbers(i.value) for i in indices))
         case Opaque(what="host batch"):
             return host_batch_item(node)
         case Opaque(what="loaded on the host"):
