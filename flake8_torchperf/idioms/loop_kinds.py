@@ -57,7 +57,7 @@ def is_written_out(loop: ast.AST) -> bool:
 
 
 @once
-def _direct(loop: ast.AST) -> list[ast.AST]:
+def direct(loop: ast.AST) -> list[ast.AST]:
     """Return the nodes that each round of this loop runs, without the bodies of loops inside it."""
     body = getattr(loop, "body", None)
     waiting: list[ast.AST] = list(body) if isinstance(body, list) else []
@@ -86,7 +86,7 @@ def _methods_called(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 @once
 def _calls_of(loop: ast.AST) -> frozenset[str]:
-    return _methods_called(_direct(loop))
+    return _methods_called(direct(loop))
 
 
 def goes_backward(loop: ast.AST) -> bool:
@@ -117,7 +117,7 @@ def serves(loop: ast.AST) -> bool:
         and isinstance(node.func, ATTRIBUTE)
         and node.func.attr in TAKING
         and not (node.func.attr == "get" and node.args)  # a dict's takes a key
-        for node in _direct(loop)
+        for node in direct(loop)
     )
 
 
@@ -136,7 +136,7 @@ def around_steps(loop: ast.AST) -> bool:
 @once
 def rolls_out(loop: ast.AST) -> bool:
     """True if each round of this loop itself runs a loop that steps environments."""
-    return any(isinstance(one, STATEMENTS) and _steps_environments(one) for one in _direct(loop))
+    return any(isinstance(one, STATEMENTS) and _steps_environments(one) for one in direct(loop))
 
 
 def _steps_environments(loop: ast.AST) -> bool:
@@ -144,7 +144,7 @@ def _steps_environments(loop: ast.AST) -> bool:
 
     An optimizer's step gives nothing or a loss, and a solver's step one result.
     """
-    for node in _direct(loop):
+    for node in direct(loop):
         match node:
             case ast.Assign(
                 targets=[ast.Tuple(elts=[_, _, _, *_])],
@@ -198,7 +198,7 @@ def step_loops(info: FunctionInfo) -> frozenset[int]:
         or _yields(loop)
         or _reads_gradients(loop)
         or keeps_a_part(loop)
-        or any(id(n) in called for n in _direct(loop))
+        or any(id(n) in called for n in direct(loop))
     )
 
 
@@ -248,7 +248,7 @@ def keeps_a_part(loop: ast.AST) -> bool:
     Examples are ``e.mul_(d).add_(p, alpha=1 - d)`` and ``e.lerp_(p, w)``. Each run of the loop is
     one step of many.
     """
-    nodes = _direct(loop)
+    nodes = direct(loop)
     calls = _calls_of(loop)
     if "lerp_" in calls or {"mul_", "add_"} <= calls:
         return True
@@ -280,7 +280,7 @@ def _mixes(node: ast.AST, *, layers: bool) -> bool:
 
 def _yields(loop: ast.AST) -> bool:
     """True if each round yields a value, as a generator of batches does."""
-    return any(isinstance(node, ast.Yield) for node in _direct(loop))
+    return any(isinstance(node, ast.Yield) for node in direct(loop))
 
 
 @once
@@ -328,7 +328,8 @@ def _is_module(annotation: ast.expr | None) -> bool:
 def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
     """Return the calls of a function's parameters and of attributes of ``self``, by identity.
 
-    Methods that the class defines are left out.
+    Methods that the class defines are left out. ``self.model.forward(x)`` is a call of an
+    attribute.
     """
     arguments = info.node.args
     given = {one.arg for one in named_parameters(arguments)}
@@ -336,7 +337,7 @@ def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
     me = arguments.args[0].arg if info.owner is not None and arguments.args else ""
     found: dict[int, ast.Call] = {}
     for call in info.nodes.of(ast.Call):
-        match call.func:
+        match _object_called(call.func):
             case ast.Name(id=name) if name in given:
                 found[id(call)] = call
             case ast.Attribute(value=ast.Name(id=owner), attr=name) if (
@@ -346,15 +347,24 @@ def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
     return found
 
 
+def _object_called(func: ast.expr) -> ast.expr:
+    """Return the expression of the object that a call runs: ``model`` for ``model.forward(x)``."""
+    match func:
+        case ast.Attribute(value=(ast.Name() | ast.Attribute()) as owner, attr="forward"):
+            return owner
+    return func
+
+
 def _runs_model(loop: ast.AST, called: dict[int, ast.Call], modules: Sequence[str]) -> bool:
     """True if each round of a loop passes a model the result of the last round.
 
     For a model declared to be one of the ``modules``, any call will do.
     """
-    calls = [called[id(node)] for node in _direct(loop) if id(node) in called]
+    calls = [called[id(node)] for node in direct(loop) if id(node) in called]
     if not calls:
         return False
-    if isinstance(loop, ast.While) or any(is_name(c.func, name) for c in calls for name in modules):
+    called_objects = [_object_called(call.func) for call in calls]
+    if isinstance(loop, ast.While) or any(is_name(c, n) for c in called_objects for n in modules):
         return True
     told = {name for call in calls for name in _given(call)}
     return not (told & _made(loop)).isdisjoint(_bound_before(loop))
@@ -364,7 +374,7 @@ def _made(loop: ast.AST) -> set[str]:
     """Return the names that each round of a loop assigns."""
     return {
         name
-        for node in _direct(loop)
+        for node in direct(loop)
         if isinstance(node, (ast.Assign, ast.AugAssign))
         for name in bound_by(node.targets[0] if isinstance(node, ast.Assign) else node.target)
     }
@@ -377,7 +387,7 @@ def goes_on(loop: ast.AST) -> bool:
     True for ``x = a * x + t[i]`` and ``t[i] = t[i - 1] * 2``, False for ``total += t[i]`` and
     ``t[i] += 1``. A loop that may end early counts as well.
     """
-    if any(isinstance(node, ast.Break) for node in _direct(loop)) or feeds_back(loop):
+    if any(isinstance(node, ast.Break) for node in direct(loop)) or feeds_back(loop):
         return True
     return _reads_other_items(walk(list(getattr(loop, "body", ()))))
 
@@ -389,7 +399,7 @@ def feeds_back(loop: ast.AST) -> bool:
     True for ``tokens = cat(tokens, sample(model(tokens)))``.
     """
     added: set[str] = set()
-    for node in _direct(loop):
+    for node in direct(loop):
         match node:
             case (
                 ast.AugAssign(target=ast.Name(id=name))

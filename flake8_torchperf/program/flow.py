@@ -208,11 +208,13 @@ class _Walk(Following):
             self._run(path, number, held)
 
     def _taken(self, path: str, number: int, key: str, held: Held) -> None:
-        """Follow a value out of its container, unless the item of another key is taken."""
+        """Follow a value out of its container, unless the item of another key is taken.
+
+        Where nothing shows a key, each item counts as taken.
+        """
         inside = held.keys[0]
         if key in ("", inside) or not inside:
-            same = key == inside != ""
-            self._go(path, number, Held(held.how, held.keys[1:], held.is_sure and same))
+            self._go(path, number, Held(held.how, held.keys[1:], held.is_sure))
 
     def _results(self, body: Unit, held: Held) -> None:
         """Follow a value from where the body that returns it is run."""

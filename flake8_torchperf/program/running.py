@@ -179,20 +179,18 @@ class Program:
             function = owner.methods.get(body.name) if isinstance(owner, ClassInfo) else None
         return function if function is not None and function.node.lineno == body.line else None
 
-    def overrides(self, owner: ClassInfo, name: str) -> list[FunctionInfo]:
-        """Return the methods of a name of the classes below a class that something makes."""
+    def classes_below(self, owner: ClassInfo, method: str = "") -> list[ClassInfo]:
+        """Return the classes below a class that something makes; if given, those with a method."""
         unit = self._class_unit(owner)
         if unit is None or not self._project.is_searched_whole:
             return []
-        found: list[FunctionInfo] = []
-        for below in self._literals.makers.below(unit):
-            number = self._linker.klass(below).methods.get(name)
-            if number is None or not self._living.is_alive(below):
-                continue
-            method = self.definition(Unit(below.path, number))
-            if isinstance(method, FunctionInfo):
-                found.append(method)
-        return found
+        below = [
+            self.definition(one)
+            for one in self._literals.makers.below(unit)
+            if (not method or method in self._linker.klass(one).methods)
+            and self._living.is_alive(one)
+        ]
+        return [one for one in below if isinstance(one, ClassInfo)]
 
     def all_places(self, info: FunctionInfo) -> list[Run]:
         """Return the places that run a function, tests excepted; none if there may be others."""

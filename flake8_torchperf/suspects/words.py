@@ -22,6 +22,8 @@ WAITING_CALLS = {
     "set_detect_anomaly", "detect_anomaly", "set_sync_debug_mode", "nested_tensor_from_jagged",
     "coalesce", "ctc_loss", "tensorinv",
 }  # fmt: skip
+# Calls that make a Python number of a tensor.
+CONVERTING = frozenset(("float", "int", "bool", "complex"))
 # Calls that read, format or iterate a tensor if it is an argument.
 ARGUMENT_READERS = {
     "float", "int", "bool", "complex", "round", "max", "min", "sum", "any", "all", "sorted",

@@ -212,13 +212,13 @@ SILENT: dict[str, dict[str, str]] = {
                     return solve(a, b)
             """,
     },
-    "what stands in a package named for tests, called by a step there": {
-        "test_functions/base.py": BASE,
-        "test_functions/layer.py": LAYER,
-    },
 }
 
 LOUD: dict[str, dict[str, str]] = {
+    "what stands in a package of functions to test with, called by a step there": {
+        "test_functions/base.py": BASE,
+        "test_functions/layer.py": LAYER,
+    },
     "private, and named nowhere": {
         "ops.py": """
             @torch.no_grad()

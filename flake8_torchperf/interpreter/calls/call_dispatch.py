@@ -39,6 +39,7 @@ from flake8_torchperf.interpreter.inference.tensor_api import (
 )
 from flake8_torchperf.interpreter.inference.usage_inference import OF_CONTAINERS
 from flake8_torchperf.interpreter.models import (
+    arrays,
     builtin_functions,
     container_methods,
     containers,
@@ -123,8 +124,9 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
             ctx.budget.plain_calls += 1  # its body shows if the call is opaque
         else:
             ctx.budget.opaque_calls += 1
-        if isinstance(callee, Instance):
-            _note_model(callee, node, ctx)
+        model = _called_model(callee, owner, node)
+        if model is not None:
+            _note_model(model, node, ctx)
         transfers.waited(ctx)
     value = apply(callee, arguments, env, ctx)
     if is_partial:
@@ -155,6 +157,14 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
 def _another_each_round(called: ast.expr, ctx: Context) -> bool:
     """True if each round calls another object, as ``layers[i](x)`` does."""
     return bool(ctx.loops) and changes_in(called, ctx.loops[-1].node)
+
+
+def _called_model(callee: Value, owner: Value | None, node: ast.Call) -> Instance | None:
+    """Return the object that a call runs, also one of ``model.forward(x)``."""
+    if isinstance(callee, Instance):
+        return callee
+    is_forward = isinstance(node.func, ast.Attribute) and node.func.attr == "forward"
+    return owner if is_forward and isinstance(owner, Instance) else None
 
 
 def _note_model(callee: Instance, node: ast.Call, ctx: Context) -> None:
@@ -314,7 +324,7 @@ def _method(callee: BoundMethod, arguments: Arguments, env: Env, ctx: Context) -
         case Opaque(what="loaded on the host"):
             return host_data.call_method(name)
         case NDArray():
-            return container_methods.ndarray_method(owner, callee.node, name, arguments, ctx)
+            return arrays.call_method(owner, callee.node, name, arguments, ctx)
     return UNKNOWN
 
 

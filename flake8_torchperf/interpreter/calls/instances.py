@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpreter.calls import attribute_evidence, made_objects, summaries
 from flake8_torchperf.interpreter.calls.call_log import note
+from flake8_torchperf.interpreter.engine.analysis import MAX_ATTRIBUTES
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of, evaluate
 from flake8_torchperf.interpreter.inference.objects_of_program import overridden
@@ -139,7 +140,11 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
         if key not in known:
             known[key] = UNKNOWN  # an attribute that depends on itself ends here
             opaque = ctx.budget.opaque_calls
-            made = _of_lineage(info, name, key, ctx)
+            stack = ctx.analysis.stack
+            stack.attributes += 1
+            place = ctx if stack.attributes > MAX_ATTRIBUTES else ctx.but(depth=0)
+            made = _of_lineage(info, name, key, place)
+            stack.attributes -= 1
             known[key] = _left_open(made, info, name, ctx) if made in (UNKNOWN, NONE) else made
             ctx.budget.opaque_calls = opaque  # the calls that made the value do not run here
     return known[key]

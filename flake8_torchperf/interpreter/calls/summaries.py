@@ -188,7 +188,9 @@ def summarise(
     stated = returns_annotation(info, ctx.analysis)
     if stated is not None and not worth_interpreting(stated, info) and asked is None:
         return Summary(stated)
+    stack = ctx.analysis.stack
     far = out_of_reach(info, ctx) and not over_elements(info, arguments, ctx)
+    stack.cut += far and info.key not in ctx.calls
     if far or lines_of(info) > MAX_SUMMARY_LINES:
         return Summary(UNKNOWN if stated is None else stated)
     if is_abstract(info):
@@ -199,9 +201,15 @@ def summarise(
     skip = takes_bound(info, bound)
     settled = settled_by(info, arguments, env, skip=skip)
     key = (info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])), settled)
+    # Nearer to where the interpretation starts, more of the calls inside are followed.
+    shortened = (*key, ctx.depth)
     cached = known.get(key)
+    if cached is None:
+        cached = known.get(shortened)
+        stack.cut += cached is not None
     if cached is not None:
         return cached
+    cut = stack.cut
     summary = interpret(info, info.node.body, env, asked, ctx.but(settled=settled))
     if settled and summary.value is UNKNOWN and stated is not None:
         # The declared value is that of all calls; this one, in its branch, may return another.
@@ -210,7 +218,7 @@ def summarise(
     if stated is None and value in (UNKNOWN, NONE):
         value = documented(info, ctx.analysis) or value
     summary = replace(summary, value=value)
-    known[key] = summary
+    known[key if stack.cut == cut else shortened] = summary
     return summary
 
 

@@ -43,8 +43,10 @@ MAX_EXPRESSION_DEPTH = 110
 MAX_NAMES = 25
 # Watches the calls of all functions instead of one.
 EVERY_FUNCTION = "*"
-# How deep calls are followed into the functions they name.
+# How deep calls are followed into the functions they name. An attribute of a class starts anew, so
+# that its value is the same wherever it is asked for, unless so many are asked for within another.
 MAX_CALL_DEPTH = 5
+MAX_ATTRIBUTES = 4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,16 +81,21 @@ def _holds_nothing(asked: Asked, module: ModuleMap) -> list[Meant | None]:
     return []
 
 
-def _has_no_overrides(owner: ClassInfo, name: str) -> list[FunctionInfo]:
+def _has_none_below(owner: ClassInfo, method: str = "") -> list[ClassInfo]:
     return []
 
 
 @dataclass(slots=True)
 class Stack:
-    """The number of expressions, and of module names, whose evaluation is nested at the moment."""
+    """The numbers of expressions, module names and attributes whose evaluation is nested now.
+
+    ``cut`` counts the calls so far that were too deep to follow.
+    """
 
     expressions: int = 0
     names: int = 0
+    attributes: int = 0
+    cut: int = 0
 
 
 @dataclass(slots=True)
@@ -153,7 +160,7 @@ class Analysis:
     # what a name or an attribute in a module holds, as its program shows; None for anything else
     objects_of: Callable[[Asked, ModuleMap], list[Meant | None]] = _holds_nothing
     # the methods of a name of the classes below a class that something makes
-    overrides: Callable[[ClassInfo, str], list[FunctionInfo]] = _has_no_overrides
+    classes_below: Callable[..., list[ClassInfo]] = _has_none_below
 
     def given(self, key: object) -> dict[str, Value]:
         """Return the arguments that the calls seen so far gave."""
@@ -181,7 +188,7 @@ class Analysis:
         self.is_made = _is_any_made
         self.values_of = _has_any_value
         self.objects_of = _holds_nothing
-        self.overrides = _has_no_overrides
+        self.classes_below = _has_none_below
 
     def begin(self) -> Budget:
         """Return a fresh budget for one function; earlier evaluations have ended or failed."""

@@ -69,10 +69,11 @@ def overridden(owner: ClassInfo, name: str, ctx: Context) -> Value | None:
     """
     if ctx.depth > MAX_DEPTH or name in RUN_BY_MAKING:
         return None
+    below = ctx.analysis.classes_below(owner, name)
     found: list[Value] = [
-        Function(one, one.key, Instance(one.owner.key, one.owner))
-        for one in ctx.analysis.overrides(owner, name)
-        if one.owner is not None and not is_abstract(one)
+        Function(one.methods[name], one.methods[name].key, Instance(one.key, one))
+        for one in below
+        if name in one.methods and not is_abstract(one.methods[name])
     ]
     return _any(found) if found else None
 

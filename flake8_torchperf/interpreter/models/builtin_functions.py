@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.row_storage import listed_calls, stored_calls
 from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of
-from flake8_torchperf.interpreter.events.guards import HOST_ONLY
-from flake8_torchperf.interpreter.events.recording import emit_read, looked_at
+from flake8_torchperf.interpreter.events.recording import emit_read
+from flake8_torchperf.interpreter.inference.named_attributes import attributes_like
 from flake8_torchperf.interpreter.models import (
+    arrays,
     builtin_reductions,
     containers,
     einops,
@@ -26,7 +27,6 @@ from flake8_torchperf.interpreter.transfer.iteration import (
 from flake8_torchperf.interpreter.transfer.operators import binary, formatted
 from flake8_torchperf.knowledge.logging_calls import LOG_LEVELS
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.named_types import KEEPERS
 from flake8_torchperf.values.site import SiteKind
@@ -39,14 +39,12 @@ from flake8_torchperf.values.values import (
     NDARRAY,
     NONE,
     NUMBER,
-    SHAPE,
     STR,
     UNKNOWN,
     Closure,
     External,
     Instance,
     Mapping_,
-    NDArray,
     NoneValue,
     Opaque,
     Reason,
@@ -235,6 +233,9 @@ def _getattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
         if default is None or found is UNKNOWN:
             return found
         return join_all((found, default.value))
+    owner = arguments.value(0)
+    if isinstance(owner, Instance) and len(arguments.positional) > 1:
+        return attributes_like(owner, arguments.positional[1].node, ctx)
     return UNKNOWN
 
 
@@ -311,7 +312,7 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
         case "math" | "cmath":
             return _math(name, rest, arguments, ctx)
         case "numpy":
-            return _numpy(name, rest, arguments, ctx)
+            return arrays.call_numpy(rest, arguments, ctx)
         case "logging":
             return _logging(rest, arguments, ctx)
         case "warnings":
@@ -423,49 +424,6 @@ def _math(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
         read=None if origin is None else arguments.node,
         tensor=origin,
     )
-
-
-SHAPE_ONLY: dict[str, Value] = {"shape": SHAPE, "ndim": INT, "size": INT}
-
-
-# Functions of numpy whose result has at least one dimension, and those that keep a list's.
-MAKING_ARRAYS = frozenset(("arange", "argsort", "flatnonzero", "linspace", "random.permutation"))
-OF_LISTS = frozenset(("array", "asarray"))
-
-
-def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
-    """Record the reads of a numpy function, which calls ``__array__`` of its arguments.
-
-    ``__array__`` fails for tensors on a device. The functions in `SHAPE_ONLY` only read the shape
-    of their argument (numpy/_core/fromnumeric.py).
-    """
-    if rest in SHAPE_ONLY:
-        return SHAPE_ONLY[rest]
-    for argument in arguments.positional:
-        held = held_tensor(argument.value)
-        if held is not None:
-            emit_read(
-                ctx,
-                SiteKind.TRANSFER,
-                f"np.{rest}",
-                arguments.node,
-                held,
-                operand_node=argument.node,
-                traits=("to-host",) if held.device == "device" else ("to-host", HOST_ONLY),
-            )
-            break
-        looked_at(argument.value, f"np.{rest}", arguments.node, ctx)
-    given = [argument.value for argument in arguments.all()]
-    if rest in MAKING_ARRAYS or (rest in OF_LISTS and isinstance(arguments.value(0), Sequence)):
-        return NDArray(several=True)
-    if given and "." not in rest and all(map(_is_number, given)):
-        return NDArray(of_numbers=True)
-    return NDARRAY
-
-
-def _is_number(value: Value) -> bool:
-    """True for a Python scalar, or a number that numpy made of Python numbers."""
-    return isinstance(value, Scalar) or (isinstance(value, NDArray) and value.of_numbers)
 
 
 def _logging(rest: str, arguments: Arguments, ctx: Context) -> Value:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.loop_kinds import (
     STATEMENTS,
     around_steps,
+    direct,
     gives_back,
     goes_backward,
     may_step,
@@ -31,24 +32,27 @@ from flake8_torchperf.judgement.frequency.protocols import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
 from flake8_torchperf.program.given import UNCALLING_BASES
 from flake8_torchperf.program.running import Program
-from flake8_torchperf.project.module_index import FunctionInfo
+from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.values import Function, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
     from flake8_torchperf.knowledge.conventions import Conventions
-    from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
+    from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
 
 
 # Causes of methods that hold even if nothing makes an object of their class.
 SAID_OR_TEST = SAID | {Cause.TEST}
+# Expressions of which the program tells the objects.
+HOLDING_OBJECTS = (ast.Name, ast.Attribute)
 # Causes of functions whose own text does not show how often they run.
 UNDECIDED = frozenset((Cause.NOTHING, Cause.GIVEN_TENSORS))
 LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
@@ -71,11 +75,12 @@ class FunctionHeats:
         # calls training steps. By its node, because a module may be read twice.
         self._stepping: dict[ast.AST, frozenset[int]] = {}
         self._over_steps: dict[ast.AST, frozenset[int]] = {}
+        self._steps: dict[ast.AST, bool] = {}
         analysis.is_around_steps = self.is_around_steps
         analysis.is_made = self.program.is_made
         analysis.values_of = self.program.values_of
         analysis.objects_of = self.program.objects_of
-        analysis.overrides = self.program.overrides
+        analysis.classes_below = self.program.classes_below
 
     @property
     def conventions(self) -> Conventions:
@@ -87,7 +92,7 @@ class FunctionHeats:
         for called in self._called.values():
             called.forget()
         for table in (self._own, self._calls, self._called, self._around, self._warmed, self._off,
-                      self._stepping, self._over_steps):  # fmt: skip
+                      self._stepping, self._over_steps, self._steps):  # fmt: skip
             table.clear()
 
     def own(self, info: FunctionInfo) -> Heat:
@@ -145,9 +150,24 @@ class FunctionHeats:
             known = frozenset(
                 id(loop)
                 for loop in (loops if self._names.trains() else ())
-                if any(takes_training_step(one) for _, one in self._called_in(loop, info.module))
+                if self._calls_step(loop, info.module)
             )
             self._over_steps[info.node] = known
+        return known
+
+    def repeats_steps(self, site: CallSite) -> bool:
+        """True if each round of a loop around a call is a step, or calls one."""
+        if site.steps or site.caller is None or not self._names.trains():
+            return site.steps
+        module = site.caller.module
+        return any(self._calls_step(loop, module) for loop in site.loops)
+
+    def _calls_step(self, loop: ast.AST, module: ModuleMap) -> bool:
+        """True if each round of a loop itself calls a function which is a training step."""
+        known = self._steps.get(loop)
+        if known is None:
+            called = self._functions_in(direct(loop), module)
+            known = self._steps[loop] = any(takes_training_step(one) for _, one in called)
         return known
 
     def nested(self, info: FunctionInfo) -> Heat:
@@ -223,8 +243,18 @@ class FunctionHeats:
         """True if a loop contains the loop over steps, directly or in a function that it calls."""
         known = self._around.get(loop)
         if known is None:
-            known = self._around[loop] = around_steps(loop) or self._calls_holder(loop, module)
+            known = around_steps(loop) or self._calls_holder(loop, module)
+            known = self._around[loop] = known or self._holds_steps(loop, module)
         return known
+
+    def _holds_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
+        """True if a loop contains another whose rounds call a training step, and is itself none."""
+        if not isinstance(loop, STATEMENTS) or not self._names.trains():
+            return False
+        inner = (one for one in walk(list(loop.body)) if isinstance(one, STATEMENTS))
+        return any(self._calls_step(one, module) for one in inner) and not self._calls_step(
+            loop, module
+        )
 
     def runs_steps(self, info: FunctionInfo) -> bool:
         """True if a function calls one that holds the loop over steps, so that it is no step."""
@@ -252,17 +282,30 @@ class FunctionHeats:
         self, code: ast.AST, module: ModuleMap
     ) -> Iterator[tuple[ast.Call, FunctionInfo]]:
         """Yield the calls in the body of a loop or a function with the functions, where known."""
-        for node in walk(list(getattr(code, "body", ()))):
-            if isinstance(node, ast.Call):
-                called = self._function(node.func, module)
-                if called is not None:
-                    yield node, called
+        yield from self._functions_in(walk(list(getattr(code, "body", ()))), module)
+
+    def _functions_in(
+        self, nodes: Iterable[ast.AST], module: ModuleMap
+    ) -> Iterator[tuple[ast.Call, FunctionInfo]]:
+        """Yield the calls among nodes with the functions, where known."""
+        known: dict[str, FunctionInfo | None] = {}
+        for node in nodes:
+            if not isinstance(node, ast.Call):
+                continue
+            path = path_of(node.func)
+            if path is None:
+                continue
+            if path not in known:
+                known[path] = self._function(node.func, module)
+            called = known[path]
+            if called is not None:
+                yield node, called
 
     def _function(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
         """Return the function that a name, an imported path or a method of ``self`` refers to."""
         if isinstance(called, ast.Name) and called.id in module.functions:
             return module.functions[called.id]
-        method = self._method(called, module)
+        method = self._method(called, module) or self._method_of_object(called, module)
         if method is not None:
             return method
         head = called
@@ -283,6 +326,22 @@ class FunctionHeats:
                 if _holds(caller.node, called) and me and is_name(called.value, me[0].arg):
                     found = find_method(owner, called.attr, self._analysis)
                     return None if found is None else found.info
+        return None
+
+    def _method_of_object(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
+        """Return the method that ``solver.optimize`` names, by the object that the name holds.
+
+        A method that tensors have is mostly one of a tensor, and not asked for.
+        """
+        if not isinstance(called, ast.Attribute) or not isinstance(called.value, HOLDING_OBJECTS):
+            return None
+        if self._analysis.table.method(called.attr) is not None:
+            return None
+        for one in self._analysis.objects_of(called.value, module):
+            if one is not None and one.is_object and isinstance(one.definition, ClassInfo):
+                found = find_method(one.definition, called.attr, self._analysis)
+                if found is not None:
+                    return found.info
         return None
 
 

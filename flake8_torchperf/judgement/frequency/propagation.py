@@ -47,6 +47,9 @@ class Texts(Protocol):
     def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
         """True if a loop contains the loop over steps."""
 
+    def repeats_steps(self, site: CallSite) -> bool:
+        """True if each round of a loop around a call is a step, or calls one."""
+
     def is_seldom(self, site: CallSite) -> bool:
         """True for a call that runs once in several rounds."""
 
@@ -148,7 +151,7 @@ class CalledHeats:
         own = self._own(site.caller)
         if own.cause in SILENT:
             return False
-        if site.steps or own.level is Level.STEP:
+        if self._texts.repeats_steps(site) or own.level is Level.STEP:
             return True
         if own.cause is not Cause.OUTSIDE_STEPS:
             return None

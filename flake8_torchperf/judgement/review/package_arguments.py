@@ -16,6 +16,7 @@ from flake8_torchperf.judgement.frequency.propagation import called_from, called
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.review.seen_callers import SeenCallers
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.suspects.words import CONVERTING
 from flake8_torchperf.values.values import (
     COMPARED,
     STR,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value
 
-CONVERTING = frozenset(("float", "int", "bool"))
 _READING = methods_of("reads", "copies-to-host")
 # The most functions of a linted file that are looked up, and the most callers interpreted for each.
 MAX_ASKED = 12

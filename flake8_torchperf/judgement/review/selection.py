@@ -20,8 +20,10 @@ from flake8_torchperf.project.module_index import nested_info
 from flake8_torchperf.suspects.loop_bodies import repeats, suspect_in_loops
 from flake8_torchperf.suspects.nominate import (
     called_name,
+    converts,
     decides,
     for_training,
+    masks,
     module_level,
     names_that_nominate,
 )
@@ -123,6 +125,8 @@ class Selection:
                 not WAITING_CALLS.isdisjoint(info.nodes.words())
                 or not MOVE_CALLS.isdisjoint(info.nodes.words())
                 or decides(info.nodes, info.hosts)
+                or converts(info.nodes, info.hosts)
+                or masks(info.nodes)
                 or (info.owner is not None and not JOINING_CALLS.isdisjoint(info.nodes.words()))
             )
             and self._heats.own(info).level is Level.COLD
