@@ -32,7 +32,14 @@ from flake8_torchperf.program.given import (
 from flake8_torchperf.program.held import Following, Held
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.objects import Objects
-from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
+from flake8_torchperf.program.outlines.outline import (
+    FUNCTION,
+    OWNER,
+    STARRED,
+    VALUE,
+    Kind,
+    names_in,
+)
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.program.uses import Uses
 from flake8_torchperf.project.file_index import is_test_path
@@ -174,10 +181,10 @@ class _Walk(Following):
             case Kind.BOUND:
                 self._name(path, node.body, node.word, held)
             case Kind.UNPACKED if held.depth:
-                for name in node.word.split(","):
+                for name in names_in(node.word):
                     self._name(path, node.body, name, less)
             case Kind.ITERATED if held.depth:
-                for name in node.word.split(","):
+                for name in names_in(node.word):
                     self._name(path, node.body, name, less)
             case Kind.ITERATED | Kind.ENTERED if held.how == "iterated":
                 self._run(path, root, held)

@@ -119,6 +119,8 @@ KEEPING = frozenset((
     "to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "requires_grad_", "apply",
     "double", "to_empty", "share_memory",
 ))  # fmt: skip
+# Methods that return the objects that they are given, as those of Accelerate and Fabric do.
+KEEPING_EACH = frozenset(("prepare", "setup"))
 # Decorators that leave it to the callers when the function runs.
 PLAIN_DECORATORS = frozenset((
     "property", "staticmethod", "classmethod", "abstractmethod", "cached_property", "lru_cache",
@@ -199,3 +201,9 @@ FIELD_CALLS = frozenset(
 
 # Arguments of a decorator that adds an option to a command line: those that leave its values alone.
 CLICK_SLOTS = frozenset((FUNCTION, "0", "default", "is_flag", "help", "type", "show_default"))
+# Calls that return a container of what is in the one they are given.
+HOLDING_CALLS = (
+    "dict", "list", "tuple", "set", "OrderedDict", "deque", "sorted", "enumerate", "zip",
+)  # fmt: skip
+# Methods of containers that return one item, and those that return the items.
+ONE_ITEM, ALL_ITEMS = ("get", "pop", "setdefault", "popleft"), ("values", "items", "copy")

@@ -5,10 +5,25 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from flake8_torchperf.program.given import KEEPING, MODULE_CONTAINERS, TRANSFORMING
+from flake8_torchperf.program.decorated import decorated
+from flake8_torchperf.program.given import (
+    ALL_ITEMS,
+    HOLDING_CALLS,
+    KEEPING,
+    KEEPING_EACH,
+    MODULE_CONTAINERS,
+    ONE_ITEM,
+    TRANSFORMING,
+)
 from flake8_torchperf.program.linking import Linker, Unit, Variable
-from flake8_torchperf.program.outlines.outline import ATTRIBUTE, FUNCTION, OWNER, VALUE, Kind
-from flake8_torchperf.program.stated_classes import Annotations, Classes, is_class_name
+from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, VALUE, Kind
+from flake8_torchperf.program.stated_classes import (
+    Annotations,
+    Classes,
+    annotates,
+    belongs,
+    is_class_name,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -46,24 +61,10 @@ MAX_STEPS_BETWEEN_MODULES = 12
 MAX_CALLS = 4
 # The most entries of a container, and classes of one decorator, that are looked at.
 MAX_ENTRIES = 40
-# Calls that return a container of what is in the one they are given.
-HOLDING_CALLS = (
-    "dict",
-    "list",
-    "tuple",
-    "set",
-    "OrderedDict",
-    "deque",
-    "sorted",
-    "enumerate",
-    "zip",
-)
 # Expressions whose value may be an object.
 _VALUES = (Kind.NAME, Kind.ATTRIBUTE, Kind.CALL, Kind.ITEM)
 # Stands for a name in what is bound to it, as in ``model = model.to(device)``.
 _ITSELF = "*"
-# Methods of containers that return one item, and those that return the items.
-ONE_ITEM, ALL_ITEMS = ("get", "pop", "setdefault", "popleft"), ("values", "items", "copy")
 
 
 class Objects:
@@ -269,6 +270,54 @@ class Objects:
             return self._imported(place, steps, items=items)
         return self._bound(path, place, steps, items=items)
 
+    def _part(
+        self, path: str, number: int | None, position: int, steps: int, *, items: bool
+    ) -> Values:
+        """Return what stands at a position of a tuple that an expression gives."""
+        if steps <= 0 or number is None or position < 0:
+            return set()
+        outline = self._linker.outline(path)
+        match outline.nodes[number].kind:
+            case Kind.GROUP:
+                return self._of(path, outline.child(number, str(position)), steps, items=items)
+            case Kind.EITHER | Kind.PASSED:
+                parts: list[tuple[str, int | None]] = [
+                    (path, one) for one in outline.children.get(number, ())
+                ]
+            case Kind.CALL:
+                called = outline.child(number, FUNCTION)
+                if called is not None and outline.nodes[called].word in KEEPING_EACH:
+                    given = outline.child(number, str(position))
+                    return self._of(path, given, steps - 1, items=items)
+                parts = [
+                    (function.path, self._linker.outline(function.path).child(root, VALUE))
+                    for function in self._functions(path, called, steps - 1)
+                    for root in self._linker.outline(function.path).results.get(function.number, ())
+                ]
+            case _:
+                return set()
+        return {
+            one
+            for where, part in parts
+            for one in self._part(where, part, position, steps - 1, items=items)
+        }
+
+    def _functions(self, path: str, called: int | None, steps: int) -> list[Unit]:
+        """Return the functions and methods of the project that a called expression stands for."""
+        if called is None:
+            return []
+        outline = self._linker.outline(path)
+        found = self._linker.dotted(path, called)
+        if isinstance(found, Unit):
+            return [] if found.is_class else [found]
+        if outline.nodes[called].kind != Kind.ATTRIBUTE:
+            return []
+        holders = self._of(path, outline.child(called, OWNER), steps)
+        methods = (
+            self._linker.method(one, outline.nodes[called].word) for one in own_classes(holders)
+        )
+        return [one for one in methods if one is not None]
+
     def _imported(self, dotted: str, steps: int, *, items: bool) -> Values:
         """Return what an imported name stands for: what its module binds, or its dotted name."""
         place = self._linker.place(dotted)
@@ -299,7 +348,7 @@ class Objects:
         stated = [
             one
             for root in outline.of(Kind.ANNOTATED, name)
-            if _annotates(outline, root, scope)
+            if annotates(outline, root, scope)
             for one in self._annotations.classes(path, root, items=items)
         ]
         found: Values = set(stated)
@@ -312,6 +361,10 @@ class Objects:
                 bound = self._of(path, value, steps - 1, items=items)
             elif kind == Kind.ITERATED and not items:
                 bound = self._of(path, value, steps - 1, items=True)
+            elif kind == Kind.UNPACKED:
+                at = outline.unpacked.get(name, ())
+                position = next((place for n, place in at if n == root), -1)
+                bound = self._part(path, value, position, steps - 1, items=items)
             if not bound and value is not None and outline.nodes[value].kind in _VALUES:
                 is_whole = False
             found |= {one for one in bound if not str(one).startswith(_ITSELF)}
@@ -372,28 +425,10 @@ class Objects:
         return (node.kind, node.word) == (Kind.LITERAL, "None")
 
     def _decorated(self, decorator: Unit) -> Values:
-        """Return the classes of the project that a function decorates.
-
-        That may be one that a decorator's maker returns: ``@register("mse")``.
-        """
-        found: Values = set()
-        maker = Unit(decorator.path, self._linker.body(decorator).outer)
-        for unit in filter(lambda one: one.number > 0, (decorator, maker)):
-            name = self._linker.body(unit).name
-            for path in self._search(name, unit.path) or ():
-                outline = self._linker.outline(path)
-                for use in outline.by_word.get(name, ()):
-                    above = outline.nodes[use].parent
-                    if unit == maker and above >= 0:
-                        above = outline.nodes[above].parent if _is_called(outline, use) else -1
-                    if above < 0 or outline.nodes[above].kind != Kind.DECORATED:
-                        continue
-                    word = outline.nodes[above].word
-                    if word.startswith("c") and self._is_use_of(path, use, unit):
-                        found.add(Itself(Unit(path, int(word[1:]), is_class=True)))
-                    if len(found) >= MAX_ENTRIES:
-                        return {*found, OF_UNKNOWN_CLASS}
-        return found
+        """Return the classes of the project that a function decorates."""
+        found = decorated(decorator, self._linker, self._search, self._is_use_of)
+        classes: Values = set(map(Itself, found[:MAX_ENTRIES]))
+        return {*classes, OF_UNKNOWN_CLASS} if len(found) > MAX_ENTRIES else classes
 
     def _is_use_of(self, path: str, use: int, function: Unit) -> bool:
         """True if an expression names a function, or a method of an object that has it."""
@@ -427,11 +462,15 @@ class Objects:
         outline = self._linker.outline(path)
         found: Values = set()
         for root in outline.of(Kind.ANNOTATED, name):
-            if _belongs(outline, root, klass.number):
+            if belongs(outline, root, klass.number):
                 found |= self._annotations.classes(path, root, items=items)
         for root in outline.of(Kind.KEPT, name):
-            if _belongs(outline, root, klass.number):
+            if belongs(outline, root, klass.number):
                 found |= self._of(path, outline.child(root, VALUE), steps - 1, items=items)
+        for root, position in outline.unpacked.get(f".{name}", ()):
+            if self._linker.owner(path, outline.nodes[root].body) == klass:
+                value = outline.child(root, VALUE)
+                found |= self._part(path, value, position, steps - 1, items=items)
         for root in outline.put.get(name, ()) if items else ():
             if self._linker.owner(path, outline.nodes[root].body) == klass:
                 found |= self._of(path, outline.child(root, VALUE), steps - 1)
@@ -455,18 +494,3 @@ def own_classes(classes: Values | Classes) -> list[Unit]:
 
 def _is_called(outline: Outline, number: int) -> bool:
     return outline.nodes[number].slot == FUNCTION
-
-
-def _annotates(outline: Outline, root: int, scope: int) -> bool:
-    """True if an annotation is that of a parameter or a variable of a body."""
-    node = outline.nodes[root]
-    return node.slot == str(scope) or (node.body == scope and not node.slot)
-
-
-def _belongs(outline: Outline, root: int, klass: int) -> bool:
-    """True if a statement in the body of a class, or in a method of it, is about its objects."""
-    node = outline.nodes[root]
-    if node.slot.startswith("c"):
-        return node.slot == f"c{klass}"
-    own = outline.bodies[node.body].owner == klass
-    return own and (node.kind == Kind.KEPT or node.slot == ATTRIBUTE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.program.linking import Linker, Unit
-from flake8_torchperf.program.outlines.outline import OWNER, Kind
+from flake8_torchperf.program.outlines.outline import ATTRIBUTE, OWNER, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,3 +76,18 @@ def _last(outline: Outline, number: int) -> Iterator[int]:
 def is_class_name(dotted: str) -> bool:
     """True for a dotted name that may be a class: ``torch.nn.Linear``."""
     return dotted.rpartition(".")[2].lstrip("_")[:1].isupper()
+
+
+def annotates(outline: Outline, root: int, scope: int) -> bool:
+    """True if an annotation is that of a parameter or a variable of a body."""
+    node = outline.nodes[root]
+    return node.slot == str(scope) or (node.body == scope and not node.slot)
+
+
+def belongs(outline: Outline, root: int, klass: int) -> bool:
+    """True if a statement in the body of a class, or in a method of it, is about its objects."""
+    node = outline.nodes[root]
+    if node.slot.startswith("c"):
+        return node.slot == f"c{klass}"
+    own = outline.bodies[node.body].owner == klass
+    return own and (node.kind == Kind.KEPT or node.slot == ATTRIBUTE)

@@ -39,7 +39,7 @@ OUTPUTS = {
             kept = model(ids).to("cpu")
             if kept:
                 return float(kept)
-            return [row for row in model(ids)], int(model(ids)), model.encode(ids).mean().item()
+            return [row for row in model(ids)], int(model(ids))  # TPF101
         """,
     "what is no module": """
         def score(model, ids, fn):
@@ -56,12 +56,26 @@ def test_what_a_module_returns(code):
 UNPACKED = """
     def score(model: nn.Module, ids, known: tuple[float, float]):
         logits, loss = model(ids)
-        print(float(loss))  # TPF101
+        if loss > 3:  # TPF301
+            print("high")
         low, high = known
-        print(float(low))
+        if low > 3:
+            print("low")
 """
 
 
 def test_the_parts_of_an_output_are_assumed_as_the_whole_is():
-    check(UNPACKED, replace(ALL, confidence="assumed"), only=frozenset({"TPF101"}))
-    check(UNPACKED.replace("  # TPF101", ""), ALL, only=frozenset({"TPF101"}))
+    check(UNPACKED, replace(ALL, confidence="assumed"), only=frozenset({"TPF301"}))
+    check(UNPACKED.replace("  # TPF301", ""), ALL, only=frozenset({"TPF301"}))
+
+
+NUMBER = """
+    def score(model: nn.Module, ids):
+        logits, loss = model(ids)
+        return float(loss)  # TPF101
+"""
+
+
+def test_what_becomes_a_number_is_a_tensor():
+    """No tuple and no dict can be given to `float`."""
+    check(NUMBER, ALL, only=frozenset({"TPF101"}))

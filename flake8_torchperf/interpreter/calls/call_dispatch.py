@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.idioms.host_names import root
@@ -189,16 +188,8 @@ OF_OUTPUTS = frozenset(("cpu", "type", "float", "double", "half"))
 
 def _confirmed(tensor: Tensor, name: str) -> Tensor:
     """Return the output of ``model(x).mean()`` as a tensor: no tuple and no dict has a mean."""
-    reason = tensor.reason
-    told = (
-        reason.source is Source.MODULE_OUTPUT
-        and name not in OF_CONTAINERS
-        and (name not in MODULE_METHODS or name in OF_OUTPUTS)
-    )
-    if not told or reason.strength is not Strength.ASSUMED:
-        return tensor
-    fact = f"{torch_classes.OUTPUT}, asked for `.{name}`"
-    return replace(tensor, reason=Reason(fact, reason.node, None, Strength.INFERRED))
+    told = name not in OF_CONTAINERS and (name not in MODULE_METHODS or name in OF_OUTPUTS)
+    return torch_classes.shown_by_use(tensor, f"asked for `.{name}`") if told else tensor
 
 
 def _chosen(option: Value, options: tuple[Value, ...], ctx: Context) -> Context:

@@ -34,6 +34,7 @@ from flake8_torchperf.interpreter.stated_types.docstring_types import documented
 from flake8_torchperf.project.noted_writes import REGISTERING
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.devices import CHOSEN, is_host_name
+from flake8_torchperf.values.elements import is_loader
 from flake8_torchperf.values.named_types import MODULE_WRAPPERS, TENSOR_CLASSES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
@@ -473,3 +474,22 @@ def container_item(owner: Instance, ctx: Context) -> Value:
         if method is not None:
             return summaries.call_bound(replace(method, bound=owner), ctx)
     return UNKNOWN
+
+
+def iterated(owner: Instance, ctx: Context) -> Value:
+    """Return the iterator of an object whose class has one of its own; other objects as they are.
+
+    That is what ``__iter__`` returns or yields, or what ``__next__`` returns if it returns the
+    object.
+    """
+    if owner.info is None or is_loader(owner):
+        return owner
+    method = find_method(owner.info, "__iter__", ctx.analysis)
+    if method is None:
+        return owner
+    found = summaries.call_bound(replace(method, bound=owner), ctx)
+    following = find_method(owner.info, "__next__", ctx.analysis)
+    if isinstance(found, Instance) and found.info is owner.info and following is not None:
+        each = summaries.call_bound(replace(following, bound=owner), ctx)
+        return Sequence("iterator", each)
+    return owner if found is UNKNOWN else found

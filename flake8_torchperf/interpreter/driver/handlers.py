@@ -41,3 +41,4 @@ def fill_tables() -> None:
     dispatch.MEMBERS.update(members.MEMBER_HANDLERS)
     dispatch.MEMBERS[object] = members.of_any
     dispatch.ITEMS[Instance] = instances.container_item
+    dispatch.ITERATED[Instance] = instances.iterated

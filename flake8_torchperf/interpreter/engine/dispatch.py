@@ -32,6 +32,7 @@ CALLABLES: dict[type[Any], Called] = {}
 # The entry of `object` handles values of all classes without an entry of their own.
 MEMBERS: dict[type[Any], Member] = {}
 ITEMS: dict[type[Any], Callable[[Any, Context], Value]] = {}
+ITERATED: dict[type[Any], Callable[[Any, Context], Value]] = {}
 
 
 def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
@@ -98,3 +99,9 @@ def item_of(owner: Value, ctx: Context) -> Value:
     """Return the value of an object's item at any index."""
     handler = ITEMS.get(type(owner))
     return UNKNOWN if handler is None else handler(owner, ctx)
+
+
+def iterated_of(owner: Value, ctx: Context) -> Value:
+    """Return what a loop over a value goes over: the value itself, or what its class yields."""
+    handler = ITERATED.get(type(owner))
+    return owner if handler is None else handler(owner, ctx)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.row_storage import listed_calls, stored_calls
 from flake8_torchperf.interpreter.engine.dispatch import apply, attribute_of
 from flake8_torchperf.interpreter.events.recording import emit_read
+from flake8_torchperf.interpreter.inference.iterables import iterable
 from flake8_torchperf.interpreter.inference.named_attributes import attributes_like
 from flake8_torchperf.interpreter.models import (
     arrays,
@@ -15,6 +16,7 @@ from flake8_torchperf.interpreter.models import (
     containers,
     einops,
     executors,
+    torch_classes,
     wrappers,
 )
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
@@ -90,6 +92,8 @@ def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
         return Scalar(CONVERSIONS[name])
     argument = arguments.positional[0]
     operand = _meant(argument.value, name)
+    if isinstance(operand, Tensor) and name != "bool":  # no tuple and no dict has a number
+        operand = torch_classes.shown_by_use(operand, f"given to `{name}`")
     read = emit_read(
         ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=argument.node
     )
@@ -149,7 +153,7 @@ def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
             apart = _taken_apart(name, arguments.node, ctx)
             place = ctx.demote(Cause.AT_ONCE) if apart else ctx
             unpack_reads(argument.value, name, argument.node, place, traits)
-        elements = [element_of(a.value) for a in sources]
+        elements = [element_of(iterable(a.node, a.value, ctx)) for a in sources]
         match name:
             case "enumerate":
                 pair = (INT, elements[0] if elements else UNKNOWN)
@@ -258,7 +262,8 @@ def _type(arguments: Arguments, env: Env, ctx: Context) -> Value:
 
 
 def _next(arguments: Arguments, env: Env, ctx: Context) -> Value:
-    found = element_of(arguments.value(0))
+    first = arguments.get(0)
+    found = UNKNOWN if first is None else element_of(iterable(first.node, first.value, ctx))
     return join_all((found, arguments.value(1))) if len(arguments.positional) > 1 else found
 
 
@@ -305,7 +310,7 @@ BUILTIN_RESULTS: dict[str, Value] = {
 def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """Call a function of another library, by its qualified name."""
     head, _, rest = name.partition(".")
-    made = containers.made_object(name, arguments)
+    made = containers.made_object(name, arguments, ctx)
     if made is not None:
         return made
     match head:

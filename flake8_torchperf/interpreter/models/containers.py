@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.place import LoopPlace
+from flake8_torchperf.interpreter.inference.iterables import iterable
 from flake8_torchperf.interpreter.models.torch_signatures import device_of
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.knowledge.objects import object_kind
@@ -99,7 +100,7 @@ def dict_of(arguments: Arguments) -> Mapping_:
     return Mapping_(STR, UNKNOWN, tuple(items.items()), made=whole)
 
 
-def made_object(name: str, arguments: Arguments) -> Value | None:
+def made_object(name: str, arguments: Arguments, ctx: Context) -> Value | None:
     """Return the dict, namespace or iterable that a library's class makes; None for others."""
     match object_kind(name):
         case "attributes":
@@ -113,7 +114,8 @@ def made_object(name: str, arguments: Arguments) -> Value | None:
         case "loader":
             return Instance(DATA_LOADER)
         case "progress":
-            return arguments.value(0, "iterable")
+            given = arguments.get(0, "iterable")
+            return UNKNOWN if given is None else iterable(given.node, given.value, ctx)
     return None
 
 
@@ -164,7 +166,7 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
             if source is None:
                 return UNKNOWN
             unpack_reads(source.value, "iter", source.node, ctx)
-            return Sequence("iterator", element_of(source.value))
+            return Sequence("iterator", element_of(iterable(source.node, source.value, ctx)))
         case "product" | "zip_longest":
             row = tuple(element_of(a.value) for a in arguments.positional)
             return Sequence("iterator", Sequence("tuple", UNKNOWN, row)) if row else UNKNOWN

@@ -145,6 +145,15 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
     return value
 
 
+def shown_by_use(output: Tensor, use: str) -> Tensor:
+    """Return the output of a module as a tensor that its use shows; others as they are."""
+    reason = output.reason
+    if reason.source is not Source.MODULE_OUTPUT or reason.strength is not Strength.ASSUMED:
+        return output
+    fact = f"{OUTPUT}, {use}"
+    return replace(output, reason=Reason(fact, reason.node, None, Strength.INFERRED))
+
+
 def _with_parameters(layer: TorchClass | None, tensors: list[Tensor]) -> str:
     """Return where a layer's result lies: with its parameters, if it has some.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.row_storage import moves_each, only_keeps
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.engine.place import LoopPlace
+from flake8_torchperf.interpreter.inference.iterables import iterable
 from flake8_torchperf.interpreter.transfer import assignment, expressions, index_loops
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads, yields_keys
 from flake8_torchperf.interpreter.transfer.narrowing import narrow
@@ -98,7 +99,7 @@ def _enter(
 ) -> tuple[Env, Context]:
     """Bind the targets of a comprehension; return the innermost environment and place."""
     for clause in clauses:
-        iterated = evaluate(clause.iter, env, ctx)
+        iterated = iterable(clause.iter, evaluate(clause.iter, env, ctx), ctx)
         if isinstance(iterated, Tensor) and yields_keys(clause.target, clause.iter, node, ctx):
             iterated = UNKNOWN
         index, measured = index_loops.index_of(clause, iterated, env, ctx)

@@ -12,6 +12,7 @@ from flake8_torchperf.interpreter.engine.place import LoopPlace, Pending, Site
 from flake8_torchperf.interpreter.events.guards import offers_foreach, sides
 from flake8_torchperf.interpreter.events.recording import emit, emit_read
 from flake8_torchperf.interpreter.events.training import input_pipeline
+from flake8_torchperf.interpreter.inference.iterables import iterable
 from flake8_torchperf.interpreter.transfer import assignment, expressions, index_loops
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads, yields_keys
 from flake8_torchperf.interpreter.transfer.narrowing import narrow
@@ -52,6 +53,7 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Exits:
     ahead: list[Site] = []
     quiet = ctx.sink is None
     iterated = evaluate(node.iter, env, ctx if quiet else ctx.but(sink=ahead))
+    iterated = iterable(node.iter, iterated, ctx)
     if isinstance(iterated, Tensor) and yields_keys(node.target, node.iter, node, ctx):
         iterated = UNKNOWN
     elif isinstance(iterated, Tensor):

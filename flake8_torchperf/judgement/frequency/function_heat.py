@@ -331,15 +331,24 @@ class FunctionHeats:
     def _method_of_object(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
         """Return the method that ``solver.optimize`` names, by the object that the name holds.
 
-        A method that tensors have is mostly one of a tensor, and not asked for.
+        For ``scaler(loss)`` it is ``__call__``. A method that tensors have is mostly one of a
+        tensor, and not asked for.
         """
-        if not isinstance(called, ast.Attribute) or not isinstance(called.value, HOLDING_OBJECTS):
+        if not isinstance(called, HOLDING_OBJECTS):
             return None
-        if self._analysis.table.method(called.attr) is not None:
+        found = self._of_objects(called, "__call__", module)
+        if found is not None or not isinstance(called, ast.Attribute):
+            return found
+        is_tensors = self._analysis.table.method(called.attr) is not None
+        return None if is_tensors else self._of_objects(called.value, called.attr, module)
+
+    def _of_objects(self, node: ast.expr, method: str, module: ModuleMap) -> FunctionInfo | None:
+        """Return the method of a name of the first object that an expression holds and has it."""
+        if not isinstance(node, HOLDING_OBJECTS):
             return None
-        for one in self._analysis.objects_of(called.value, module):
+        for one in self._analysis.objects_of(node, module):
             if one is not None and one.is_object and isinstance(one.definition, ClassInfo):
-                found = find_method(one.definition, called.attr, self._analysis)
+                found = find_method(one.definition, method, self._analysis)
                 if found is not None:
                     return found.info
         return None

@@ -41,7 +41,7 @@ class Kind(IntEnum):
     BOUND = 20  # an assignment to a name
     KEPT = 21  # an assignment to an attribute; slots VALUE and OWNER
     PUT = 22  # an assignment to an item; slots VALUE, OWNER and KEY, ``word`` is a literal key
-    UNPACKED = 23  # an assignment to several names, which ``word`` lists
+    UNPACKED = 23  # an assignment to several targets, which ``word`` lists (see `names_in`)
     ITERATED = 24  # the iterable of a loop, whose names ``word`` lists; the place is in the loop
     ENTERED = 25  # the context of a ``with``; ``word`` is the name it binds
     RETURNED = 26
@@ -168,7 +168,20 @@ class Outline:
             ((node.body, name), n)
             for n, node in self._numbered
             if node.kind in BINDING_KINDS
-            for name in filter(None, node.word.split(","))
+            for name in names_in(node.word)
+        )
+
+    @cached_property
+    def unpacked(self) -> Mapping[str, list[tuple[int, int]]]:
+        """The assignments to several targets, each with a position there.
+
+        They are listed by the name or, with a dot in front, the attribute at this position.
+        """
+        return _listed(
+            (place, (n, position))
+            for n, node in self._numbered
+            if node.kind == Kind.UNPACKED
+            for position, place in enumerate(node.word.split(","))
         )
 
     @cached_property
@@ -276,6 +289,14 @@ class Outline:
         while self.nodes[number].parent >= 0:
             number = self.nodes[number].parent
         return number
+
+
+def names_in(word: str) -> list[str]:
+    """Return the names that the word of an assignment or a loop lists.
+
+    Names of one position stand next to each other, and attributes have a dot in front.
+    """
+    return [one for one in word.replace(",", " ").split() if not one.startswith(".")]
 
 
 BINDING_KINDS = frozenset((Kind.BOUND, Kind.UNPACKED, Kind.ITERATED, Kind.ENTERED))

@@ -260,7 +260,8 @@ class _Outliner:
                         for one, part in zip(targets, values, strict=True):
                             self._target(one, part, body, owner)
                     case _:
-                        self._root(Kind.UNPACKED, ",".join(_names(target)), value, body)
+                        word = ",".join(map(_places, targets))
+                        self._root(Kind.UNPACKED, word, value, body)
                         self._changed(target, body)
             case _:
                 self._root(Kind.USED, "", value, body)
@@ -479,6 +480,14 @@ MAX_TEXT = 120
 def _literal(key: ast.expr) -> str:
     """Return a literal key as text; "" for one that is made at run time."""
     return str(key.value) if isinstance(key, ast.Constant) else ""
+
+
+def _places(target: ast.expr) -> str:
+    """Return one of several targets as an UNPACKED node lists it; see `Outline.unpacked`."""
+    match target:
+        case ast.Attribute(value=ast.Name(), attr=name):
+            return f".{name}"
+    return " ".join(_names(target))
 
 
 def _names(target: ast.expr) -> Sequence[str]:
