@@ -174,3 +174,45 @@ def test_functions_that_call_one_another_end_the_chain(tmp_path: Path) -> None:
     file.write_text(source, encoding="utf-8")
     account = account_of(source, str(file), 5, Options())
     assert [one.kind for one in account.silent] == ["unknown"]
+
+
+def test_calls_that_no_search_finds_are_not_denied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object whose class is looked up by a name may be called anywhere."""
+    source = """\
+import torch
+
+
+class Criterion(torch.nn.Module):
+    def forward(self, found):
+        return float(found["thing"])
+"""
+    training = """\
+import argparse
+
+import torch
+from criterion import *
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--criterion", default="Criterion(2)")
+    args = parser.parse_args()
+    model = torch.nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(model.parameters())
+    criterion = eval(args.criterion)
+    for _ in range(3):
+        criterion(model(torch.ones(3))).backward()
+        optimizer.step()
+
+
+if __name__ == "__main__":
+    main()
+"""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "criterion.py").write_text(source, encoding="utf-8")
+    (tmp_path / "train.py").write_text(training, encoding="utf-8")
+    account = account_of(source, "criterion.py", 6, Options())
+    assert "no call of `forward` is seen: an object of its class" in account.silent[0].text

@@ -144,6 +144,11 @@ class Chain:
         if called == "__init__" and info.owner is not None:
             called = info.owner.name
         if not calls:
+            elsewhere = self._program.runs_of(info).open
+            if elsewhere:
+                return Break(
+                    node, place, f"a parameter: no call of `{called}` is seen: {elsewhere}"
+                )
             return Break(node, place, f"a parameter: nothing in the project calls `{called}`")
         for call, caller in calls:
             given = _argument(call, node.id, info)
