@@ -45,6 +45,8 @@ MORE = "\0"
 READ_TOGETHER = "stack them for one .tolist()"
 COPY_TOGETHER = "copy them as one tensor"
 FORMAT_TOGETHER = "format after the loop"
+# Advice for several indexes by one mask.
+MASK_TOGETHER = "index by its nonzero() once"
 # The family of rules about host reads; the trait of a site whose value is only logged, and the
 # advice for that site.
 HOST_READS = "host reads"
@@ -177,6 +179,8 @@ def _together(row: Sequence[JudgedSite]) -> str:
         return COPY_TOGETHER
     if row[0].kind is SiteKind.FORMAT:
         return FORMAT_TOGETHER
+    if all(site.kind is SiteKind.MASK_INDEX for site in row):
+        return MASK_TOGETHER
     reads = (SiteKind.HOST_READ, SiteKind.TRANSFER)
     if any(copies) or not all(site.kind in reads for site in row):
         return ""

@@ -12,6 +12,7 @@ from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.findings.locate import locate
 from flake8_torchperf.findings.match import Raw, find, rule_for
 from flake8_torchperf.findings.message import HOST_READS, LOGGED, format_message, with_reason
+from flake8_torchperf.findings.same_mask import by_mask
 from flake8_torchperf.idioms.logging_calls import logged
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.heat import Level
@@ -50,6 +51,7 @@ def report(
         rows = [[raw] for raw in found]
     else:
         rows = in_rows(found, result.snippet.nodes, result.queued)
+        rows = by_mask(rows, result.snippet.nodes)
     least = least_worth(options)
     if least:
         told: list[list[Raw]] = []

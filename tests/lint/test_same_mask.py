@@ -1,0 +1,76 @@
+"""What a function indexes by one mask is one finding, as long as nothing changes the mask."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from flake8_torchperf.linter import lint
+from flake8_torchperf.options import Options
+
+HEAD = """\
+import torch
+from torch import Tensor, nn
+
+
+class Layer(nn.Module):
+    def forward(self, x: Tensor, y: Tensor, z: Tensor, flag: bool):
+        valid = x > 0
+"""
+# The body of a step, and the lines of each row of indexes in it, counted from its first line.
+CASES = {
+    "one after another": ("a = x[valid]\nb = y[valid]\nreturn a, b", [[1, 2]]),
+    "in one statement": ("return x[valid] + y[valid] + z[valid]", [[1, 1, 1]]),
+    "other work in between": (
+        "a = x[valid]\ny = nn.functional.relu(y @ z)\nreturn a, y[valid]",
+        [[1, 3]],
+    ),
+    "a comparison": ("return x[z != 0], y[z != 0]", [[1, 1]]),
+    "an attribute": (
+        "self.valid = x > 0\na = x[self.valid]\nreturn a, y[self.valid]",
+        [[2, 3]],
+    ),
+    "a branch behind it": ("a = x[valid]\nif flag:\n    a = a + y[valid]\nreturn a", [[1, 3]]),
+    "other masks": ("return x[valid], y[~valid]", [[1], [1]]),
+    "bound anew": ("a = x[valid]\nvalid = y > 0\nreturn a, y[valid]", [[1], [3]]),
+    "changed in place": ("a = x[valid]\nvalid[0] = True\nreturn a, y[valid]", [[1], [3]]),
+    "changed by a method": (
+        "a = x[valid]\nvalid.logical_and_(z > 0)\nreturn a, y[valid]",
+        [[1], [3]],
+    ),
+    "a part of it bound anew": ("a = x[z != 0]\nz = z + 1\nreturn a, y[z != 0]", [[1], [3]]),
+    "the first in a branch": ("if flag:\n    x = x[valid]\nreturn x, y[valid]", [[2], [3]]),
+    "two branches": ("if flag:\n    return x[valid]\nelse:\n    return y[valid]", [[2], [4]]),
+    "the second in a loop": (
+        "a = x[valid]\nfor i in range(9):\n    y = y * a.sum()\n    z = z[valid]\nreturn z",
+        [[1], [4]],
+    ),
+    "both in a loop": (
+        "for i in range(9):\n    y = y + x[valid].sum() + z[valid].sum()\nreturn y",
+        [[2, 2]],
+    ),
+    "made by a call": (
+        "return x[torch.isfinite(z)], y[torch.isfinite(z)]",
+        [[1], [1]],
+    ),
+}
+
+
+@pytest.mark.parametrize(("body", "rows"), CASES.values(), ids=list(CASES))
+def test_rows_of_masks(body: str, rows: list[list[int]]) -> None:
+    code = HEAD + textwrap.indent(body, " " * 8) + "\n"
+    first = HEAD.count("\n")
+    found: dict[str, list[int]] = {}
+    for finding in lint(code, "model.py", Options(min_worth=0.0)):
+        if finding.code == "TPF402":
+            place = finding.row or f"{finding.line}:{finding.column}"
+            found.setdefault(place, []).append(finding.line - first)
+    assert sorted(found.values()) == sorted(rows)
+
+
+def test_the_message_names_the_others() -> None:
+    code = HEAD + "        return x[valid], y[valid], z[valid]\n"
+    lead = lint(code, "model.py", Options(min_worth=0.0))[0].lead
+    assert "`x[valid]` waits for its size per step" in lead
+    assert lead.endswith("; index by its nonzero() once")
