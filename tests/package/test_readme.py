@@ -133,6 +133,14 @@ def test_times_and_versions_may_differ_and_nothing_else(monkeypatch: pytest.Monk
     assert not same(line, line.replace("1 missed", "2 missed"))
 
 
+def test_only_what_times_sort_may_stand_in_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    same = importlib.import_module("update_readme").same
+    slow, fast = "a.py:1 [8 host reads, 8.24 ms]", "a.py:2 [8 host reads, 82 µs]"
+    assert same(f"{slow}\n{fast}", f"{fast}\n{slow}", by_time=True)
+    assert not same(f"{slow}\n{fast}", f"{fast}\n{slow}")
+
+
 @NEEDS_TORCH
 @pytest.mark.parametrize("example", RUNNABLE)
 @pytest.mark.slow
