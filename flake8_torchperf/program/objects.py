@@ -110,7 +110,7 @@ class Objects:
             return set()
         outline = self._linker.outline(path)
         node = outline.nodes[number]
-        children = outline.children.get(number, ())
+        children = outline.children[number]
         match node.kind:
             case Kind.NAME:
                 return self._of_name(path, node.body, node.word, steps, items=items)

@@ -87,7 +87,8 @@ def test_an_outline_survives_json() -> None:
     outline = outline_of(ast.parse(TEXT))
     restored = from_data(json.loads(json.dumps(as_data(outline))))
     assert (restored.bodies, restored.classes) == (outline.bodies, outline.classes)
-    assert (restored.nodes, restored.imports) == (outline.nodes, outline.imports)
+    assert list(restored.nodes) == list(outline.nodes)
+    assert restored.imports == outline.imports
     assert restored.stars == outline.stars
 
 
@@ -101,6 +102,26 @@ def test_a_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(entries.held) == 1
     finally:
         keep_on(None)
+
+
+ROWS = '["", "x"], [[0], [1], [-1], [0], [0], [1], [0]]'
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[1]", "[2]"),  # no such word
+        ("[-1]", "[1]"),  # nor such a parent
+        ("[0]", "[0, 0]"),
+        ('"", "x"', '"x", ""'),
+        ("[1]", f"[{2**64}]"),
+        ("[1]", '["x"]'),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(old: str, new: str) -> None:
+    assert list(from_data(json.loads(f"[[], [], [{ROWS}], {{}}, [], []]")).nodes)
+    with pytest.raises((TypeError, ValueError)):
+        from_data(json.loads(f"[[], [], [{ROWS.replace(old, new, 1)}], {{}}, [], []]"))
 
 
 @pytest.mark.parametrize("damage", ["[]", "[1, 2, 3, 4, 5]", '{"a": 1}', "[[], [], [[1]], {}, []]"])
