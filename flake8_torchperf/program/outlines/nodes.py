@@ -58,6 +58,10 @@ class Nodes(Sequence[Node]):
     columns ``words`` and ``slots`` hold codes.
     """
 
+    __slots__ = (
+        "bodies", "columns", "kinds", "lines", "parents", "slots", "vocabulary", "words",
+    )  # fmt: skip
+
     def __init__(self, vocabulary: Iterable[str], columns: Sequence[Sequence[int]]) -> None:
         # The same words stand in many modules.
         self.vocabulary = tuple(map(sys.intern, vocabulary))
@@ -134,6 +138,8 @@ def nodes_of(rows: Sequence[Row], names: Iterable[str]) -> Nodes:
 class Children:
     """The children of each node, in the order of the text: none for one without, and for -1."""
 
+    __slots__ = ("_numbers", "_starts")
+
     def __init__(self, parents: Sequence[int]) -> None:
         roots = parents.count(-1)
         order = sorted(range(len(parents)), key=parents.__getitem__)
@@ -153,6 +159,8 @@ class Groups(Generic[Key]):
     ``codes`` are those of the keys of ``numbers``, in the same order; ``code`` returns the code of
     a key, which is negative if no node can have it.
     """
+
+    __slots__ = ("_code", "_codes", "_numbers", "_starts")
 
     def __init__(
         self, codes: Sequence[int], numbers: Sequence[int], code: Callable[[Key], int]
