@@ -147,7 +147,7 @@ class Following:
         """Note the texts that a call which makes a decorator of the body gives to parameters."""
         outline = self._linker.outline(path)
         body = self._linker.body(function)
-        for number in outline.children.get(call, ()):
+        for number in outline.children[call]:
             node = outline.nodes[number]
             name = node.slot
             if name.isdigit() and int(name) < len(body.positional):

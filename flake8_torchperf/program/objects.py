@@ -111,7 +111,7 @@ class Objects:
             return set()
         outline = self._linker.outline(path)
         node = outline.nodes[number]
-        children = outline.children.get(number, ())
+        children = outline.children[number]
         match node.kind:
             case Kind.NAME:
                 return self._of_name(path, node.body, node.word, steps, items=items)
@@ -282,7 +282,7 @@ class Objects:
                 return self._of(path, outline.child(number, str(position)), steps, items=items)
             case Kind.EITHER | Kind.PASSED:
                 parts: list[tuple[str, int | None]] = [
-                    (path, one) for one in outline.children.get(number, ())
+                    (path, one) for one in outline.children[number]
                 ]
             case Kind.CALL:
                 called = outline.child(number, FUNCTION)

@@ -28,11 +28,11 @@ class Annotations:
         """Return the classes that an annotation names, those of optional ones included."""
         outline = self._linker.outline(path)
         found: Classes = set()
-        waiting = [(one, items) for one in outline.children.get(root, ())]
+        waiting = [(one, items) for one in outline.children[root]]
         while waiting:
             number, inner = waiting.pop()
             node = outline.nodes[number]
-            below = outline.children.get(number, ())
+            below = outline.children[number]
             owner = outline.child(number, OWNER)
             if node.kind in (Kind.EITHER, Kind.GROUP):
                 waiting += [(one, inner) for one in below]
@@ -68,7 +68,7 @@ class Annotations:
 def _last(outline: Outline, number: int) -> Iterator[int]:
     """Yield the last argument of an annotation, which is the class of the values."""
     if outline.nodes[number].kind == Kind.GROUP:
-        yield from outline.children.get(number, ())[-1:]
+        yield from outline.children[number][-1:]
     else:
         yield number
 

@@ -211,7 +211,7 @@ class Uses:
         node = outline.nodes[number]
         if node.slot != FUNCTION:
             return is_only
-        given = [outline.nodes[one].slot for one in outline.children.get(node.parent, ())]
+        given = [outline.nodes[one].slot for one in outline.children[node.parent]]
         given.remove(FUNCTION)
         if STARRED in given:
             return is_only

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+import gc
 import json
+import tracemalloc
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from flake8_torchperf import program
 from flake8_torchperf.program.outlines.outline import Kind, Outline, as_data, from_data
 from flake8_torchperf.program.outlines.outlining import outline_of
 from flake8_torchperf.program.outlines.store import OUTLINED, outline_of_text, outline_once
@@ -87,7 +92,8 @@ def test_an_outline_survives_json() -> None:
     outline = outline_of(ast.parse(TEXT))
     restored = from_data(json.loads(json.dumps(as_data(outline))))
     assert (restored.bodies, restored.classes) == (outline.bodies, outline.classes)
-    assert (restored.nodes, restored.imports) == (outline.nodes, outline.imports)
+    assert list(restored.nodes) == list(outline.nodes)
+    assert restored.imports == outline.imports
     assert restored.stars == outline.stars
 
 
@@ -101,6 +107,26 @@ def test_a_text_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(entries.held) == 1
     finally:
         keep_on(None)
+
+
+ROWS = '["", "x"], [[0], [1], [-1], [0], [0], [1], [0]]'
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("[1]", "[2]"),  # no such word
+        ("[-1]", "[1]"),  # nor such a parent
+        ("[0]", "[0, 0]"),
+        ('"", "x"', '"x", ""'),
+        ("[1]", f"[{2**64}]"),
+        ("[1]", '["x"]'),
+    ],
+)
+def test_columns_that_do_not_fit_are_refused(old: str, new: str) -> None:
+    assert list(from_data(json.loads(f"[[], [], [{ROWS}], {{}}, [], []]")).nodes)
+    with pytest.raises((TypeError, ValueError)):
+        from_data(json.loads(f"[[], [], [{ROWS.replace(old, new, 1)}], {{}}, [], []]"))
 
 
 @pytest.mark.parametrize("damage", ["[]", "[1, 2, 3, 4, 5]", '{"a": 1}', "[[], [], [[1]], {}, []]"])
@@ -141,6 +167,31 @@ def test_a_linted_module_is_not_outlined_again_where_another_reads_it() -> None:
 
 def test_only_the_outlines_made_last_stay_in_memory() -> None:
     first = outline_once(TEXT)
-    for number in range(OUTLINED // ENTRY):
-        outline_once(f"x = {number}\n")
+    large = "#" * 1_000_000
+    for number in range(OUTLINED // len(large)):
+        outline_once(f"x = {number}  {large}\n")
     assert outline_once(TEXT) is not first
+
+
+def with_tables(outline: Outline) -> Outline:
+    """Return an outline whose tables are all made."""
+    for name, value in vars(Outline).items():
+        if isinstance(value, cached_property):
+            getattr(outline, name)
+    return outline
+
+
+def test_the_outlines_in_memory_take_50_megabytes() -> None:
+    paths = sorted(Path(program.__path__[0]).glob("*.py"))
+    texts = [path.read_text("utf-8") for path in paths]
+    tracemalloc.start()
+    try:
+        before = tracemalloc.get_traced_memory()[0]
+        held = [with_tables(outline_of(ast.parse(text))) for text in texts]
+        gc.collect()
+        taken = tracemalloc.get_traced_memory()[0] - before
+    finally:
+        tracemalloc.stop()
+    share = taken / sum(len(text) + ENTRY for text in texts)
+    assert sum(len(outline.nodes) for outline in held) > 10_000
+    assert share * OUTLINED < 50_000_000

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.program.linking import Search
     from flake8_torchperf.program.origins.comparisons import Values
-    from flake8_torchperf.program.outlines.outline import Node
+    from flake8_torchperf.program.outlines.nodes import Node
     from flake8_torchperf.program.runs import Run, Runs
     from flake8_torchperf.project.resolver import Project
 
@@ -107,7 +107,7 @@ class _Walk:
             return None
         outline = self._linker.outline(path)
         node = outline.nodes[number]
-        children = outline.children.get(number, ())
+        children = outline.children[number]
         match node.kind:
             case Kind.LITERAL:
                 return read(node.word)
@@ -156,7 +156,7 @@ class _Walk:
         outline = self._linker.outline(path)
         if number is None or outline.nodes[number].kind != Kind.GROUP:
             return None
-        texts = [outline.nodes[one] for one in outline.children.get(number, ())]
+        texts = [outline.nodes[one] for one in outline.children[number]]
         if not texts or any(one.kind != Kind.TEXT for one in texts):
             return None
         return frozenset(one.word for one in texts)
@@ -280,7 +280,7 @@ class _Walk:
     def _is_given_arguments(self, function: Unit) -> bool:
         """True if a call of a function gives it arguments."""
         return any(
-            len(self._linker.outline(run.path).children.get(run.node, ())) != 1
+            len(self._linker.outline(run.path).children[run.node]) != 1
             for run in self._runs(function).outside_tests
             if self._linker.outline(run.path).nodes[run.node].kind == Kind.CALL
         )
@@ -364,7 +364,7 @@ class _Walk:
         calls = self._makers.constructions(owner)
         for path, call in calls or ():
             outline = self._linker.outline(path)
-            slots = {outline.nodes[one].slot for one in outline.children.get(call, ())}
+            slots = {outline.nodes[one].slot for one in outline.children[call]}
             if slots & {STARRED, "0"}:
                 return None
             more = self.of(path, outline.child(call, name)) if name in slots else assigned
@@ -442,6 +442,6 @@ class _Walk:
             if not other or self._makers.may_set(other, word):
                 return None
         if default is None:
-            slots = {outline.nodes[one].slot for one in outline.children.get(call, ())}
+            slots = {outline.nodes[one].slot for one in outline.children[call]}
             return None if len(slots) > 2 or STARRED in slots else frozenset((None,))
         return self.of(path, default)

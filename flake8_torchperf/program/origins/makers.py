@@ -248,7 +248,7 @@ class Makers:
             return frozenset()
         slots = {
             outline.nodes[one].slot
-            for one in outline.children.get(group, ())
+            for one in outline.children[group]
             if self._linker.dotted(home, one) == function
         }
         is_put = any(

@@ -71,7 +71,7 @@ class PassedArguments:
         if called is None or not self._names(path, called, function):
             return PassedArgument(path, None)
         body = self._linker.body(function)
-        slots = [outline.nodes[one].slot for one in outline.children.get(call, ())]
+        slots = [outline.nodes[one].slot for one in outline.children[call]]
         names = [name]
         if name in body.positional:
             position = body.positional.index(name) - self._is_bound(path, called, function)

@@ -118,7 +118,7 @@ class _Walk:
                 return self._called(path, number, hops)
         if node.kind not in _VALUED:
             return None
-        return self._any(((path, one) for one in outline.children.get(number, ())), hops)
+        return self._any(((path, one) for one in outline.children[number]), hops)
 
     def _any(self, places: Iterable[tuple[str, int | None]], hops: int) -> PlacedAt | None:
         """Return where one of some expressions is placed."""
@@ -252,7 +252,7 @@ class _Walk:
         outline = self._linker.outline(path)
         called = outline.child(number, FUNCTION)
         if called is None:
-            children = outline.children.get(number, ())
+            children = outline.children[number]
             return any(self._makes_parameters(path, one, left) for one in children)
         found = self._linker.dotted(path, called)
         if isinstance(found, Unit):
@@ -265,4 +265,4 @@ class _Walk:
 def _arguments(outline: Outline, call: int) -> Iterable[int]:
     """Return the arguments of a call."""
     apart = (FUNCTION, OWNER, KEY)
-    return [one for one in outline.children.get(call, ()) if outline.nodes[one].slot not in apart]
+    return [one for one in outline.children[call] if outline.nodes[one].slot not in apart]

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from flake8_torchperf.digest import digest_of
+from flake8_torchperf.program.outlines.nodes import Groups, packed
 from flake8_torchperf.program.outlines.outline import Kind, Outline
 from flake8_torchperf.project.answers import OUTLINED
 from flake8_torchperf.project.text_search import signs_of_training
@@ -84,7 +85,7 @@ def _said(outline: Outline, table: str, key: str) -> Iterator[str]:
             if number < len(entries):
                 yield repr(entries[number]._replace(line=0))
         return
-    if isinstance(entries, Mapping) and key != EVERY:
+    if isinstance(entries, (Mapping, Groups)) and key != EVERY:
         entries = entries.get(_key(table, key))
     if table in _OF_NODES or table == "lambdas":
         for number in entries or ():
@@ -113,7 +114,10 @@ def _place(outline: Outline, number: int) -> Iterator[str]:
     parts = outline.statements.get(root)
     if parts is None:
         members = _members(outline, root)
-        parts = outline.statements[root] = (digest_of(_rows(outline, members)), members)
+        parts = outline.statements[root] = (
+            digest_of(_rows(outline, members)),
+            packed(members),
+        )
     yield parts[0]
     yield str(parts[1].index(number))
 
@@ -125,8 +129,8 @@ def _members(outline: Outline, root: int) -> list[int]:
     while waiting:
         one = waiting.pop()
         found.append(one)
-        waiting += reversed(outline.children.get(one, ()))
-        if outline.nodes[one].kind == Kind.EITHER:
+        waiting += reversed(outline.children[one])
+        if outline.nodes.kinds[one] == Kind.EITHER:
             waiting += reversed(outline.of(Kind.USED, str(one)))  # the test that decides
     return found
 
@@ -139,7 +143,7 @@ def _rows(outline: Outline, members: list[int]) -> Iterator[str]:
         word = node.word
         if node.kind == Kind.USED and word:
             word = str(within.get(int(word), ""))
-        line = outline.order_of_lines[node.body, node.line]
+        line = outline.order_of_line(node.body, node.line)
         parent = within.get(node.parent, -1)
         yield repr((int(node.kind), word, parent, node.slot, node.body, line, node.column))
 
@@ -238,7 +242,7 @@ class AskedOutline(Outline):
         held["_plain"], held["ask"] = outline, ask
         ask(question("stars"))
 
-    def of(self, kind: Kind, word: str) -> list[int]:
+    def of(self, kind: Kind, word: str) -> Sequence[int]:
         """Return the nodes of a kind with a word; the test of a branch belongs to its statement."""
         return self._plain.of(kind, word) if kind == Kind.USED else super().of(kind, word)
 

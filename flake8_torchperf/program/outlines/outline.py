@@ -5,13 +5,16 @@ An outline is a pure function of a text. It holds no node of the ast, so it can 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
+from flake8_torchperf.program.outlines.nodes import Children, Groups, Nodes, nodes_of, packed
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -20,6 +23,9 @@ Source: TypeAlias = "tuple[int, str, str]"
 
 # The parent of a node that is a root, and the body around a module level.
 NONE = -1
+NO_NODES = nodes_of((), ())
+# The bits of a line's number where one number holds a body and a line.
+_LINE_BITS = 32
 
 
 class Kind(IntEnum):
@@ -65,21 +71,6 @@ CONTAINS = ("In", "NotIn")
 COMPARING = frozenset((
     "Eq", "NotEq", "Is", "IsNot", "Lt", "LtE", "Gt", "GtE", *CONTAINS, "Not",
 ))  # fmt: skip
-
-
-class Node(NamedTuple):
-    """One node: its kind and word, the number of its parent, its slot there, its body, its place.
-
-    ``line`` and ``column`` are as the ast counts them.
-    """
-
-    kind: int
-    word: str
-    parent: int
-    slot: str
-    body: int
-    line: int
-    column: int
 
 
 class Body(NamedTuple):
@@ -137,39 +128,32 @@ class Outline:
 
     bodies: Sequence[Body] = ()
     classes: Sequence[Class] = ()
-    nodes: tuple[Node, ...] = ()
+    nodes: Nodes = NO_NODES
     imports: Mapping[str, Source] = field(default_factory=dict)
     stars: tuple[tuple[int, str], ...] = ()
     again: tuple[tuple[str, Source], ...] = ()
 
     @cached_property
-    def _numbers(self) -> tuple[int, ...]:
-        """The numbers of the nodes, which the tables share: a number takes four times a place."""
-        return tuple(range(len(self.nodes)))
-
-    @property
-    def _numbered(self) -> Iterator[tuple[int, Node]]:
-        return zip(self._numbers, self.nodes, strict=True)
+    def children(self) -> Children:
+        """The children of each node, in the order of the text."""
+        return Children(self.nodes.parents)
 
     @cached_property
-    def children(self) -> dict[int, list[int]]:
-        """The children of each node that has some, in the order of the text."""
-        return _listed((node.parent, n) for n, node in self._numbered if node.parent >= 0)
-
-    @cached_property
-    def by_word(self) -> Mapping[str, list[int]]:
+    def by_word(self) -> Groups[str]:
         """The names and attributes that are read, by their words."""
-        return _listed((node.word, n) for n, node in self._numbered if node.kind <= Kind.ATTRIBUTE)
+        read = [n for n, kind in enumerate(self.nodes.kinds) if kind <= Kind.ATTRIBUTE]
+        return Groups([self.nodes.words[n] for n in read], read, self.nodes.code)
 
     @cached_property
-    def bound(self) -> Mapping[tuple[int, str], list[int]]:
+    def bound(self) -> Groups[tuple[int, str]]:
         """The statements that bind a name in a body, by the body and the name."""
-        return _listed(
-            ((node.body, name), n)
-            for n, node in self._numbered
-            if node.kind in BINDING_KINDS
-            for name in names_in(node.word)
-        )
+        found = [
+            (self._code((self.nodes.bodies[n], name)), n)
+            for n, kind in enumerate(self.nodes.kinds)
+            if kind in BINDING_KINDS
+            for name in names_in(self.nodes.word(n))
+        ]
+        return Groups([code for code, _ in found], [n for _, n in found], self._code)
 
     @cached_property
     def unpacked(self) -> Mapping[str, list[tuple[int, int]]]:
@@ -179,21 +163,30 @@ class Outline:
         """
         return _listed(
             (place, (n, position))
-            for n, node in self._numbered
-            if node.kind == Kind.UNPACKED
-            for position, place in enumerate(node.word.split(","))
+            for n in self._of_kind(Kind.UNPACKED)
+            for position, place in enumerate(self.nodes.word(n).split(","))
         )
 
     @cached_property
-    def put(self) -> Mapping[str, list[int]]:
+    def put(self) -> Groups[str]:
         """The assignments to items, by the name or attribute whose items they are."""
-        owners = ((self.child(n, OWNER), n) for n, node in self._numbered if node.kind == Kind.PUT)
-        return _listed((self.nodes[owner].word, n) for owner, n in owners if owner is not None)
+        owners = [(self.child(n, OWNER), n) for n in self._of_kind(Kind.PUT)]
+        found = [(self.nodes.words[owner], n) for owner, n in owners if owner is not None]
+        codes, numbers = [code for code, _ in found], [n for _, n in found]
+        return Groups(codes, numbers, self.nodes.code)
 
     @cached_property
-    def by_slot(self) -> Mapping[str, list[int]]:
+    def by_slot(self) -> Groups[str]:
         """The nodes by their slots."""
-        return _listed((node.slot, n) for n, node in self._numbered)
+        return Groups(self.nodes.slots, range(len(self.nodes)), self.nodes.code)
+
+    def _code(self, key: tuple[int, str]) -> int:
+        """Return the code of a number and a word; a negative one if no node has the word."""
+        word = self.nodes.code(key[1])
+        return word if word < 0 else key[0] * len(self.nodes.vocabulary) + word
+
+    def _of_kind(self, wanted: Kind) -> list[int]:
+        return [n for n, kind in enumerate(self.nodes.kinds) if kind == wanted]
 
     @cached_property
     def imported(self) -> Mapping[str, list[str]]:
@@ -216,16 +209,16 @@ class Outline:
         return _listed(pair for one in self.classes for pair in one.methods.items())
 
     @cached_property
-    def results(self) -> Mapping[int, list[int]]:
+    def results(self) -> Groups[int]:
         """The nodes of the kind RETURNED of each body."""
-        return _listed((node.body, n) for n, node in self._numbered if node.kind == Kind.RETURNED)
+        returned = self._of_kind(Kind.RETURNED)
+        return Groups([self.nodes.bodies[n] for n in returned], returned, int)
 
     @cached_property
     def defaults(self) -> Mapping[int, list[str]]:
         """The parameters of each body that have a default."""
-        return _listed(
-            (int(node.slot), node.word) for node in self.nodes if node.kind == Kind.DEFAULT
-        )
+        of = self._of_kind(Kind.DEFAULT)
+        return _listed((int(self.nodes.slot(n)), self.nodes.word(n)) for n in of)
 
     @cached_property
     def defined(self) -> Mapping[tuple[int, str], list[int]]:
@@ -246,29 +239,35 @@ class Outline:
         """The classes by the body they stand in and by their name."""
         return {(one.body, one.name): number for number, one in enumerate(self.classes)}
 
-    def of(self, kind: Kind, word: str) -> list[int]:
+    def of(self, kind: Kind, word: str) -> Sequence[int]:
         """Return the nodes of a kind with a word."""
-        return self.by_kind.get((kind, word), [])
+        return self.by_kind.get((kind, word), ())
 
     @cached_property
-    def by_kind(self) -> dict[tuple[int, str], list[int]]:
+    def by_kind(self) -> Groups[tuple[int, str]]:
         """The nodes by their kind and word."""
-        return _listed(((node.kind, node.word), n) for n, node in self._numbered)
+        size, nodes = len(self.nodes.vocabulary), self.nodes
+        codes = [kind * size + word for kind, word in zip(nodes.kinds, nodes.words, strict=True)]
+        return Groups(codes, range(len(nodes)), self._code)
 
     @cached_property
     def lambdas(self) -> list[int]:
         """The nodes of the kind LAMBDA."""
-        return [n for n, node in self._numbered if node.kind == Kind.LAMBDA]
+        return self._of_kind(Kind.LAMBDA)
 
     @cached_property
-    def order_of_lines(self) -> dict[tuple[int, int], int]:
-        """The places of lines among those of the same body, by the body and the line."""
-        lines = sorted({(node.body, node.line) for node in self.nodes})
-        firsts: dict[int, int] = {}
-        return {at: number - firsts.setdefault(at[0], number) for number, at in enumerate(lines)}
+    def _places(self) -> Sequence[int]:
+        """The bodies and lines where nodes stand, in order, each pair as one number."""
+        places = zip(self.nodes.bodies, self.nodes.lines, strict=True)
+        return packed(sorted({body << _LINE_BITS | line for body, line in places}))
+
+    def order_of_line(self, body: int, line: int) -> int:
+        """Return the place of a line among those of the nodes of the same body."""
+        first = bisect_left(self._places, body << _LINE_BITS)
+        return bisect_left(self._places, body << _LINE_BITS | line) - first
 
     @cached_property
-    def statements(self) -> dict[int, tuple[str, list[int]]]:
+    def statements(self) -> dict[int, tuple[str, Sequence[int]]]:
         """Words of statements and the nodes in them, as `asked.py` finds them, by their roots."""
         return {}
 
@@ -279,15 +278,17 @@ class Outline:
 
     def child(self, number: int, slot: str) -> int | None:
         """Return the child of a node in a slot, if it has one."""
-        for one in self.children.get(number, ()):
-            if self.nodes[one].slot == slot:
+        slots, vocabulary = self.nodes.slots, self.nodes.vocabulary
+        for one in self.children[number]:
+            if vocabulary[slots[one]] == slot:
                 return one
         return None
 
     def statement(self, number: int) -> int:
         """Return the statement or clause that an expression stands in."""
-        while self.nodes[number].parent >= 0:
-            number = self.nodes[number].parent
+        parents = self.nodes.parents
+        while parents[number] >= 0:
+            number = parents[number]
         return number
 
 
@@ -307,7 +308,7 @@ def as_data(outline: Outline) -> list[Any]:
     return [
         [list(one) for one in outline.bodies],
         [list(one) for one in outline.classes],
-        [list(one) for one in outline.nodes],
+        outline.nodes.as_data(),
         {name: list(one) for name, one in outline.imports.items()},
         [list(one) for one in outline.stars],
         [[name, *source] for name, source in outline.again],
@@ -316,11 +317,13 @@ def as_data(outline: Outline) -> list[Any]:
 
 def from_data(data: Sequence[Any]) -> Outline:
     """Return the outline that `as_data` turned into JSON. Raises TypeError or ValueError."""
-    bodies, classes, nodes, imports, stars, again = data
+    bodies, classes, (words, columns), imports, stars, again = data
+    nodes = Nodes(words, columns)
+    nodes.check()
     return Outline(
         tuple(_body(one) for one in bodies),
         tuple(Class(*one) for one in classes),
-        tuple(Node(*one) for one in nodes),
+        nodes,
         {name: (level, module, what) for name, (level, module, what) in imports.items()},
         tuple((level, module) for level, module in stars),
         tuple((name, (level, module, what)) for name, level, module, what in again),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from flake8_torchperf.program.outlines.nodes import nodes_of
 from flake8_torchperf.program.outlines.outline import (
     ATTRIBUTE,
     COMPARING,
@@ -17,7 +18,6 @@ from flake8_torchperf.program.outlines.outline import (
     Body,
     Class,
     Kind,
-    Node,
     Outline,
 )
 from flake8_torchperf.syntax.names import dotted_name
@@ -25,6 +25,8 @@ from flake8_torchperf.syntax.traversal import children, once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from flake8_torchperf.program.outlines.nodes import Row
 
 _Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 Callable_: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
@@ -65,9 +67,9 @@ class _Outliner:
     def __init__(self) -> None:
         self._bodies: list[Body] = [Body("", "", 0, NONE, NONE, "called")]
         self._classes: list[Class] = []
-        self._nodes: list[Node] = []
-        # The numbers of lines: the ast has one for each node, and an outline one for each line.
-        self._lines: dict[int, int] = {}
+        self._rows: list[Row] = []
+        # Names that are bound with others, in words that list them.
+        self._names: set[str] = set()
         self.made_of: list[ast.AST] = []
         self.functions: list[Callable_] = []
         self._imports: dict[str, tuple[int, str, str]] = {}
@@ -90,7 +92,7 @@ class _Outliner:
         return Outline(
             tuple(self._bodies),
             tuple(self._classes),
-            tuple(self._nodes),
+            nodes_of(self._rows, self._names),
             self._imports,
             tuple(self._stars),
             tuple(self._again),
@@ -260,8 +262,7 @@ class _Outliner:
                         for one, part in zip(targets, values, strict=True):
                             self._target(one, part, body, owner)
                     case _:
-                        word = ",".join(map(_places, targets))
-                        self._root(Kind.UNPACKED, word, value, body)
+                        self._root(Kind.UNPACKED, self._listed(*targets), value, body)
                         self._changed(target, body)
             case _:
                 self._root(Kind.USED, "", value, body)
@@ -282,9 +283,14 @@ class _Outliner:
 
     def _rounds(self, target: ast.expr, source: ast.expr, inside: ast.AST, body: int) -> None:
         """Add the loop over an iterable; its place is that of the first thing in the loop."""
-        self._root(Kind.ITERATED, ",".join(_names(target)), source, body, at=inside)
+        self._root(Kind.ITERATED, self._listed(target), source, body, at=inside)
         if not isinstance(target, ast.Name):
             self._changed(target, body)
+
+    def _listed(self, *targets: ast.expr) -> str:
+        """Return what targets bind as one word; see `Outline.unpacked`."""
+        self._names.update(name for one in targets for name in _names(one))
+        return ",".join(map(_places, targets))
 
     def _entered(self, item: ast.withitem, body: int) -> None:
         bound = item.optional_vars
@@ -309,17 +315,15 @@ class _Outliner:
 
     def _add(self, kind: Kind, word: str, parent: int, slot: str, body: int, node: ast.AST) -> int:
         line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-        line = self._lines.setdefault(line, line)
-        self._nodes.append(Node(kind, word, parent, slot, body, line, column))
+        self._rows.append((kind, word, parent, slot, body, line, column))
         self.made_of.append(node)
-        return len(self._nodes) - 1
+        return len(self._rows) - 1
 
     def _expression(self, node: ast.expr, parent: int, slot: str, body: int, depth: int) -> None:
         """Add an expression below a parent."""
         if type(node) is ast.Name:  # two in five of all expressions
-            line = self._lines.setdefault(node.lineno, node.lineno)
-            at = Node(Kind.NAME, node.id, parent, slot, body, line, node.col_offset)
-            self._nodes.append(at)
+            at = (Kind.NAME, node.id, parent, slot, body, node.lineno, node.col_offset)
+            self._rows.append(at)
             self.made_of.append(node)
             return
         if depth > MAX_DEPTH:
@@ -361,7 +365,7 @@ class _Outliner:
 
     def _literal_value(self, word: str, parent: int, slot: str, body: int, node: ast.expr) -> None:
         """Add a literal value, unless it stands in a container: those may be long tables."""
-        if self._nodes[parent].kind not in (Kind.GROUP, Kind.ROUNDS):
+        if self._rows[parent][0] not in (Kind.GROUP, Kind.ROUNDS):
             self._add(Kind.LITERAL, word, parent, slot, body, node)
 
     def _call(self, node: ast.Call, parent: int, slot: str, body: int, depth: int) -> None:
@@ -444,7 +448,7 @@ class _Outliner:
 
     def _unknown(self, parent: int, slot: str, body: int, node: ast.expr) -> None:
         """Add an expression of which nothing is known, where that it stands there is of use."""
-        if self._nodes[parent].kind in (Kind.CALL, Kind.EITHER):
+        if self._rows[parent][0] in (Kind.CALL, Kind.EITHER):
             self._add(Kind.OTHER, "", parent, slot, body, node)
 
     def _root_at(self, node: ast.expr, body: int, depth: int) -> None:
@@ -483,7 +487,7 @@ def _literal(key: ast.expr) -> str:
 
 
 def _places(target: ast.expr) -> str:
-    """Return one of several targets as an UNPACKED node lists it; see `Outline.unpacked`."""
+    """Return the names that a target binds, or an attribute with a dot in front."""
     match target:
         case ast.Attribute(value=ast.Name(), attr=name):
             return f".{name}"
