@@ -1,6 +1,6 @@
 """Runs Python programs in forks of a process that has imported flake8 already.
 
-    python fork_server.py SOCKET [torch]
+    python fork_server.py SOCKET [torch | torch._dynamo]
 
 To lint a file takes milliseconds, to start Python and import flake8 takes half a second, and the
 tests do it some hundred times. A program gets its own folder, variables, arguments and streams, and
@@ -49,7 +49,9 @@ def run(
     environment = dict(os.environ if env is None else env)
     folder = os.getcwd() if cwd is None else str(cwd)
     if words[1:4] == workload_forks.COMMAND and sys.platform == "linux":
-        server = _torch_server(_those(environment, _AT_THE_IMPORT))
+        server = _torch_server(
+            workload_forks.imports_of(Path(folder)), _those(environment, _AT_THE_IMPORT)
+        )
     else:
         server = _server(_those(environment, _AT_THE_START))
     return server.run(words, folder, environment, stdin)
@@ -85,10 +87,10 @@ def _server(variables: tuple[tuple[str, str], ...]) -> Server:
     return Server(_with(variables, _AT_THE_START))
 
 
-# One at a time, since each holds torch: the tests of a file mostly need the same one.
-@lru_cache(maxsize=1)
-def _torch_server(variables: tuple[tuple[str, str], ...]) -> Server:
-    return Server(_with(variables, _AT_THE_IMPORT), "torch")
+# Two at a time, since each holds torch: the tests of a file mostly need the same ones.
+@lru_cache(maxsize=2)
+def _torch_server(imports: str, variables: tuple[tuple[str, str], ...]) -> Server:
+    return Server(_with(variables, _AT_THE_IMPORT), imports)
 
 
 def _with(variables: tuple[tuple[str, str], ...], prefixes: tuple[str, ...]) -> dict[str, str]:
@@ -183,7 +185,8 @@ def become(request: Mapping[str, object], streams: Sequence[int]) -> tuple[str, 
 
 def main() -> None:
     """Serve; in a fork, run the program as Python would."""
-    imported = workload_forks.ImportedTorch() if sys.argv[2:] == ["torch"] else None
+    _, number, *imports = sys.argv
+    imported = workload_forks.ImportedTorch(*imports) if imports else None
     # What every program needs is imported once, some of it with the first finding.
     import flake8.main.application  # noqa: F401
     from weighing import without_threshold
@@ -196,7 +199,7 @@ def main() -> None:
         workload_forks.import_command()
     without_threshold()
     assert lint(_WAITS, f"{__file__}.linted.py", Options())
-    how, what = serve(socket.socket(fileno=int(sys.argv[1])))
+    how, what = serve(socket.socket(fileno=int(number)))
     child = workload_forks.prepare() if imported else None
     if imported and child:
         workload_forks.become_child(child, imported, ["hangs", "workload_forks"])

@@ -20,6 +20,7 @@ import ctypes
 import gc
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -31,25 +32,41 @@ from pathlib import Path
 from typing import Any
 
 COMMAND = ["-m", "flake8_torchperf.cli.main", "run"]
+TORCH, DYNAMO = "torch", "torch._dynamo"
 # Variables that torch and the libraries it loads read when they are imported.
 AT_THE_IMPORT = (
     "ATEN_", "BLIS_", "C10_", "CUBLAS", "CUDA", "DNNL_", "GOMP_", "HIP_", "HSA_", "KINETO_", "KMP_",
     "LD_", "MALLOC_", "MKL", "NCCL_", "NUMEXPR_", "NUMPY", "NPY_", "NVIDIA_", "OMP_", "ONEDNN_",
     "OPENBLAS_", "PYTORCH_", "ROCR_", "TORCHDYNAMO_", "TORCHINDUCTOR_", "TORCH_", "TRITON_", "XPU_",
 )  # fmt: skip
+# What imports dynamo: in a run, where lines are watched, that takes five seconds of processor time.
+_DYNAMO = re.compile(r"\boptim\.[A-Z]|\b(Adam|AdamW|SGD)\(|torch\.compile\b|_dynamo\b")
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 _BOOTSTRAP = "bootstrap.py"
+
+
+def imports_of(folder: Path) -> str:
+    """Return what the server for a workload in this folder is to have imported, as one word.
+
+    A program that makes an optimizer may have imported dynamo itself, before; any other must show
+    what a run does without.
+    """
+    texts = (one.read_text(encoding="utf-8", errors="replace") for one in folder.glob("*.py"))
+    return DYNAMO if any(map(_DYNAMO.search, texts)) else TORCH
 
 
 class ImportedTorch:
     """What a child of `torchperf run` has imported before it runs the workload."""
 
-    def __init__(self) -> None:
+    def __init__(self, imports: str) -> None:
         before = set(sys.modules)
         self._path = list(sys.path)
         # As in `bootstrap.py`.
         import flake8_torchperf.runtime.workload.child_session
         import flake8_torchperf.runtime.workload.exchange  # noqa: F401
+
+        if imports == DYNAMO:
+            import torch._dynamo  # noqa: F401
 
         # A fork has none of the threads: OpenBLAS ends its own before each fork, torch has none yet.
         assert len(os.listdir("/proc/self/task")) <= (os.cpu_count() or 1)
