@@ -1,16 +1,16 @@
 """Runs Python programs in forks of a process that has imported flake8 already.
 
-    python fork_server.py SOCKET
+    python fork_server.py SOCKET [torch | torch._dynamo]
 
 To lint a file takes milliseconds, to start Python and import flake8 takes half a second, and the
 tests do it some hundred times. A program gets its own folder, variables, arguments and streams, and
 what it changes ends with it, as in a process started anew. SOCKET is the number of an inherited
-socket, from which the requests come.
+socket, from which the requests come. For `torchperf run` there is a server that has imported torch as
+well: `workload_forks`.
 """
 
 from __future__ import annotations
 
-import atexit
 import gc
 import json
 import os
@@ -21,14 +21,17 @@ import subprocess
 import sys
 import tempfile
 import types
+import weakref
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
+import workload_forks
 from hangs import HANG
 
 # Variables that Python reads while it starts: where they differ, another server is needed.
 _AT_THE_START = ("PYTHON", "LC_", "LANG")
+_AT_THE_IMPORT = (*_AT_THE_START, *workload_forks.AT_THE_IMPORT)
 _WAITS = "import torch\n\n\ndef step(x: torch.Tensor):\n    return x.item()\n"
 
 
@@ -44,9 +47,14 @@ def run(
     if words[0] != sys.executable or words[1] not in ("-m", "-c") or not hasattr(os, "fork"):
         return start(words, cwd=cwd, env=env, stdin=stdin)
     environment = dict(os.environ if env is None else env)
-    variables = [item for item in environment.items() if item[0].startswith(_AT_THE_START)]
     folder = os.getcwd() if cwd is None else str(cwd)
-    return _server(tuple(sorted(variables))).run(words, folder, environment, stdin)
+    if words[1:4] == workload_forks.COMMAND and sys.platform == "linux":
+        server = _torch_server(
+            workload_forks.imports_of(Path(folder)), _those(environment, _AT_THE_IMPORT)
+        )
+    else:
+        server = _server(_those(environment, _AT_THE_START))
+    return server.run(words, folder, environment, stdin)
 
 
 def start(
@@ -68,20 +76,39 @@ def start(
     )
 
 
+def _those(
+    environment: Mapping[str, str], prefixes: tuple[str, ...]
+) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(item for item in environment.items() if item[0].startswith(prefixes)))
+
+
 @cache
 def _server(variables: tuple[tuple[str, str], ...]) -> Server:
-    rest = {name: value for name, value in os.environ.items() if not name.startswith(_AT_THE_START)}
-    return Server({**rest, **dict(variables)})
+    return Server(_with(variables, _AT_THE_START))
+
+
+# Two at a time, since each holds torch: the tests of a file mostly need the same ones.
+@lru_cache(maxsize=2)
+def _torch_server(imports: str, variables: tuple[tuple[str, str], ...]) -> Server:
+    return Server(_with(variables, _AT_THE_IMPORT), imports)
+
+
+def _with(variables: tuple[tuple[str, str], ...], prefixes: tuple[str, ...]) -> dict[str, str]:
+    rest = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
+    return {**rest, **dict(variables)}
 
 
 class Server:
-    """A running server, for one set of the variables that Python reads while it starts."""
+    """A running server, for one set of the variables that Python reads while it starts.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    It ends with the last use of it.
+    """
+
+    def __init__(self, environment: Mapping[str, str], *options: str) -> None:
         self._socket, theirs = socket.socketpair()
         self._socket.settimeout(HANG)
         self._process = subprocess.Popen(
-            [sys.executable, __file__, str(theirs.fileno())],
+            [sys.executable, __file__, str(theirs.fileno()), *options],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -89,13 +116,7 @@ class Server:
             start_new_session=True,
         )
         theirs.close()
-        atexit.register(self.close)
-
-    def close(self) -> None:
-        """End it, and what it is running."""
-        self._socket.close()
-        os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
+        self._close = weakref.finalize(self, _end, self._socket, self._process)
 
     def run(
         self, command: Sequence[str], folder: str, environment: Mapping[str, str], given: bytes
@@ -118,6 +139,13 @@ class Server:
             stdout.seek(0)
             stderr.seek(0)
             return subprocess.CompletedProcess(command, int(answer), stdout.read(), stderr.read())
+
+
+def _end(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
+    """End a server, and what it is running."""
+    connection.close()
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def serve(requests: socket.socket) -> tuple[str, str]:
@@ -157,6 +185,8 @@ def become(request: Mapping[str, object], streams: Sequence[int]) -> tuple[str, 
 
 def main() -> None:
     """Serve; in a fork, run the program as Python would."""
+    _, number, *imports = sys.argv
+    imported = workload_forks.ImportedTorch(*imports) if imports else None
     # What every program needs is imported once, some of it with the first finding.
     import flake8.main.application  # noqa: F401
     from weighing import without_threshold
@@ -165,10 +195,15 @@ def main() -> None:
     from flake8_torchperf.options import Options
     from flake8_torchperf.plugin import TorchPerfPlugin  # noqa: F401
 
+    if imported:
+        workload_forks.import_command()
     without_threshold()
     assert lint(_WAITS, f"{__file__}.linted.py", Options())
-    how, what = serve(socket.socket(fileno=int(sys.argv[1])))
-    if how == "-m":
+    how, what = serve(socket.socket(fileno=int(number)))
+    child = workload_forks.prepare() if imported else None
+    if imported and child:
+        workload_forks.become_child(child, imported, ["hangs", "workload_forks"])
+    elif how == "-m":
         runpy.run_module(what, run_name="__main__", alter_sys=True)
     else:
         sys.modules["__main__"] = program = types.ModuleType("__main__")

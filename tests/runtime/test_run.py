@@ -13,6 +13,7 @@ from textwrap import dedent
 from types import SimpleNamespace
 from typing import Any
 
+import fork_server
 import pytest
 from hangs import HANG, limited_by_processor_time
 from signals import hear_ctrl_c
@@ -81,7 +82,13 @@ print("to stderr", file=sys.stderr)
 
 
 def torchperf(folder: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run it; ``forked`` says that nothing depends on how the child was started."""
     command = [sys.executable, "-m", "flake8_torchperf.cli.main", "run", *arguments]
+    if options.pop("forked", False):
+        given = options.pop("input", "").encode()
+        done = fork_server.run(command, cwd=folder, env=environment(), stdin=given, **options)
+        told = [stream.decode("utf-8") for stream in (done.stdout, done.stderr)]
+        return subprocess.CompletedProcess(command, done.returncode, *told)
     return subprocess.run(
         command,
         cwd=folder,
@@ -144,14 +151,16 @@ class TestReport:
     @pytest.mark.thorough
     def test_where_only_reads_are_counted_no_time_is_told(self, tmp_path):
         (tmp_path / "train.py").write_text(TRAINING)
-        told = torchperf(tmp_path, "--level", "reads", "train.py", input="a line\n").stderr
+        told = torchperf(
+            tmp_path, "--level", "reads", "train.py", input="a line\n", forked=True
+        ).stderr
         assert "[8 host reads]" in told
         assert "ms in operations" not in told
 
     @pytest.mark.thorough
     def test_times_of_operations_are_printed_on_request(self, training, tmp_path):
         (tmp_path / "train.py").write_text(TRAINING)
-        asked = torchperf(tmp_path, "--metrics", "train.py", input="a line\n").stderr
+        asked = torchperf(tmp_path, "--metrics", "train.py", input="a line\n", forked=True).stderr
         assert "Metric: aten::addmm" in asked
         assert "Metric:" not in training[0].stderr
 
@@ -173,7 +182,7 @@ class TestReport:
             "def mine(name):\n    return getattr(torch.tensor(3.0), name)()\n\n\n"
             "hidden(torch.nn.Linear(1, 1).weight.sum(), 'item')\nmine('item')\n"
         )
-        done = torchperf(tmp_path, "--json", "run.json", "s.py")
+        done = torchperf(tmp_path, "--json", "run.json", "s.py", forked=True)
         data = json.loads((tmp_path / "run.json").read_text())
         assert [one["line"] for one in data["missed"]] == [5]
         assert [one["line"] for one in data["missed_on_host"]] == [9]
@@ -337,7 +346,7 @@ class TestMistakes:
         """The workload itself puts a folder where a report was to go."""
         (tmp_path / "s.py").write_text("import os\nfor one in 'ah':\n    os.mkdir(one)\n")
         options = ["--json", "r.json", "--html", "h", "--output", "a"]
-        done = torchperf(tmp_path, *options, "s.py")
+        done = torchperf(tmp_path, *options, "s.py", forked=True)
         assert done.returncode == 2
         html, output, *report = done.stderr.splitlines()
         assert html == "torchperf: run: --html: h cannot be written: Is a directory"
@@ -371,7 +380,7 @@ class TestMistakes:
     )
     def test_one_line_and_exit_status_2(self, tmp_path, arguments, problem):
         (tmp_path / "s.py").write_text("")
-        done = torchperf(tmp_path, *arguments)
+        done = torchperf(tmp_path, *arguments, forked=True)
         assert done.returncode == 2
         assert problem in done.stderr
         assert len(done.stderr.splitlines()) == 1

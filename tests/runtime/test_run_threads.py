@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from check_run import COMMAND, torchperf
 
 torch = pytest.importorskip("torch")
 
@@ -41,15 +41,19 @@ SERVE = HEAD + dedent(
 )
 
 
-def run(folder: Path, program: str, *options: str) -> tuple[dict[str, Any], str]:
+# Not the command that `fork_server` forks: how a process ends, and what it starts, is its own.
+STARTED = (sys.executable, "-m", "flake8_torchperf")
+
+
+def run(
+    folder: Path, program: str, *options: str, start: tuple[str, ...] = STARTED
+) -> tuple[dict[str, Any], str]:
     """Return the report of `torchperf run` of a program, and its standard error."""
     (folder / "serve.py").write_text(program, encoding="utf-8")
-    command = [sys.executable, "-m", "flake8_torchperf", "run", "--json", "report.json", *options]
-    done = subprocess.run(
-        [*command, "serve.py"], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads((folder / "report.json").read_text(encoding="utf-8")), done.stderr
+    words = ("run", "--json", "report.json", *options, "serve.py")
+    done = torchperf(*words, cwd=folder, program=start)
+    assert done.status == 0, done.errors
+    return json.loads((folder / "report.json").read_text(encoding="utf-8")), done.errors
 
 
 def waits(folder: Path) -> dict[str, tuple[int, int]]:
@@ -73,7 +77,9 @@ def test_reads_in_threads_and_pools_count(tmp_path: Path, level: str) -> None:
         threading.Thread(target=serve, args=(weight, 20)).start()
         """
     )
-    data, _ = run(tmp_path, program, "--level", level, "--save-profile", "profile.json")
+    data, _ = run(
+        tmp_path, program, "--level", level, "--save-profile", "profile.json", start=COMMAND
+    )
     assert data["totals"]["host_reads"] == 45
     of = waits(tmp_path)
     # Python waits at its end for the thread that nothing joins; so does the recorder.

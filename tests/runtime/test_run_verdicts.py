@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hangs import HANG
+from check_run import torchperf
 
 torch = pytest.importorskip("torch")
 
@@ -94,14 +91,12 @@ train(model, torch.optim.AdamW(model.parameters()), ENABLED)
 def run(folder: Path, source: str, *options: str) -> tuple[dict[str, Any], str]:
     """The report of a script as data and as text."""
     (folder / "train.py").write_text(source)
-    done = subprocess.run(
-        [sys.executable, "-m", "flake8_torchperf.cli.main", "run", "--json", "run.json",
-         *options, "train.py"],
-        cwd=folder, capture_output=True, text=True, timeout=HANG,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "CUDA_VISIBLE_DEVICES": ""},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return json.loads((folder / "run.json").read_text()), done.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        done = torchperf("run", "--json", "run.json", *options, "train.py", cwd=folder)
+    assert done.status == 0, done.errors
+    return json.loads((folder / "run.json").read_text()), done.errors
 
 
 def at(text: str, source: str = TRAINING) -> int:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,9 +126,7 @@ def _wait_for_signals(command: Sequence[str]) -> int:
     waited = _PASSED_ON | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
-        child = subprocess.Popen(
-            command, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        )
+        child = start_child(command, before)
         while child.poll() is None:
             # The time limit is for a child that ended before its signal could be waited for.
             info = signal.sigtimedwait(waited, 1.0)
@@ -139,6 +137,13 @@ def _wait_for_signals(command: Sequence[str]) -> int:
         return child.returncode
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def start_child(command: Sequence[str], blocked: Iterable[int]) -> subprocess.Popen[bytes]:
+    """Start the child with these signals blocked. Tests that start many replace this function."""
+    return subprocess.Popen(
+        command, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+    )
 
 
 def _wait_with_handlers(command: Sequence[str]) -> int:
