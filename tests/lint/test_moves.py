@@ -154,6 +154,7 @@ HOST_DATA = {
             b = torch.zeros(n, device=x.device), torch.ones(n, device=x.device)
             c = torch.arange(0, n, 2, device=x.device)
             d = torch.full_like(x, value), x.new_full((2,), value), torch.cuda.FloatTensor(n, 4)
+            e = x.new(x.size()), x.new(x.shape), x.new(*x.size()), torch.cuda.FloatTensor(x.shape)
             return a, b, c, d, x * value
         """,
     "nothing to copy": """

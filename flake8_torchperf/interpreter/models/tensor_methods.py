@@ -99,7 +99,7 @@ def call_method(
             return _type_as(tensor, owner, arguments, ctx)
         case "new_tensor":
             return _new_tensor(tensor, arguments, ctx)
-        case "new" if isinstance(arguments.value(0), Sequence):
+        case "new" if isinstance(arguments.value(0), Sequence) and arguments.value(0) != SHAPE:
             return _new_tensor(tensor, arguments, ctx)
         case "type":
             return _type(tensor, owner, arguments, ctx)

@@ -384,15 +384,21 @@ def _is_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """Return the tensor of ``torch.FloatTensor([...])`` or ``torch.cuda.LongTensor(n)``."""
+    """Return the tensor of ``torch.FloatTensor([...])`` or ``torch.cuda.LongTensor(n)``.
+
+    A `torch.Size` is the size of uninitialised memory, as numbers are.
+    """
     dtype = legacy_dtype(name) or "unknown"
     device = "device" if ".cuda." in name else "host"
     reason = Reason(f"`{name}` makes it", arguments.node)
     data = arguments.value(0)
     _tensor_of_tensors(data, arguments, ctx)
-    sized = isinstance(data, Scalar) or (data is UNKNOWN and bool(arguments.positional))
+    unknown = data is UNKNOWN and bool(arguments.positional)
+    sized = unknown or isinstance(data, Scalar) or data == SHAPE
     origin = "" if sized else transfers.data_origin(data, "tensor")
-    if arguments.positional and all(isinstance(a.value, Scalar) for a in arguments.positional):
+    if arguments.positional and all(
+        isinstance(one.value, Scalar) or one.value == SHAPE for one in arguments.positional
+    ):
         origin = transfers.FACTORY  # uninitialised memory of this size
     if not arguments.positional and not arguments.keywords and not arguments.open:
         origin = transfers.EMPTY
@@ -401,7 +407,7 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     )
     if device == "host":
         return made
-    if isinstance(data, (Sequence, NDArray)):
+    if isinstance(data, (Sequence, NDArray)) and data != SHAPE:
         transfers.to_device(made, name.rpartition(".")[2], arguments, None, ctx)
     return on_device(made)
 
