@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 Key = TypeVar("Key")
-# What a `Node` holds, in its order.
+# The fields of a `Node`, in its order.
 Row: TypeAlias = "tuple[int, str, int, str, int, int, int]"
 _TYPE_CODES = "bhiq"
 
@@ -51,7 +51,7 @@ def packed(numbers: Sequence[int]) -> array[int]:
     raise ValueError(f"no number of 64 bits: {max(numbers, key=abs)}")
 
 
-class Nodes(Sequence[Node]):
+class NodeColumns(Sequence[Node]):
     """Nodes in columns, for each field one.
 
     ``vocabulary`` lists words in order, each once. The code of a word is its place there; the
@@ -124,15 +124,15 @@ class Nodes(Sequence[Node]):
             raise ValueError("columns that don't fit each other")
 
 
-def nodes_of(rows: Sequence[Row], names: Iterable[str]) -> Nodes:
+def nodes_of(rows: Sequence[Row], names: Iterable[str]) -> NodeColumns:
     """Return nodes by their rows; ``names`` are further words that tables are asked for."""
     if not rows:
-        return Nodes((), [()] * len(Node._fields))
+        return NodeColumns((), [()] * len(Node._fields))
     kinds, words, parents, slots, bodies, lines, columns = zip(*rows, strict=True)
     vocabulary = sorted({*words, *slots, *names})
     code = {word: number for number, word in enumerate(vocabulary)}
     coded = [list(map(code.__getitem__, column)) for column in (words, slots)]
-    return Nodes(vocabulary, (kinds, coded[0], parents, coded[1], bodies, lines, columns))
+    return NodeColumns(vocabulary, (kinds, coded[0], parents, coded[1], bodies, lines, columns))
 
 
 class Children:

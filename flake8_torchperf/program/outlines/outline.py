@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from flake8_torchperf.program.outlines.nodes import Children, Groups, Nodes, nodes_of, packed
+from flake8_torchperf.program.outlines.nodes import Children, Groups, NodeColumns, nodes_of, packed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ Source: TypeAlias = "tuple[int, str, str]"
 
 # The parent of a node that is a root, and the body around a module level.
 NONE = -1
-NO_NODES = nodes_of((), ())
+EMPTY_COLUMNS = nodes_of((), ())
 # The bits of a line's number where one number holds a body and a line.
 _LINE_BITS = 32
 
@@ -128,7 +128,7 @@ class Outline:
 
     bodies: Sequence[Body] = ()
     classes: Sequence[Class] = ()
-    nodes: Nodes = NO_NODES
+    nodes: NodeColumns = EMPTY_COLUMNS
     imports: Mapping[str, Source] = field(default_factory=dict)
     stars: tuple[tuple[int, str], ...] = ()
     again: tuple[tuple[str, Source], ...] = ()
@@ -318,7 +318,7 @@ def as_data(outline: Outline) -> list[Any]:
 def from_data(data: Sequence[Any]) -> Outline:
     """Return the outline that `as_data` turned into JSON. Raises TypeError or ValueError."""
     bodies, classes, (words, columns), imports, stars, again = data
-    nodes = Nodes(words, columns)
+    nodes = NodeColumns(words, columns)
     nodes.check()
     return Outline(
         tuple(_body(one) for one in bodies),
