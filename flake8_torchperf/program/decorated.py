@@ -8,20 +8,19 @@ from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.outlines.outline import FUNCTION, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from flake8_torchperf.program.linking import Search
 
 
 def decorated(
     decorator: Unit, linker: Linker, search: Search, is_use_of: Callable[[str, int, Unit], bool]
-) -> list[Unit]:
-    """Return the classes that a function decorates, or that what it returns does.
+) -> Iterator[Unit]:
+    """Yield the classes that a function decorates, or that what it returns does.
 
     The latter is so for ``@register("mse")``. ``is_use_of`` tells if an expression, by module and
     number, names a function.
     """
-    found: list[Unit] = []
     maker = Unit(decorator.path, linker.body(decorator).outer)
     for unit in filter(lambda one: one.number > 0, (decorator, maker)):
         name = linker.body(unit).name
@@ -36,5 +35,4 @@ def decorated(
                     continue
                 word = outline.nodes[above].word
                 if word.startswith("c") and is_use_of(path, use, unit):
-                    found.append(Unit(path, int(word[1:]), is_class=True))
-    return found
+                    yield Unit(path, int(word[1:]), is_class=True)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from flake8_torchperf.program.linking import Search
-    from flake8_torchperf.program.outlines.outline import Body, Outline
+    from flake8_torchperf.program.outlines.outline import Body
 
 
 class Passed(Protocol):
@@ -210,16 +210,11 @@ class Objects:
             return {one for way in ways for one in self._called(way, steps, items=items)}
         if found and self._linker.place(found) is None:
             return {found} if is_class_name(found) and not items else set()
-        if node.kind == Kind.ATTRIBUTE:
-            holders = self._of(path, outline.child(called, OWNER), steps - 1)
-            methods = [self._linker.method(one, node.word) for one in own_classes(holders)]
-            if any(methods):
-                return {
-                    one
-                    for method in methods
-                    if method is not None
-                    for one in self._returned(method, steps - 1, items=items)
-                }
+        methods = self._methods(path, called, steps - 1)
+        if methods:
+            return {
+                one for method in methods for one in self._returned(method, steps - 1, items=items)
+            }
         values = self._of(path, called, steps)
         units = sorted(one.unit for one in values if isinstance(one, Itself))
         made = {one for unit in units for one in self._called(unit, steps - 1, items=items)}
@@ -270,20 +265,28 @@ class Objects:
             return self._imported(place, steps, items=items)
         return self._bound(path, place, steps, items=items)
 
+    def _unpacked(self, path: str, root: int, target: str, steps: int, *, items: bool) -> Values:
+        """Return what an assignment to several targets binds to one of them."""
+        outline = self._linker.outline(path)
+        targets = outline.nodes[root].word.split(",")
+        if target not in targets:
+            return set()  # it is part of a target
+        value = outline.child(root, VALUE)
+        return self._part(path, value, targets.index(target), steps, items=items)
+
     def _part(
         self, path: str, number: int | None, position: int, steps: int, *, items: bool
     ) -> Values:
         """Return what stands at a position of a tuple that an expression gives."""
-        if steps <= 0 or number is None or position < 0:
+        if steps <= 0 or number is None:
             return set()
         outline = self._linker.outline(path)
+        parts: list[tuple[str, int | None]]
         match outline.nodes[number].kind:
             case Kind.GROUP:
                 return self._of(path, outline.child(number, str(position)), steps, items=items)
             case Kind.EITHER | Kind.PASSED:
-                parts: list[tuple[str, int | None]] = [
-                    (path, one) for one in outline.children[number]
-                ]
+                parts = [(path, one) for one in outline.children[number]]
             case Kind.CALL:
                 called = outline.child(number, FUNCTION)
                 if called is not None and outline.nodes[called].word in KEEPING_EACH:
@@ -306,16 +309,19 @@ class Objects:
         """Return the functions and methods of the project that a called expression stands for."""
         if called is None:
             return []
-        outline = self._linker.outline(path)
         found = self._linker.dotted(path, called)
         if isinstance(found, Unit):
             return [] if found.is_class else [found]
-        if outline.nodes[called].kind != Kind.ATTRIBUTE:
+        return self._methods(path, called, steps)
+
+    def _methods(self, path: str, called: int, steps: int) -> list[Unit]:
+        """Return the methods of the project that a called attribute of an object stands for."""
+        outline = self._linker.outline(path)
+        node = outline.nodes[called]
+        if node.kind != Kind.ATTRIBUTE:
             return []
         holders = self._of(path, outline.child(called, OWNER), steps)
-        methods = (
-            self._linker.method(one, outline.nodes[called].word) for one in own_classes(holders)
-        )
+        methods = (self._linker.method(one, node.word) for one in own_classes(holders))
         return [one for one in methods if one is not None]
 
     def _imported(self, dotted: str, steps: int, *, items: bool) -> Values:
@@ -362,9 +368,7 @@ class Objects:
             elif kind == Kind.ITERATED and not items:
                 bound = self._of(path, value, steps - 1, items=True)
             elif kind == Kind.UNPACKED:
-                at = outline.unpacked.get(name, ())
-                position = next((place for n, place in at if n == root), -1)
-                bound = self._part(path, value, position, steps - 1, items=items)
+                bound = self._unpacked(path, root, name, steps - 1, items=items)
             if not bound and value is not None and outline.nodes[value].kind in _VALUES:
                 is_whole = False
             found |= {one for one in bound if not str(one).startswith(_ITSELF)}
@@ -391,7 +395,9 @@ class Objects:
         method = body.owner >= 0 and not body.is_static
         position = body.positional.index(name) - method if name in body.positional else -1
         found: Values = set()
-        uses = [one for one in outline.by_word.get(known_by, ()) if _is_called(outline, one)]
+        uses = [
+            one for one in outline.by_word.get(known_by, ()) if outline.nodes[one].slot == FUNCTION
+        ]
         for use in uses[:MAX_CALLS]:
             node = outline.nodes[use]
             if node.body == number or (node.kind == Kind.ATTRIBUTE) != (
@@ -426,9 +432,12 @@ class Objects:
 
     def _decorated(self, decorator: Unit) -> Values:
         """Return the classes of the project that a function decorates."""
-        found = decorated(decorator, self._linker, self._search, self._is_use_of)
-        classes: Values = set(map(Itself, found[:MAX_ENTRIES]))
-        return {*classes, OF_UNKNOWN_CLASS} if len(found) > MAX_ENTRIES else classes
+        found: Values = set()
+        for one in decorated(decorator, self._linker, self._search, self._is_use_of):
+            found.add(Itself(one))
+            if len(found) >= MAX_ENTRIES:
+                return {*found, OF_UNKNOWN_CLASS}
+        return found
 
     def _is_use_of(self, path: str, use: int, function: Unit) -> bool:
         """True if an expression names a function, or a method of an object that has it."""
@@ -467,10 +476,9 @@ class Objects:
         for root in outline.of(Kind.KEPT, name):
             if belongs(outline, root, klass.number):
                 found |= self._of(path, outline.child(root, VALUE), steps - 1, items=items)
-        for root, position in outline.unpacked.get(f".{name}", ()):
+        for root in outline.unpacked.get(name, ()):
             if self._linker.owner(path, outline.nodes[root].body) == klass:
-                value = outline.child(root, VALUE)
-                found |= self._part(path, value, position, steps - 1, items=items)
+                found |= self._unpacked(path, root, f".{name}", steps - 1, items=items)
         for root in outline.put.get(name, ()) if items else ():
             if self._linker.owner(path, outline.nodes[root].body) == klass:
                 found |= self._of(path, outline.child(root, VALUE), steps - 1)
@@ -490,7 +498,3 @@ def _is_public(body: Body) -> bool:
 def own_classes(classes: Values | Classes) -> list[Unit]:
     """Return those of the classes that are of the project, in order."""
     return sorted(one for one in classes if isinstance(one, Unit))
-
-
-def _is_called(outline: Outline, number: int) -> bool:
-    return outline.nodes[number].slot == FUNCTION

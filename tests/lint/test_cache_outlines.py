@@ -141,3 +141,18 @@ def test_the_order_of_lines_counts_in_a_body() -> None:
 def test_no_question_is_for_all_nodes() -> None:
     with pytest.raises(TypeError):
         list(AskedOutline(outline(BODIES), [].append).by_word)
+
+
+UNPACKS = """\
+class Trainer:
+    def __init__(self):
+        self.loader, self.size = made()
+"""
+
+
+@pytest.mark.parametrize("new", ["self.size, self.loader", "self.other, self.size"])
+def test_an_attribute_among_several_targets_is_asked_for(new: str) -> None:
+    asked: list[str] = []
+    assert AskedOutline(outline(UNPACKS), asked.append).unpacked["loader"]
+    changed = outline(UNPACKS.replace("self.loader, self.size", new))
+    assert told(outline(UNPACKS), asked) != told(changed, asked)

@@ -37,7 +37,7 @@ MAIN, TRAINING = "main", "training"
 NAME = f"{OUTLINED}name"
 _MAIN_BLOCK = re.compile(rb"^if\s+\(?__name__\s*==", re.MULTILINE)
 # Tables whose entries are numbers of nodes; the entries of others hold all that is learned.
-_OF_NODES = ("by_word", "by_kind", "by_slot", "bound", "put", "results")
+_OF_NODES = ("by_word", "by_kind", "by_slot", "bound", "unpacked", "put", "results")
 _LOOKED_UP_IN = (
     *_OF_NODES, "imported", "imported_again", "other_sources", "defaults", "defined",
     "by_qualname", "class_named", "methods",

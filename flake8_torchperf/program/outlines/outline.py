@@ -156,15 +156,13 @@ class Outline:
         return Groups([code for code, _ in found], [n for _, n in found], self._code)
 
     @cached_property
-    def unpacked(self) -> Mapping[str, list[tuple[int, int]]]:
-        """The assignments to several targets, each with a position there.
-
-        They are listed by the name or, with a dot in front, the attribute at this position.
-        """
+    def unpacked(self) -> Mapping[str, list[int]]:
+        """The assignments to several targets, by each attribute among these."""
         return _listed(
-            (place, (n, position))
+            (place[1:], n)
             for n in self._of_kind(Kind.UNPACKED)
-            for position, place in enumerate(self.nodes.word(n).split(","))
+            for place in self.nodes.word(n).split(",")
+            if place.startswith(".")
         )
 
     @cached_property
