@@ -6,13 +6,13 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.consecutive_reads import in_rows, with_followers
 from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.findings.locate import locate
 from flake8_torchperf.findings.match import Raw, find, rule_for
 from flake8_torchperf.findings.message import HOST_READS, LOGGED, format_message, with_reason
-from flake8_torchperf.findings.same_mask import by_mask
+from flake8_torchperf.findings.rows.consecutive_reads import in_rows, with_followers
+from flake8_torchperf.findings.rows.same_mask import by_mask
 from flake8_torchperf.idioms.logging_calls import logged
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.heat import Level

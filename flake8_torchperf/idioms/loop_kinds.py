@@ -6,7 +6,13 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.names import asks_super, dotted_name, is_name, named_parameters
+from flake8_torchperf.syntax.names import (
+    asks_super,
+    dotted_name,
+    is_name,
+    named_parameters,
+    object_called,
+)
 from flake8_torchperf.syntax.traversal import (
     ATTRIBUTE,
     CALL,
@@ -75,13 +81,8 @@ def _methods_called(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
     For ``scaler.scale(loss).backward()``, ``backward`` is among them.
     """
-    found: set[str] = set()
-    for node in nodes:
-        if isinstance(node, CALL):
-            called = node.func
-            if isinstance(called, ATTRIBUTE) and not asks_super(called.value):
-                found.add(called.attr)
-    return frozenset(found)
+    called = (n.func for n in nodes if isinstance(n, CALL) and isinstance(n.func, ATTRIBUTE))
+    return frozenset(one.attr for one in called if not asks_super(one.value))
 
 
 @once
@@ -328,8 +329,7 @@ def _is_module(annotation: ast.expr | None) -> bool:
 def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
     """Return the calls of a function's parameters and of attributes of ``self``, by identity.
 
-    Methods that the class defines are left out. ``self.model.forward(x)`` is a call of an
-    attribute.
+    Methods that the class defines are left out; ``self.net.forward(x)`` is a call of ``self.net``.
     """
     arguments = info.node.args
     given = {one.arg for one in named_parameters(arguments)}
@@ -337,7 +337,7 @@ def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
     me = arguments.args[0].arg if info.owner is not None and arguments.args else ""
     found: dict[int, ast.Call] = {}
     for call in info.nodes.of(ast.Call):
-        match _object_called(call.func):
+        match object_called(call.func):
             case ast.Name(id=name) if name in given:
                 found[id(call)] = call
             case ast.Attribute(value=ast.Name(id=owner), attr=name) if (
@@ -345,14 +345,6 @@ def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
             ):
                 found[id(call)] = call
     return found
-
-
-def _object_called(func: ast.expr) -> ast.expr:
-    """Return the expression of the object that a call runs: ``model`` for ``model.forward(x)``."""
-    match func:
-        case ast.Attribute(value=(ast.Name() | ast.Attribute()) as owner, attr="forward"):
-            return owner
-    return func
 
 
 def _runs_model(loop: ast.AST, called: dict[int, ast.Call], modules: Sequence[str]) -> bool:
@@ -363,8 +355,8 @@ def _runs_model(loop: ast.AST, called: dict[int, ast.Call], modules: Sequence[st
     calls = [called[id(node)] for node in direct(loop) if id(node) in called]
     if not calls:
         return False
-    called_objects = [_object_called(call.func) for call in calls]
-    if isinstance(loop, ast.While) or any(is_name(c, n) for c in called_objects for n in modules):
+    objects = [object_called(call.func) for call in calls]
+    if isinstance(loop, ast.While) or any(is_name(o, name) for o in objects for name in modules):
         return True
     told = {name for call in calls for name in _given(call)}
     return not (told & _made(loop)).isdisjoint(_bound_before(loop))

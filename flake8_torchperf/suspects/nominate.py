@@ -16,7 +16,6 @@ from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.words import (
     ARGUMENT_READERS,
     CONSTANT_MAKERS,
-    CONVERTING,
     FILL_CALLS,
     HOST_DATA_COPIES,
     HOST_MADE,
@@ -148,42 +147,6 @@ def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
         return True
     # A host tensor and a moved tensor may be the same.
     return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVE_CALLS)
-
-
-def decides(nodes: Nodes, hosts: Container[str]) -> bool:
-    """True if a branch, a loop or an assertion may test a tensor."""
-    tests = nodes.of_any(ast.If, ast.While, ast.IfExp, ast.Assert)
-    return any(not surely_host(one.test, hosts) for one in tests)
-
-
-def converts(nodes: Nodes, hosts: Container[str]) -> bool:
-    """True if a call may make a Python number of a tensor: ``float(loss)``."""
-    return any(
-        isinstance(call.func, ast.Name)
-        and call.func.id in CONVERTING
-        and _any_tensor(call.args[:1], hosts)
-        for call in nodes.of(ast.Call)
-    )
-
-
-def masks(nodes: Nodes) -> bool:
-    """True if something is indexed by a comparison, or by a name that says it is a mask."""
-    return any(
-        _is_mask(index)
-        for item in nodes.of(ast.Subscript)
-        for index in (item.slice.elts if isinstance(item.slice, ast.Tuple) else (item.slice,))
-    )
-
-
-def _is_mask(index: ast.expr) -> bool:
-    match index:
-        case ast.Compare() | ast.UnaryOp(op=ast.Invert()):
-            return True
-        case ast.BinOp(op=ast.BitAnd() | ast.BitOr()):
-            return True
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return name.rpartition("_")[2] == "mask"
-    return False
 
 
 def indexes_table(nodes: Nodes) -> bool:

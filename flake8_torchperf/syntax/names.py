@@ -68,3 +68,11 @@ def named_types(annotation: ast.expr) -> set[str]:
                 except (SyntaxError, ValueError, RecursionError):
                     continue
     return found
+
+
+def object_called(func: ast.expr) -> ast.expr:
+    """Return the expression of the object that a call runs: ``model`` for ``model.forward(x)``."""
+    match func:
+        case ast.Attribute(value=(ast.Name() | ast.Attribute()) as owner, attr="forward"):
+            return owner
+    return func

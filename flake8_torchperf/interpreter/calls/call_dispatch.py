@@ -38,7 +38,6 @@ from flake8_torchperf.interpreter.inference.tensor_api import (
 )
 from flake8_torchperf.interpreter.inference.usage_inference import OF_CONTAINERS
 from flake8_torchperf.interpreter.models import (
-    arrays,
     builtin_functions,
     container_methods,
     containers,
@@ -48,6 +47,7 @@ from flake8_torchperf.interpreter.models import (
     torch_functions,
     wrappers,
 )
+from flake8_torchperf.interpreter.models.libraries import arrays
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.interpreter.transfer import attributes
 from flake8_torchperf.interpreter.transfer.evaluated_arguments import evaluate_arguments

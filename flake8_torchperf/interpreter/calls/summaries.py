@@ -16,8 +16,8 @@ from flake8_torchperf.interpreter.calls.attribute_writes import (
     touched,
 )
 from flake8_torchperf.interpreter.calls.call_log import note
+from flake8_torchperf.interpreter.calls.filled_parameters import fill_as_called
 from flake8_torchperf.interpreter.calls.given_writes import attributes_written, set_given
-from flake8_torchperf.interpreter.calls.other_kinds import holds_indices, is_of_another_kind
 from flake8_torchperf.interpreter.calls.return_values import (
     documented,
     reconcile,
@@ -36,39 +36,27 @@ from flake8_torchperf.interpreter.inference.parameters import (
     ANY_KEYWORDS,
     constant,
     declared_parameters,
-    on_host,
 )
 from flake8_torchperf.interpreter.stated_types.annotations import record
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_abstract
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.values.combining import held_tensor
-from flake8_torchperf.values.devices import CHOSEN, OPEN, SOMETIMES
 from flake8_torchperf.values.environments import bind, forget_inside
-from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
-    BESIDE_HOST,
     NONE,
     STR,
     UNKNOWN,
     ClassValue,
-    Closure,
-    Device,
-    External,
     Function,
     Instance,
     Mapping_,
     NDArray,
     NoneValue,
-    Partial,
     Reason,
-    Scalar,
     Sequence,
-    Strength,
     Tensor,
-    Union,
     Value,
     join,
-    tensor_of,
 )
 
 if TYPE_CHECKING:
@@ -407,85 +395,6 @@ def note_call(analysis: Analysis, key: object, given: Env) -> None:
     seen = analysis.observed.setdefault(key, {})
     for name, value in given.items():
         seen[name] = join(seen[name], value) if name in seen else value
-
-
-def _of_torch(value: Value) -> bool:
-    """True for an object of torch's own, such as a loader, which shows all that it does."""
-    return isinstance(value, Instance) and value.info is None
-
-
-# The values that a function may be given to call.
-CALLABLE = (Function, Closure, Partial, External)
-
-
-def fill_from_calls(env: Env, given: Env) -> None:
-    """Fill in the arguments of the recorded calls, for parameters that are Unknown."""
-    for name, value in given.items():
-        if _on_host(value) and isinstance(env.get(name), Tensor):
-            env[name] = value  # every recorded call gives host data, despite the annotation
-        elif is_of_another_kind(value, env.get(name, UNKNOWN)):
-            env[name] = value
-        elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
-            if own.dtype == "unknown":
-                own = replace(own, dtype=value.dtype)
-            if own.device == "unknown" and value.device in (CHOSEN, "device"):
-                own = replace(own, device=CHOSEN)
-            if own.device in OPEN and value.origin == SOMETIMES:
-                own = replace(own, origin=SOMETIMES)
-            env[name] = own
-        elif env.get(name) is UNKNOWN and value is not UNKNOWN:
-            tensor = tensor_of(value)
-            if tensor is None:
-                if isinstance(value, CALLABLE) or _of_torch(value) or holds_indices(value):
-                    env[name] = value
-                continue
-            reason = Reason(
-                f"parameter `{name}` is given a tensor in this module",
-                None,
-                tensor.reason,
-                min(tensor.reason.strength, Strength.INFERRED),
-                Source.CALL,
-            )
-            env[name] = replace(tensor, reason=reason) if isinstance(value, Tensor) else value
-
-
-def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
-    """Fill in the values that all calls of the package give, numbers included.
-
-    A literal that they share, such as an option that is never turned on, counts only if the
-    function is ``private``: callers outside the package may give another value.
-    """
-    fill_from_calls(env, given)
-    for name, value in given.items():
-        own = env.get(name, UNKNOWN)
-        if own == ANY_KEYWORDS and isinstance(value, Mapping_):
-            env[name] = value
-            continue
-        if isinstance(value, Tensor) and value.device == BESIDE_HOST and isinstance(own, Tensor):
-            env[name] = replace(own, device=BESIDE_HOST)
-        if own != value and on_host(own) == on_host(value) == value:
-            env[name] = value  # every call gives the host's tensors
-        if value is UNKNOWN or tensor_of(value) is not None:
-            continue
-        literal = value is NONE or (isinstance(value, Scalar) and value.known)
-        optional = isinstance(own, Union) and NONE in own.options
-        plain = own is UNKNOWN or optional or isinstance(own, (Scalar, Device))
-        if plain and (private or not literal):
-            env[name] = value
-
-
-def fill_with_numbers(env: Env, given: Env) -> None:
-    """Use numbers for parameters declared as tensors if all recorded calls give numbers.
-
-    The other way round, a tensor counts for a parameter that is declared to be an integer.
-    """
-    for name, value in given.items():
-        if is_of_another_kind(value, env.get(name, UNKNOWN)):
-            env[name] = value
-
-
-def _on_host(value: Value) -> bool:
-    return isinstance(value, NDArray) or (isinstance(value, Tensor) and value.device == "host")
 
 
 def _combine(declared: Value, argument: Argument) -> Value:

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_kernel
-from flake8_torchperf.interpreter.calls import summaries
+from flake8_torchperf.interpreter.calls import filled_parameters, summaries
 from flake8_torchperf.interpreter.calls.other_kinds import is_declared_int
 from flake8_torchperf.interpreter.driver.handlers import fill_tables
 from flake8_torchperf.interpreter.engine.analysis import Analysis, Budget
@@ -92,13 +92,13 @@ def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Co
             env[name] = value
     private = info.name.startswith("_")
     if private or UNKNOWN in env.values():
-        summaries.fill_from_calls(env, analysis.given(info.key))
+        filled_parameters.fill_from_calls(env, analysis.given(info.key))
     else:
-        summaries.fill_with_numbers(env, analysis.given(info.key))
+        filled_parameters.fill_with_numbers(env, analysis.given(info.key))
     if info.key in analysis.agreed:
-        summaries.fill_as_called(env, analysis.agreed[info.key], private=private)
+        filled_parameters.fill_as_called(env, analysis.agreed[info.key], private=private)
     if given:
-        summaries.fill_from_calls(env, given)
+        filled_parameters.fill_from_calls(env, given)
         env.update((name, given[name]) for name in given if env.get(name) is UNKNOWN)
     return env
 
@@ -147,7 +147,7 @@ def _run_nested(item: Pending, module: ModuleMap) -> None:
         place = place.but(owner=inner.owner, self_name=me)
         declared = summaries.entry(inner, None, None, place)
     env: Env = {**item.env, **declared}
-    summaries.fill_from_calls(env, analysis.given(id(node)))
+    filled_parameters.fill_from_calls(env, analysis.given(id(node)))
     run_block(node.body, env, graph_breaks.entered(place, node))
 
 

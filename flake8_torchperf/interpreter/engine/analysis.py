@@ -159,7 +159,7 @@ class Analysis:
     values_of: Callable[[Asked, ModuleMap], Values] = _has_any_value
     # what a name or an attribute in a module holds, as its program shows; None for anything else
     objects_of: Callable[[Asked, ModuleMap], list[Meant | None]] = _holds_nothing
-    # the methods of a name of the classes below a class that something makes
+    # the classes below a class that something makes; given a name, those with a method of it
     classes_below: Callable[..., list[ClassInfo]] = _has_none_below
 
     def given(self, key: object) -> dict[str, Value]:

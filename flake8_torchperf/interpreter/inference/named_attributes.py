@@ -35,7 +35,7 @@ def attributes_like(owner: Instance, name: ast.expr, ctx: Context) -> Value:
     classes below. Lists of texts are left out: they hold the names. UNKNOWN if there are none, or
     if no literal is part of the name.
     """
-    begins, ends = _first(name), _last(name)
+    begins, ends = _ends(name)
     if owner.info is None or not (begins or ends):
         return UNKNOWN
     above = [one for one in lineage(owner.info, ctx.analysis) if not isinstance(one, str)]
@@ -63,31 +63,20 @@ def _like(classes: Iterable[ClassInfo], begins: str, ends: str) -> list[str]:
     return [*dict.fromkeys(like)][:MAX_LIKE]
 
 
-def _first(node: ast.expr) -> str:
-    """Return the literal text that a text begins with: "a" for ``"a" + b`` and ``f"a{b}"``."""
+def _ends(node: ast.expr) -> tuple[str, str]:
+    """Return the literal texts that a text begins and ends with; "" where there is none.
+
+    They are "a" and "b" for ``"a" + x + "b"``, ``f"a{x}b"`` and ``"a{}b".format(x)``.
+    """
     match node:
         case ast.Constant(value=str() as text):
-            return text
-        case ast.BinOp(left=left, op=ast.Add()):
-            return _first(left)
-        case ast.JoinedStr(values=[first, *_]):
-            return _first(first)
+            return text, text
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _ends(left)[0], _ends(right)[1]
+        case ast.JoinedStr(values=[first, *_] as parts):
+            return _ends(first)[0], _ends(parts[-1])[1]
         case ast.BinOp(left=ast.Constant(value=str() as text), op=ast.Mod()):
-            return text.partition("%")[0]
+            return text.partition("%")[0], ""
         case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")):
-            return text.partition("{")[0]
-    return ""
-
-
-def _last(node: ast.expr) -> str:
-    """Return the literal text that a text ends with: "a" for ``b + "a"`` and ``f"{b}a"``."""
-    match node:
-        case ast.Constant(value=str() as text):
-            return text
-        case ast.BinOp(right=right, op=ast.Add()):
-            return _last(right)
-        case ast.JoinedStr(values=[*_, last]):
-            return _last(last)
-        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str() as text), attr="format")):
-            return text.rpartition("}")[2]
-    return ""
+            return text.partition("{")[0], text.rpartition("}")[2]
+    return "", ""

@@ -11,14 +11,12 @@ from flake8_torchperf.interpreter.events.recording import emit_read
 from flake8_torchperf.interpreter.inference.iterables import iterable
 from flake8_torchperf.interpreter.inference.named_attributes import attributes_like
 from flake8_torchperf.interpreter.models import (
-    arrays,
     builtin_reductions,
     containers,
-    einops,
-    executors,
     torch_classes,
     wrappers,
 )
+from flake8_torchperf.interpreter.models.libraries import arrays, einops, executors
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
 from flake8_torchperf.interpreter.transfer.iteration import (
     BESIDE_LIST,

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
-from flake8_torchperf.interpreter.models import builtin_reductions, executors, torch_classes
+from flake8_torchperf.interpreter.models import builtin_reductions, torch_classes
+from flake8_torchperf.interpreter.models.libraries import executors
 from flake8_torchperf.interpreter.transfer import assignment, subscripts
 from flake8_torchperf.interpreter.transfer.operators import formatted, sought
 from flake8_torchperf.values.elements import element_of

@@ -393,12 +393,9 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     reason = Reason(f"`{name}` makes it", arguments.node)
     data = arguments.value(0)
     _tensor_of_tensors(data, arguments, ctx)
-    unknown = data is UNKNOWN and bool(arguments.positional)
-    sized = unknown or isinstance(data, Scalar) or data == SHAPE
+    sized = _is_size(data) or (data is UNKNOWN and bool(arguments.positional))
     origin = "" if sized else transfers.data_origin(data, "tensor")
-    if arguments.positional and all(
-        isinstance(one.value, Scalar) or one.value == SHAPE for one in arguments.positional
-    ):
+    if arguments.positional and all(_is_size(one.value) for one in arguments.positional):
         origin = transfers.FACTORY  # uninitialised memory of this size
     if not arguments.positional and not arguments.keywords and not arguments.open:
         origin = transfers.EMPTY
@@ -407,9 +404,13 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     )
     if device == "host":
         return made
-    if isinstance(data, (Sequence, NDArray)) and data != SHAPE:
+    if isinstance(data, (Sequence, NDArray)) and not _is_size(data):
         transfers.to_device(made, name.rpartition(".")[2], arguments, None, ctx)
     return on_device(made)
+
+
+def _is_size(value: Value) -> bool:
+    return isinstance(value, Scalar) or value == SHAPE
 
 
 def _tensor_class(name: str, arguments: Arguments, ctx: Context) -> Value:

@@ -11,7 +11,8 @@ from dataclasses import replace
 from operator import is_
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.interpreter.calls.summaries import called_at, fill_as_called
+from flake8_torchperf.interpreter.calls.filled_parameters import fill_as_called
+from flake8_torchperf.interpreter.calls.summaries import called_at
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.propagation import CALLS

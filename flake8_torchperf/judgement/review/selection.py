@@ -20,13 +20,11 @@ from flake8_torchperf.project.module_index import nested_info
 from flake8_torchperf.suspects.loop_bodies import repeats, suspect_in_loops
 from flake8_torchperf.suspects.nominate import (
     called_name,
-    converts,
-    decides,
     for_training,
-    masks,
     module_level,
     names_that_nominate,
 )
+from flake8_torchperf.suspects.waiting_signs import converts, decides, indices, masks
 from flake8_torchperf.suspects.words import JOINING_CALLS, MOVE_CALLS, WAITING_CALLS
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.values.site import SiteKind
@@ -211,11 +209,7 @@ class Selection:
 
 def _indexes(nodes: Nodes) -> bool:
     """True if something is indexed by a name, alone or among other indices."""
-    return any(
-        isinstance(index, ast.Name)
-        for item in nodes.of(ast.Subscript)
-        for index in (item.slice.elts if isinstance(item.slice, ast.Tuple) else (item.slice,))
-    )
+    return any(isinstance(index, ast.Name) for index in indices(nodes))
 
 
 def _trains(nodes: Nodes) -> bool:

@@ -1,0 +1,1 @@
+"""Other libraries that are used with torch: numpy, einops, executors of tasks."""
