@@ -10,6 +10,7 @@ from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.life.living import Living
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS, Itself
+from flake8_torchperf.program.origins.comparisons import key_of
 from flake8_torchperf.program.origins.literals import Literals
 from flake8_torchperf.program.origins.placing import Placing
 from flake8_torchperf.program.runs import Run, Runs
@@ -19,7 +20,7 @@ from flake8_torchperf.project.text_search import signs_train
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from flake8_torchperf.program.origins.comparisons import Values
+    from flake8_torchperf.program.origins.comparisons import Asked, Values
     from flake8_torchperf.program.origins.placing import PlacedAt
     from flake8_torchperf.program.outlines.outline import Body
     from flake8_torchperf.project.module_index import ModuleMap
@@ -92,7 +93,7 @@ class Program:
 
     def values_of(
         self,
-        asked: ast.Name | ast.Attribute,
+        asked: Asked,
         module: ModuleMap,
         counts: Callable[[Run], bool] | None = None,
     ) -> Values:
@@ -100,6 +101,8 @@ class Program:
 
         ``counts`` tells which of the places that run the function count, if any does; all without.
         """
+        if not isinstance(asked, (ast.Name, ast.Attribute)):
+            return self._literals.of_item(key_of(asked))
         path = self.path_of_module(module)
         number = self._number(asked, path) if self._project.is_searched_whole else None
         return None if number is None else self._literals.at(path, number, counts)

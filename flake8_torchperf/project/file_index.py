@@ -109,11 +109,14 @@ def modules_below(folder: str, most: int = MAX_TREE) -> list[str]:
     return files_below(folder, (".py",), most)
 
 
-def files_below(folder: str, endings: tuple[str, ...], most: int) -> list[str]:
+def files_below(
+    folder: str, endings: tuple[str, ...], most: int, largest: int | None = None
+) -> list[str]:
     """Return the paths of files in and below a folder, in order; links are not followed.
 
-    Hidden folders, virtual environments and `LEFT_OUT` are left out. The list is empty if the
-    files hold more than ``most`` bytes, or if there are more than `MAX_FILES` files of any kind.
+    Hidden folders, virtual environments and `LEFT_OUT` are left out, and so are files of more than
+    ``largest`` bytes. The list is empty if the others hold more than ``most`` bytes, or if there
+    are more than `MAX_FILES` files of any kind.
     """
     found: list[str] = []
     total = files = 0
@@ -129,7 +132,10 @@ def files_below(folder: str, endings: tuple[str, ...], most: int) -> list[str]:
         for name in sorted(names):
             if name.endswith(endings):
                 path = os.path.join(above, name)
-                total += _size(path)
+                size = _size(path)
+                if largest is not None and size > largest:
+                    continue
+                total += size
                 if total > most:
                     return []
                 found.append(path)

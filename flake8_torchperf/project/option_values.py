@@ -29,10 +29,18 @@ _GIVEN = (
     r"|[\"'][ \t]*:)[ \t]*(?:(?:\w+\.)?[fF]ield\([^)]{{0,200}}?default[ \t]*=[ \t]*)?"
     r"(?:{literal}|(?P<other>[^,)\n#]*))"
 )
-# The same for the parsed arguments of a command line: `args.name = value`, and `name=value` as an
-# argument of a call, which has no spaces around its sign.
+# The same for the parsed arguments of a command line: `args.name = value`, and the arguments of
+# `set_defaults` and `Namespace`.
 _GIVEN_PARSED = (
-    r"(?:\.{name}[ \t]*=(?!=)[ \t]*|(?<![\w.]){name}=(?!=))(?:{literal}|(?P<other>[^,)\n#]*))"
+    r"(?:(?<!\bself)\.{name}[ \t]*=(?!=)[ \t]*"
+    r"|\b(?:set_defaults|Namespace)\([^()]{{0,400}}?(?<![\w.]){name}[ \t]*=(?!=)[ \t]*)"
+    r"(?:{literal}|(?P<other>[^,)\n#]*))"
+)
+# The same for items of a dict: entries of one that is written out, assignments to an item, and
+# `name=value` as an argument of a call.
+_GIVEN_ITEM = (
+    r"(?:[\"']{name}[\"'](?:\][ \t]*=(?!=)|[ \t]*:)[ \t]*|(?<![\w.]){name}=(?!=))"
+    r"(?:{literal}|(?P<other>[^,)\n#]*))"
 )
 # Sets attributes or items by names that are made at run time, of any object but that of a method.
 _KEY = r"\[[^]\n]*\][ \t]*=(?!=)"
@@ -47,11 +55,16 @@ _LOOKED_UP = r"[\"']{name}[\"'][ \t]*,[ \t]*{literal}"
 # `add_argument("--name", ...)` up to the next argument.
 _ARGUMENT = r"[\"']--{dashed}[\"'](?P<rest>(?:(?!add_argument)[^#]){{0,400}})"
 _DEFAULT = re.compile(r"default[ \t]*=[ \t]*" + _LITERAL)
-# `name: value` in YAML.
-_ENTRY = r"^[ \t-]*{name}[ \t]*:[ \t]*(?P<value>[^\n#]*)"
+# `name: value` in YAML, and `"name": value` in JSON.
+_ENTRY = (
+    r"(?:^[ \t-]*{name}[ \t]*:[ \t]*(?P<value>[^\n#]*)"
+    r"|\"{name}\"[ \t]*:[ \t]*(?P<json>[^,\n}}]*))"
+)
 # `section:` in YAML, and `settings["section"]["name"]`.
 _SECTION = re.compile(r"(?P<indent>[ \t]*)(?P<name>[\w-]+)[ \t]*:[ \t]*(?:#.*)?$")
 _KEY_OF_SECTION = r"\[[\"'](?P<section>[\w-]+)[\"']\]\[[\"']{name}[\"']\]"
+# An item of a dict, as `settings["name"]` and `settings.get("name")`.
+_ITEM = r"(?:\[|\bget\()[\"']{name}[\"']"
 # `--name value`, `--name=value`, `--name` and `section.name=value` of a command line.
 _TYPED = (
     r"(?<![\w-])(?:--{dashed}(?![\w-])(?:[= \t]+(?P<value>[^\s\\;&|-][^\s\\;&|]*))?"
@@ -90,7 +103,14 @@ class Given(NamedTuple):
 
 # Begins the name of an option that is read from the parsed arguments of a command line.
 OF_COMMAND_LINE = "--"
+# Begins the name of an option that is read as an item of a dict.
+OF_ITEM = "["
 NOT_GIVEN = Given(frozenset(), False)
+
+
+def word_of(name: str) -> str:
+    """Return the name of an option without what begins it."""
+    return name.removeprefix(OF_COMMAND_LINE).removeprefix(OF_ITEM)
 
 
 def given_as_data(given: Given) -> list[Any]:
@@ -127,30 +147,42 @@ def _code(text: str) -> str:
 def values_given(name: str, modules: Iterable[str], settings: Iterable[str] = ()) -> Given:
     """Return the values that the texts of modules, and of files of settings, give an option.
 
-    What a name or an item of a dict holds is no option of the command line, unless a text sets
-    options by names that are made at run time.
+    What a name or an item of a dict holds is no option of the command line, and what a name holds
+    is no item of a dict, unless a text passes it on to one.
     """
-    is_parsed = name.startswith(OF_COMMAND_LINE)
-    name = name.removeprefix(OF_COMMAND_LINE)
-    found: set[Literal] = set()
-    others: set[str] = set()
-    whole = True
+    word = word_of(name)
     modules = list(modules)
-    apart = _sections_apart(name, modules)
-    pattern = _GIVEN_PARSED if is_parsed else _GIVEN
+    narrow = {OF_COMMAND_LINE: _GIVEN_PARSED, OF_ITEM: _GIVEN_ITEM}.get(name.removesuffix(word))
+    values = None if narrow is None else list(_in_modules(word, modules, narrow))
+    if values is None or any(isinstance(one, _Expression) and one.is_itself for one in values):
+        values = list(_in_modules(word, modules, _GIVEN))
+    literals = {one for one in values if not isinstance(one, _Expression)}
+    if name.startswith(OF_ITEM):
+        literals.discard(None)  # the default of a parameter of its name
+    computed = [one for one in values if isinstance(one, _Expression) and not one.is_itself]
+    others = {one.option for one in computed if one.option}
+    apart = frozenset[str]() if name.startswith(OF_ITEM) else _sections_apart(word, modules)
+    given, whole = _in_settings(word, settings, apart)
+    whole = whole and all(one.option for one in computed)
+    return Given(frozenset(literals | given), whole, frozenset(others - {word}))
+
+
+def _in_modules(name: str, modules: Iterable[str], pattern: str) -> Iterator[Literal | _Expression]:
     for text in modules:
-        for value in _in_module(name, text, pattern):
-            if not isinstance(value, _Expression):
-                found.add(value)
-            elif value.option:
-                others.add(value.option)
-            else:
-                whole = False
+        yield from _in_module(name, text, pattern)
+
+
+def _in_settings(
+    name: str, settings: Iterable[str], apart: frozenset[str]
+) -> tuple[set[Literal], bool]:
+    """Return the values that files of settings give an option, and if these are all."""
+    found: set[Literal] = set()
+    whole = True
     entry = re.compile(_ENTRY.format(name=re.escape(name)), re.MULTILINE)
     typed = re.compile(_TYPED.format(name=re.escape(name), dashed=_dashed(name)))
     for text in settings:
         found.update(
-            _of_yaml(m["value"].strip())
+            _of_yaml((m["value"] or m["json"] or "").strip().strip("\"'"))
             for m in entry.finditer(text)
             if not apart or _section_at(text, m.start()) not in apart
         )
@@ -158,7 +190,7 @@ def values_given(name: str, modules: Iterable[str], settings: Iterable[str] = ()
             value = match["value"] or match["set"]
             whole = whole and "$" not in (value or "")
             found.add(True if value is None else _of_yaml(value.strip("\"'")))
-    return Given(frozenset(found), whole, frozenset(others - {name}))
+    return found, whole
 
 
 def _sections_apart(name: str, modules: Iterable[str]) -> frozenset[str]:
@@ -198,9 +230,13 @@ class _Expression(NamedTuple):
     """A value that the text computes, or the name of the other option that it is."""
 
     option: str
+    is_itself: bool = False
 
 
-def _expression(text: str) -> _Expression:
+def _expression(name: str, text: str) -> _Expression:
+    """Return a value that is no literal, by its text; the option itself may be passed on."""
+    if re.search(rf"\b{re.escape(name)}\b", text):
+        return _Expression("", is_itself=True)
     named = _OTHER_OPTION.fullmatch(text) is not None
     return _Expression(text.strip().rpartition(".")[2] if named else "")
 
@@ -215,8 +251,8 @@ def _in_module(name: str, text: str, pattern: str) -> Iterator[Literal | _Expres
     for match in re.finditer(pattern.format(**parts), text):
         if match["value"] is not None:
             yield ast.literal_eval(match["value"])
-        elif not re.search(rf"\b{parts['name']}\b", match["other"]):
-            yield _expression(match["other"])  # any other value is the option itself, passed on
+        elif not re.search(_ITEM.format(**parts), match["other"]):
+            yield _expression(name, match["other"])
     for match in re.finditer(_LOOKED_UP.format(**parts), text):
         yield ast.literal_eval(match["value"])
     for match in re.finditer(_ARGUMENT.format(**parts), text):

@@ -1,7 +1,7 @@
 """The files of settings below a project's folder, which give options their values.
 
-These are YAML files, and shell scripts with the command lines and variables in them. Notebooks and
-documents are read in the same way, as texts that may name the project's functions.
+These are YAML and JSON files, and shell scripts with the command lines and variables in them.
+Notebooks and documents are read in the same way, as texts that may name the project's functions.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ ALL_SETTINGS = "*settings"
 ENDINGS = (".yaml", ".yml", ".sh")
 # If the files of settings hold more bytes than this, they are data.
 MAX_SETTINGS = 4_000_000
+# JSON holds data more often: a file of more bytes than this is no file of settings.
+JSON = (".json",)
+MAX_JSON = 64_000
 # Ends the path of a folder in a query for all notebooks below it.
 ALL_NOTEBOOKS = "*notebooks"
 # Notebooks hold pictures, too.
@@ -48,7 +51,9 @@ _LAST: dict[tuple[str, ...], Settings] = {}
 
 def read_settings(folder: str) -> Settings:
     """Return the files of settings below a folder; none if they are too large."""
-    return _texts_below(folder, ENDINGS, MAX_SETTINGS)
+    plain = _texts_below(folder, ENDINGS, MAX_SETTINGS)
+    json = _texts_below(folder, JSON, MAX_SETTINGS, MAX_JSON)
+    return Settings(folder, plain.texts + json.texts, plain.content + json.content, plain.asked)
 
 
 def read_notebooks(folder: str) -> Settings:
@@ -61,12 +66,14 @@ def read_documents(folder: str) -> Settings:
     return _texts_below(folder, DOCUMENTS, MAX_DOCUMENTS)
 
 
-def _texts_below(folder: str, endings: tuple[str, ...], most: int) -> Settings:
+def _texts_below(
+    folder: str, endings: tuple[str, ...], most: int, largest: int | None = None
+) -> Settings:
     now = time.monotonic()
     last = _LAST.get(endings)
     if last is not None and last.folder == folder and now - last.asked < TRUSTED:
         return last
-    held = {path: read_file(path) for path in files_below(folder, endings, most)}
+    held = {path: read_file(path) for path in files_below(folder, endings, most, largest)}
     content = digest_of_files(held, lambda path: held[path][1])
     texts = tuple(d.decode("utf-8", "replace") for d, _ in held.values() if d is not None)
     _LAST[endings] = Settings(folder, texts, content, time.monotonic())

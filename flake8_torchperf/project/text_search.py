@@ -180,7 +180,7 @@ class TextSearch:
             name = name.removeprefix(options.OF_COMMAND_LINE)
         asked = (name, settings.content)
         if asked not in self._values:
-            word = name.removeprefix(options.OF_COMMAND_LINE)
+            word = options.word_of(name)
             said = settings.that_say(word, word.replace("_", "-"))
             self._values[asked] = self._read_values(name, word, said)
         return self._values[asked]

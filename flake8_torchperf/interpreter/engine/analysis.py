@@ -77,7 +77,7 @@ def _has_any_value(asked: Asked, module: ModuleMap) -> Values:
     return None
 
 
-def _holds_nothing(asked: Asked, module: ModuleMap) -> list[Meant | None]:
+def _holds_nothing(asked: ast.Name | ast.Attribute, module: ModuleMap) -> list[Meant | None]:
     return []
 
 
@@ -158,7 +158,7 @@ class Analysis:
     # the literal values that a name or an attribute in a module may have; None if others may be
     values_of: Callable[[Asked, ModuleMap], Values] = _has_any_value
     # what a name or an attribute in a module holds, as its program shows; None for anything else
-    objects_of: Callable[[Asked, ModuleMap], list[Meant | None]] = _holds_nothing
+    objects_of: Callable[[ast.Name | ast.Attribute, ModuleMap], list[Meant | None]] = _holds_nothing
     # the classes below a class that something makes; given a name, those with a method of it
     classes_below: Callable[..., list[ClassInfo]] = _has_none_below
 

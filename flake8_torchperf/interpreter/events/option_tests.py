@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.interpreter.inference.parameters import default_of, literal_default
-from flake8_torchperf.program.origins.comparisons import asked_by, passes_none
-from flake8_torchperf.project.option_values import Given
+from flake8_torchperf.program.origins.comparisons import asked_by, key_of, passes_none
+from flake8_torchperf.project.option_values import OF_ITEM, Given
 from flake8_torchperf.syntax.shape_tests import is_none
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def option_of(asked: ast.expr, function: FunctionNode | None, owner: ClassInfo |
     """Return the name of the option behind an expression; "" if it is none.
 
     An option is a parameter with a literal default, an attribute that a method sets to one or to
-    an attribute of a configuration, and an attribute of anything but ``self``.
+    an attribute or an item of a configuration, an attribute of anything but ``self``, and an item.
     """
     match asked:
         case ast.Name(id=name):
@@ -117,7 +117,8 @@ def option_of(asked: ast.expr, function: FunctionNode | None, owner: ClassInfo |
             return _stored(name, owner)
         case ast.Attribute(attr=name):
             return name
-    return ""
+    key = key_of(asked)
+    return f"{OF_ITEM}{key}" if key else ""
 
 
 def _stored(attribute: str, owner: ClassInfo | None) -> str:
@@ -135,6 +136,8 @@ def _stored(attribute: str, owner: ClassInfo | None) -> str:
                     found.add(name)
                 case ast.Attribute(attr=name):
                     found.add(name)
+                case value if key_of(value):
+                    found.add(f"{OF_ITEM}{key_of(value)}")
                 case _:
                     return ""
     return found.pop() if len(found) == 1 else ""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Values: TypeAlias = "frozenset[Any] | None"
 
 # The expression that a test compares with literals.
-Asked: TypeAlias = "ast.Name | ast.Attribute"
+Asked: TypeAlias = "ast.Name | ast.Attribute | ast.Subscript | ast.Call"
 
 # Stands for objects of which only one thing is known: that they are not None.
 SOMETHING = object()
@@ -85,10 +85,10 @@ def may_be(test: ast.expr, value: object, holds: bool) -> bool:
 def _outcomes(test: ast.expr, value: object) -> Values:
     """Return the outcomes of a test of an expression that has a value; None if unknown."""
     match test:
-        case ast.Name() | ast.Attribute():
-            return None if value is SOMETHING else frozenset((bool(value),))
-        case ast.Call(args=[_, kind]):
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
             return _is_instance(value, kind)
+        case ast.Name() | ast.Attribute() | ast.Subscript() | ast.Call():
+            return None if value is SOMETHING else frozenset((bool(value),))
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
             word = type(operator).__name__
             if isinstance(left, ast.Constant):
@@ -116,31 +116,46 @@ def _is_instance(value: object, kind: ast.expr) -> Values:
 
 
 def asked_by(test: ast.expr) -> Asked | None:
-    """Return the name or attribute that a test asks about with literals alone."""
+    """Return the name, attribute or item that a test asks about with literals alone."""
     match test:
-        case ast.Name() | ast.Attribute() as asked:
-            return asked
-        case ast.Call(
-            func=ast.Name(id="isinstance"), args=[ast.Name() | ast.Attribute() as asked, _]
-        ):
-            return asked
+        case ast.Call(func=ast.Name(id="isinstance"), args=[asked, _]):
+            return asked if isinstance(asked, (ast.Name, ast.Attribute)) else None
         case ast.Compare(
-            left=ast.Name() | ast.Attribute() as asked,
+            left=asked,
             ops=[ast.In() | ast.NotIn()],
             comparators=[ast.Tuple(elts=items) | ast.List(elts=items) | ast.Set(elts=items)],
         ):
-            return asked if all(isinstance(one, ast.Constant) for one in items) else None
+            return _asked(asked) if all(isinstance(one, ast.Constant) for one in items) else None
         case ast.Compare(ops=[ast.In() | ast.NotIn()]):
             return None
-        case ast.Compare(
-            left=ast.Name() | ast.Attribute() as asked, ops=[_], comparators=[ast.Constant()]
-        ):
-            return asked
-        case ast.Compare(
-            left=ast.Constant(), ops=[_], comparators=[ast.Name() | ast.Attribute() as asked]
-        ):
-            return asked
+        case ast.Compare(left=asked, ops=[_], comparators=[ast.Constant()]):
+            return _asked(asked)
+        case ast.Compare(left=ast.Constant(), ops=[_], comparators=[asked]):
+            return _asked(asked)
+    return _asked(test)
+
+
+def _asked(node: ast.expr) -> Asked | None:
+    match node:
+        case ast.Name() | ast.Attribute():
+            return node
+        case ast.Subscript() | ast.Call() if key_of(node):
+            return node
     return None
+
+
+def key_of(node: ast.expr) -> str:
+    """Return the key of an item: of ``settings["key"]`` and ``settings.get("key")``; "" if none."""
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=str(key))) if key.isidentifier():
+            return key
+        case ast.Call(
+            func=ast.Attribute(attr="get"),
+            args=[ast.Constant(value=str(key))] | [ast.Constant(value=str(key)), _],
+            keywords=[],
+        ) if key.isidentifier():
+            return key
+    return ""
 
 
 def parts(test: ast.expr, holds: bool) -> Iterator[tuple[ast.expr, bool]]:

@@ -13,6 +13,7 @@ from flake8_torchperf.program.given import (
     CLICK_SLOTS,
     FIELD_CALLS,
     LITERAL_CASTS,
+    ONE_ITEM,
     PARSED,
     TENSOR_COPIES,
     TEXT_METHODS,
@@ -33,7 +34,7 @@ from flake8_torchperf.program.outlines.outline import (
     VALUE,
     Kind,
 )
-from flake8_torchperf.project.option_values import OF_COMMAND_LINE
+from flake8_torchperf.project.option_values import OF_COMMAND_LINE, OF_ITEM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -84,6 +85,10 @@ class Literals:
             self._known[asked] = _Walk(self, counts).of(path, number)
         return self._known[asked]
 
+    def of_item(self, key: str) -> Values:
+        """Return the values of an item of a dict of settings; None if there may be others."""
+        return _Walk(self, None).option(f"{OF_ITEM}{key}")
+
     def takes_another(self, run: Run, function: Unit) -> bool:
         """True if a place calls an entry of a dict whose key is never that of a function."""
         return _Walk(self, None).takes_another(run, function)
@@ -132,6 +137,8 @@ class _Walk:
                 return self._member(path, number)
             case Kind.CALL:
                 return self._called(path, number)
+            case Kind.ITEM if node.word.isidentifier():
+                return self.option(f"{OF_ITEM}{node.word}")
             case Kind.OPERATION | Kind.GROUP | Kind.ROUNDS | Kind.LAMBDA:
                 return ONLY_SOMETHING
         return None
@@ -313,9 +320,9 @@ class _Walk:
         if self._is_own_object(path, holder):
             return None
         is_parsed = self._passed.classes(path, holder) - {OF_UNKNOWN_CLASS} == {PARSED}
-        return self._option(f"{OF_COMMAND_LINE}{name}" if is_parsed else name)
+        return self.option(f"{OF_COMMAND_LINE}{name}" if is_parsed else name)
 
-    def _option(self, name: str) -> Values:
+    def option(self, name: str) -> Values:
         """Return the values that texts and settings give an option of a name; None if open."""
         given = self._project.option_values(name)
         return given.values if given.whole and given.values else None
@@ -415,7 +422,9 @@ class _Walk:
             return applied(LITERAL_CASTS[found], self.of(path, first))
         if found == "getattr" and second is not None:
             node = outline.nodes[second]
-            return self._option(node.word) if node.kind == Kind.TEXT else None
+            return self.option(node.word) if node.kind == Kind.TEXT else None
+        if word in ONE_ITEM and first is not None and outline.nodes[first].kind == Kind.TEXT:
+            return self.option(f"{OF_ITEM}{outline.nodes[first].word}")
         computed = word != "load" and found in (f"torch.{word}", f"numpy.{word}")
         if computed or (word in TENSOR_COPIES and not found):
             return ONLY_SOMETHING
