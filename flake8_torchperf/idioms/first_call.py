@@ -16,7 +16,38 @@ def first_only(node: ast.If, loop: ast.AST | None, function: ast.AST | None) -> 
     """True if a branch runs only on the first call, or in the first round of the loop around it."""
     if made_once(node) or in_first_round(node, loop, function):
         return True
-    return function is not None and (kept_in_table(node, function) or turned_on(node, function))
+    return function is not None and (
+        kept_in_table(node, function) or fills_table(node, function) or turned_on(node, function)
+    )
+
+
+def fills_table(node: ast.If, function: ast.AST) -> bool:
+    """True for ``if key not in TABLE:`` above ``TABLE[key] = ...``, if a function finds the table.
+
+    A table that the function makes itself is empty in each call.
+    """
+    match node.test:
+        case ast.Compare(left=key, ops=[ast.NotIn()], comparators=[ast.Name(id=table)]):
+            filled = f"{table}[{spelled(key)}]"
+            return table not in _locals(function) and any(
+                isinstance(statement, ast.Assign) and filled in map(spelled, statement.targets)
+                for statement in walk(node.body)
+            )
+    return False
+
+
+@once
+def _locals(function: ast.AST) -> frozenset[str]:
+    """Return the names that a function binds for itself."""
+    nodes = list(ast.walk(function))
+    shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+    bound = {
+        node.id if isinstance(node, ast.Name) else node.arg
+        for node in nodes
+        if isinstance(node, ast.arg)
+        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+    }
+    return frozenset(bound - shared)
 
 
 def turned_on(node: ast.If, function: ast.AST) -> bool:
@@ -46,10 +77,13 @@ def made_once(node: ast.If) -> bool:
     """True for ``if self.x is None:`` above ``self.x = ...``: the branch makes its value only once.
 
     True as well for a flag that the branch sets (``if not self.ready:`` above ``self.ready =
-    True``), and for an attribute or a key that does not exist yet.
+    True``), for an attribute or a key that does not exist yet, and for a value that is made anew
+    if it doesn't fit any more: ``if self.x is None or self.x.size() != size:``.
     """
     if isinstance(node.test, ast.Attribute):
         return _turned_off(node)
+    if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or):
+        return _made_to_fit(node, node.test.values)
     awaited = _awaited(node.test)
     paths = {_public(path) for path in awaited} if awaited else ()
     for statement in walk(node.body) if paths else ():
@@ -58,6 +92,26 @@ def made_once(node: ast.If) -> bool:
             if any(_public(spelled(target)) in paths for target in targets):
                 return True
     return False
+
+
+def _made_to_fit(node: ast.If, tests: list[ast.expr]) -> bool:
+    """True if a branch makes the value that one test finds missing, and the others ask about.
+
+    The others may ask about other attributes that the branch assigns.
+    """
+    made = {
+        spelled(target)
+        for statement in walk(node.body)
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Attribute)
+    }
+    missing = [made.intersection(_awaited(test)) for test in tests]
+    return any(missing) and all(
+        found
+        or any(isinstance(one, ast.Attribute) and spelled(one) in made for one in walk([test]))
+        for found, test in zip(missing, tests, strict=True)
+    )
 
 
 def kept_in_table(node: ast.If, function: ast.AST) -> bool:

@@ -69,6 +69,31 @@ SILENT = {
                     table[x.device] = noise
                 return noise(x)
         """,
+    "what fills a table of the module": """
+        windows = {}
+
+        class Spectrum(nn.Module):
+            def forward(self, x: Tensor):
+                global windows
+                key = str(x.device)
+                if key not in windows:
+                    windows[key] = torch.hann_window(9) * x.max().item()  # TPF101
+                return x * windows[key]
+        """,
+    "what is made anew if it does not fit": """
+        class Warp(nn.Module):
+            def forward(self, x: Tensor):
+                if not hasattr(self, "grid") or self.grid.size() != x.size():
+                    self.grid = torch.full(x.shape, x.max().item(), device=x.device)  # TPF101
+                return x + self.grid
+        """,
+    "what only a hunt for anomalies asks": """
+        class Render(nn.Module):
+            def forward(self, x: Tensor):
+                if torch.is_anomaly_enabled():
+                    assert x.isfinite().all()  # TPF303
+                return x * 2
+        """,
     "where there is no device": """
         class Search(nn.Module):
             def forward(self, x: Tensor):
@@ -122,6 +147,22 @@ def test_silent_by_default(code: str) -> None:
 
 
 REPORTED = {
+    "what fills a table that each call makes": """
+        class Spectrum(nn.Module):
+            def forward(self, x: Tensor, keys: list[str]):
+                windows = {}
+                for key in keys:
+                    if key not in windows:
+                        windows[key] = x.max().item()  # TPF101
+                return windows
+        """,
+    "what is made anew for another reason, too": """
+        class Warp(nn.Module):
+            def forward(self, x: Tensor, always: bool):
+                if self.grid is None or always:
+                    self.grid = torch.full(x.shape, x.max().item(), device=x.device)  # TPF101
+                return x + self.grid
+        """,
     "what a step calls as well": """
         class Scheduler:
             def index_for(self, t: Tensor, times: Tensor):

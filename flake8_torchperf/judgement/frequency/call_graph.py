@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.idioms.first_call import made_by_call, made_once, turned_on
+from flake8_torchperf.idioms.first_call import fills_table, made_by_call, made_once, turned_on
 from flake8_torchperf.idioms.loop_kinds import goes_backward, is_written_out, takes_step
 from flake8_torchperf.program.runs import Runs
 from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
@@ -189,11 +189,15 @@ def _seldom_branch(node: ast.If) -> AbstractSet[int]:
 
 
 def _on_first_call(node: ast.If, place: _Place, classes: _Classes) -> bool:
-    """True if the branch runs only once, because it sets the attribute that its test finds missing.
+    """True if the branch runs only once, because it sets what its test finds missing.
 
-    The function may set the attribute, or a method that the branch calls.
+    That is a key of a table, or an attribute, which a method that the branch calls may set.
     """
-    if place.info is None or place.info.owner is None:
+    if place.info is None:
+        return False
+    if fills_table(node, place.info.node):
+        return True
+    if place.info.owner is None:
         return False
     if turned_on(node, place.info.node):
         return True
