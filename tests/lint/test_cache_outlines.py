@@ -66,6 +66,28 @@ def test_what_uses_a_class_is_looked_at(text: str, again: bool, tmp_path: Path) 
     assert ("./pkg/net.py" in analysed(project, cache)) == again
 
 
+# What a module of the package says of recording -> if other files depend on its functions for it.
+SAYS_OF_RECORDING = {
+    "a docstring": ('"""Compiles with `mode="reduce-overhead"`."""\n', False),
+    "a comment": ('MODE = "default"  # not "reduce-overhead", whose graphs\n', False),
+    "code": ('import torch\n\nfast = torch.compile(print, mode="reduce-overhead")\n', True),
+}
+
+
+@pytest.mark.parametrize(("says", "again"), SAYS_OF_RECORDING.values(), ids=SAYS_OF_RECORDING)
+def test_words_that_people_read_record_nothing(says: str, again: bool, tmp_path: Path) -> None:
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    (project / "pkg").mkdir(parents=True)
+    edit(project, "pkg/__init__.py", "")
+    edit(project, "pkg/asks.py", f"{says}{ASKS}")
+    edit(
+        project, "pkg/sums.py", "import torch\n\n\ndef total(x):\n    return torch.sum(x).item()\n"
+    )
+    check(cwd=project, cache=cache)
+    edit(project, "pkg/asks.py", f"{says}{ASKS.replace('return 1', 'return 2')}")
+    assert ("./pkg/sums.py" in analysed(project, cache)) == again
+
+
 BODIES = """\
 import torch
 
