@@ -88,6 +88,47 @@ def test_words_that_people_read_record_nothing(says: str, again: bool, tmp_path:
     assert ("./pkg/sums.py" in analysed(project, cache)) == again
 
 
+NAMES_COLLATORS = """\
+from torch.utils.data import DataLoader
+
+from pkg.net import Net
+
+
+def joined(batch):
+    return batch
+
+
+class Small(Net):
+    size = 3
+
+
+def loader(data):
+    return DataLoader(data, collate_fn=joined, num_workers=2)
+"""
+# How a module changes that may hand the methods of a class to a loader -> if the class's file is
+# looked at again.
+COLLATORS = {
+    "a body": ("return batch", "return list(batch)", False),
+    "a line above all": ("from torch", "\n\nfrom torch", False),
+    "another collator": ("collate_fn=joined", "collate_fn=Small()", True),
+    "another base": ("Small(Net)", "Small(list)", True),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "again"), COLLATORS.values(), ids=COLLATORS)
+def test_what_makes_batches_is_looked_at(old: str, new: str, again: bool, tmp_path: Path) -> None:
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    (project / "pkg").mkdir(parents=True)
+    edit(project, "pkg/__init__.py", "")
+    edit(
+        project, "pkg/net.py", f"{NET}\n    def __call__(self, x):\n        return x.sum().item()\n"
+    )
+    edit(project, "pkg/loading.py", NAMES_COLLATORS)
+    check(cwd=project, cache=cache)
+    edit(project, "pkg/loading.py", NAMES_COLLATORS.replace(old, new))
+    assert ("./pkg/net.py" in analysed(project, cache)) == again
+
+
 BODIES = """\
 import torch
 
