@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.answers import Parts
     from flake8_torchperf.project.module_index import ModuleMap
 
-# What findings may depend on of a whole module, by the question.
+# Reads the facts of a whole module that findings may depend on, by the question.
 _FACTS: dict[str, Callable[[ModuleMap], tuple[object, ...]]] = {
     BASES: bases_in,
     COLLATED: collators_in,

@@ -23,7 +23,7 @@ RECORDING = (
     "accelerator import", "breakable_graph",
 )  # fmt: skip
 _CONTRACT, _RECORDING = CONTRACT.encode(), tuple(word.encode() for word in RECORDING)
-# What people read: comments, and texts of several lines. Other texts come last, to be passed over.
+# Comments and texts of several lines. Other texts are matched to be passed over.
 _PROSE = re.compile(
     rb"(?P<prose>\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|#[^\n]*)"
     rb"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'",
