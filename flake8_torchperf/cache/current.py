@@ -8,9 +8,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.digest import digest_of, digest_of_files
+from flake8_torchperf.idioms.collators import collators_in
 from flake8_torchperf.program.outlines.asked import NAME, answer, answer_of_name
 from flake8_torchperf.program.outlines.store import outline_of_text
-from flake8_torchperf.project.answers import ALL, OUTLINED, PART, PROMISES, WHOLE
+from flake8_torchperf.project.answers import (
+    ALL,
+    BASES,
+    COLLATED,
+    OUTLINED,
+    PART,
+    PROMISES,
+    WHOLE,
+    answer_of_facts,
+)
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, read_file, stamp
 from flake8_torchperf.project.import_roots import (
@@ -25,6 +35,7 @@ from flake8_torchperf.project.lazy_index import parts_of
 from flake8_torchperf.project.module_index import module_name
 from flake8_torchperf.project.settings_files import BESIDE_MODULES
 from flake8_torchperf.project.text_search import read_texts
+from flake8_torchperf.project.whole_modules import bases_in, whole_module
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
@@ -32,6 +43,13 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.program.outlines.outline import Outline
     from flake8_torchperf.project.answers import Parts
+    from flake8_torchperf.project.module_index import ModuleMap
+
+# Reads the facts of a whole module that findings may depend on, by the question.
+_FACTS: dict[str, Callable[[ModuleMap], tuple[object, ...]]] = {
+    BASES: bases_in,
+    COLLATED: collators_in,
+}
 
 
 class Current:
@@ -166,6 +184,8 @@ class CurrentModule:
         """
         if part == NAME:
             return answer_of_name(*module_name(Path(self._path), self._text))
+        if part in _FACTS:
+            return answer_of_facts(_FACTS[part](whole_module(self._path)))
         if part.startswith(OUTLINED):
             return answer(self._outline, part, lambda: self._data)
         if self._parts is None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.project.stores.module_facts import once_per_module
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -14,12 +16,15 @@ if TYPE_CHECKING:
 COLLATORS = ("collate_fn", "data_collator")
 
 
-def collators(module: ModuleMap) -> frozenset[str]:
+@once_per_module
+def collators_in(module: ModuleMap) -> tuple[str, ...]:
     """Return the names of the functions and classes that a module gives loaders to make batches.
 
     A loader calls them in its workers, with what the data set made there. A name that is given
     stands for what the module assigns to it, too: ``collate = Padded(...)``.
     """
+    if not any(map(module.says, COLLATORS)):
+        return ()
     nodes = list(ast.walk(module.tree))
     given = {
         name
@@ -32,7 +37,7 @@ def collators(module: ModuleMap) -> frozenset[str]:
             case ast.Assign(targets=[ast.Name(id=bound) | ast.Attribute(attr=bound)], value=value):
                 if bound in given:
                     given.update(_names(value))
-    return frozenset(given)
+    return tuple(sorted(given))
 
 
 def _names(node: ast.expr) -> Iterator[str]:

@@ -173,7 +173,7 @@ class Program:
         if unit.is_class:
             klass = self._linker.klass(unit)
             found = module.classes.get(klass.qualname)
-            return found if found is not None and found.node.lineno == klass.line else None
+            return found if found is not None and found.tree.lineno == klass.line else None
         body = self._linker.body(unit)
         if body.owner < 0:
             function = module.functions.get(body.qualname)
@@ -279,8 +279,13 @@ class Program:
     def _class_unit(self, owner: ClassInfo) -> Unit | None:
         """Return a class as one of its module's outline; None if that doesn't list it."""
         path = self.path_of_module(owner.module)
-        for number, one in enumerate(self._linker.outline(path).classes):
-            if (one.name, one.line) == (owner.name, owner.node.lineno):
+        outline = self._linker.outline(path)
+        # The line only tells two classes of one name apart, and needs no question for the methods.
+        last = outline.class_named.get((0, owner.name))
+        if last is not None and outline.classes[last].line == owner.tree.lineno:
+            return Unit(path, last, is_class=True)
+        for number, one in enumerate(outline.classes):
+            if (one.name, one.line) == (owner.name, owner.tree.lineno):
                 return Unit(path, number, is_class=True)
         return None
 

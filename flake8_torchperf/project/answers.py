@@ -45,6 +45,8 @@ SHOWN = "shown "
 OPTION = "option "
 # Asks for what an entry of a table in the outline of a module says (`program/outlines/asked.py`).
 OUTLINED = "outline "
+# Ask a module for the bases of its classes, and for what it hands loaders to make batches with.
+BASES, COLLATED = "bases", "collated"
 # Ends the path of a folder in a query for the modules below it that may hold a function that must
 # not wait.
 PROMISES = "*promises"
@@ -183,6 +185,11 @@ def _digest(texts: Iterable[str]) -> str:
 def answer_of_search(paths: Sequence[str] | None) -> str:
     """Return the digest of the modules that a search found, or "too many" for None."""
     return "too many" if paths is None else digest_of(paths)
+
+
+def answer_of_facts(found: tuple[object, ...]) -> str:
+    """Return the digest of facts in plain values."""
+    return digest_of(map(repr, found))
 
 
 def answer_of_values(given: Given) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.stores.kept import Kept
+from flake8_torchperf.project.stores.module_facts import once_per_module
 
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
@@ -35,3 +36,12 @@ def _read(path: str) -> ModuleMap:
     except NO_PYTHON:
         pass  # flake8 reports the error when it lints that file
     return read_module(tree, (text,), Path(path))
+
+
+@once_per_module
+def bases_in(module: ModuleMap) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the classes at module level, each with the last names of its bases."""
+    return tuple(
+        (one.name, tuple(base.rpartition(".")[2] for base in one.bases))
+        for one in module.classes.values()
+    )

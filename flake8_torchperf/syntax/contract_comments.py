@@ -22,8 +22,13 @@ RECORDING = (
     "cuda.graph", "make_graphed_callables", "reduce-overhead", "accelerator.Graph",
     "accelerator import", "breakable_graph",
 )  # fmt: skip
-# A text without any of these words holds no function that must not wait.
-PROMISING = tuple(word.encode() for word in (CONTRACT, *RECORDING))
+_CONTRACT, _RECORDING = CONTRACT.encode(), tuple(word.encode() for word in RECORDING)
+# Comments and texts of several lines. Other texts are matched to be passed over.
+_PROSE = re.compile(
+    rb"(?P<prose>\"{3}(?:\\.|[^\\])*?\"{3}|'{3}(?:\\.|[^\\])*?'{3}|#[^\n]*)"
+    rb"|\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'",
+    re.DOTALL,
+)
 _STATED = re.compile(r"#\s*torchperf:\s*(?P<word>[\w-]*)")
 _WELL_SPELT = re.compile(rf"#\s*{CONTRACT}(?![\w-])")
 # A word with a lower similarity than this, by difflib's ratio, is another word and no misspelling.
@@ -31,8 +36,23 @@ _ALIKE = 0.6
 
 
 def promises(data: bytes | str) -> bool:
-    """True if a module may hold a function that must not wait."""
-    return isinstance(data, bytes) and any(word in data for word in PROMISING)
+    """True if a module may hold a function that must not wait.
+
+    A comment states a contract, and code records a graph: words of `RECORDING` in a comment or a
+    docstring do not count. They would make a whole package depend on the module.
+    """
+    if not isinstance(data, bytes):
+        return False
+    return _CONTRACT in data or (_says_recording(data) and _says_recording(_code(data)))
+
+
+def _says_recording(data: bytes) -> bool:
+    return any(word in data for word in _RECORDING)
+
+
+def _code(data: bytes) -> bytes:
+    """Return a text without its prose."""
+    return _PROSE.sub(lambda found: b"" if found["prose"] else found[0], data)
 
 
 class Comment(NamedTuple):

@@ -66,6 +66,69 @@ def test_what_uses_a_class_is_looked_at(text: str, again: bool, tmp_path: Path) 
     assert ("./pkg/net.py" in analysed(project, cache)) == again
 
 
+# What a module of the package says of recording -> if other files depend on its functions for it.
+SAYS_OF_RECORDING = {
+    "a docstring": ('"""Compiles with `mode="reduce-overhead"`."""\n', False),
+    "a comment": ('MODE = "default"  # not "reduce-overhead", whose graphs\n', False),
+    "code": ('import torch\n\nfast = torch.compile(print, mode="reduce-overhead")\n', True),
+}
+
+
+@pytest.mark.parametrize(("says", "again"), SAYS_OF_RECORDING.values(), ids=SAYS_OF_RECORDING)
+def test_words_that_people_read_record_nothing(says: str, again: bool, tmp_path: Path) -> None:
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    (project / "pkg").mkdir(parents=True)
+    edit(project, "pkg/__init__.py", "")
+    edit(project, "pkg/asks.py", f"{says}{ASKS}")
+    edit(
+        project, "pkg/sums.py", "import torch\n\n\ndef total(x):\n    return torch.sum(x).item()\n"
+    )
+    check(cwd=project, cache=cache)
+    edit(project, "pkg/asks.py", f"{says}{ASKS.replace('return 1', 'return 2')}")
+    assert ("./pkg/sums.py" in analysed(project, cache)) == again
+
+
+NAMES_COLLATORS = """\
+from torch.utils.data import DataLoader
+
+from pkg.net import Net
+
+
+def joined(batch):
+    return batch
+
+
+class Small(Net):
+    size = 3
+
+
+def loader(data):
+    return DataLoader(data, collate_fn=joined, num_workers=2)
+"""
+# How a module changes that may hand the methods of a class to a loader -> if the class's file is
+# looked at again.
+COLLATORS = {
+    "a body": ("return batch", "return list(batch)", False),
+    "a line above all": ("from torch", "\n\nfrom torch", False),
+    "another collator": ("collate_fn=joined", "collate_fn=Small()", True),
+    "another base": ("Small(Net)", "Small(list)", True),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "again"), COLLATORS.values(), ids=COLLATORS)
+def test_what_makes_batches_is_looked_at(old: str, new: str, again: bool, tmp_path: Path) -> None:
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    (project / "pkg").mkdir(parents=True)
+    edit(project, "pkg/__init__.py", "")
+    edit(
+        project, "pkg/net.py", f"{NET}\n    def __call__(self, x):\n        return x.sum().item()\n"
+    )
+    edit(project, "pkg/loading.py", NAMES_COLLATORS)
+    check(cwd=project, cache=cache)
+    edit(project, "pkg/loading.py", NAMES_COLLATORS.replace(old, new))
+    assert ("./pkg/net.py" in analysed(project, cache)) == again
+
+
 BODIES = """\
 import torch
 

@@ -7,9 +7,9 @@ something to report.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from flake8_torchperf.idioms.collators import COLLATORS, collators
+from flake8_torchperf.idioms.collators import COLLATORS, collators_in
 from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import CallPlaces, CallSite
 from flake8_torchperf.judgement.worth.features import (
@@ -22,18 +22,20 @@ from flake8_torchperf.judgement.worth.features import (
     SELDOM,
 )
 from flake8_torchperf.program.linking import Unit
-from flake8_torchperf.project.answers import record
+from flake8_torchperf.project.answers import BASES, COLLATED, PART, answer_of_facts, record
 from flake8_torchperf.project.file_index import is_test_path
-from flake8_torchperf.project.whole_modules import whole_module
+from flake8_torchperf.project.whole_modules import bases_in, whole_module
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+
+Fact = TypeVar("Fact")
 
 # The most functions inside one another that are looked at.
 MAX_NESTED = 3
@@ -49,8 +51,6 @@ class PackageCallers:
         self._modules: dict[str, ModuleMap] = {}
         self._sites: dict[tuple[str, int, int], CallSite] = {}
         self._finders: dict[str, CallPlaces] = {}
-        # The collators of each module, by the module's identity.
-        self._collators: dict[int, frozenset[str]] = {}
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
         """Return the calls that lead to a function; none if there may be others."""
@@ -188,20 +188,19 @@ class PackageCallers:
 
     def are_collated(self, info: FunctionInfo) -> bool:
         """True if a function, or an object of its class or of one below, makes batches."""
-        names = [] if info.name.startswith("__") else [info.name]
-        names += [] if info.owner is None else [info.owner.name, *self._subclasses(info.owner)]
         search = self._analysis.project.modules_that_say
         said = [search(word, info.module) for word in COLLATORS]
         making = None if None in said else {path for paths in said for path in paths or ()}
+        # Few projects hand collators over; only these depend on what derives from the class.
+        if making is not None and not any(map(self._collators_of, self._with_linted(making))):
+            return False
+        names = [] if info.name.startswith("__") else [info.name]
+        names += [] if info.owner is None else [info.owner.name, *self._subclasses(info.owner)]
         return any(
-            name in self._collators_of(module)
+            name in self._collators_of(path)
             for name in dict.fromkeys(names)
-            for module in self._with_linted(
-                tuple(
-                    path
-                    for path in search(name, info.module) or ()
-                    if making is None or path in making
-                )
+            for path in self._with_linted(
+                path for path in search(name, info.module) or () if making is None or path in making
             )
         )
 
@@ -209,24 +208,34 @@ class PackageCallers:
         """Return the names of the classes in the project that derive directly from a class."""
         paths = self._analysis.project.modules_that_say(owner.name, owner.module) or ()
         return [
-            one.name
-            for module in self._with_linted(paths)
-            for one in module.classes.values()
-            if any(base.rpartition(".")[2] == owner.name for base in one.bases)
+            name
+            for path in self._with_linted(paths)
+            for name, bases in self._asked(path, BASES, bases_in)
+            if owner.name in bases
         ]
 
-    def _collators_of(self, module: ModuleMap) -> frozenset[str]:
-        """Return the names that a module gives to loaders to make batches; cached."""
-        known = self._collators.get(id(module))
-        if known is None:
-            known = collators(module) if any(map(module.says, COLLATORS)) else frozenset()
-            self._collators[id(module)] = known
-        return known
+    def _collators_of(self, path: str) -> Sequence[str]:
+        """Return the names that a module gives to loaders to make batches."""
+        return self._asked(path, COLLATED, collators_in)
 
-    def _with_linted(self, paths: tuple[str, ...]) -> Iterator[ModuleMap]:
-        """Yield the linted module, whose text may differ from its file, and those of ``paths``."""
+    def _asked(
+        self, path: str, part: str, read: Callable[[ModuleMap], tuple[Fact, ...]]
+    ) -> tuple[Fact, ...]:
+        """Return what a module says; findings depend on that alone, and not on its text."""
+        project = self._analysis.project
+        if path == project.linted_path or not project.is_in_package(path, project.linted):
+            return read(self._module(path))
+        module = whole_module(path)
+        record(module.checked)
+        found = read(module)
+        project.note_content(path)
+        project.note(f"{path}{PART}{part}", answer_of_facts(found))
+        return found
+
+    def _with_linted(self, paths: Iterable[str]) -> Iterator[str]:
+        """Yield the path of the linted module and those of others."""
         here = self._analysis.project.linted_path
-        yield from map(self._module, (here, *(path for path in paths if path != here)))
+        yield from (here, *(path for path in paths if path != here))
 
     def _module(self, path: str) -> ModuleMap:
         """Return a whole module; the linted text may differ from its file."""
