@@ -23,6 +23,8 @@ from flake8_torchperf.runtime.workload.summary import as_data
 
 Row = Mapping[str, Any]
 _READS = ("host_reads", "transfers")
+# Source text longer than this is cut.
+_SOURCE_WIDTH = 80
 _REMARKS = {"looks_asynchronous": remark, "allowed": allowed_remark}
 _TITLES = (
     ("not_reached", "not reached: findings in lines that did not run", "dim"),
@@ -225,8 +227,8 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _short(text: str, limit: int = 80) -> str:
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+def _short(text: str) -> str:
+    return text if len(text) <= _SOURCE_WIDTH else text[: _SOURCE_WIDTH - 3] + "..."
 
 
 def _summary(data: Row) -> str:
