@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.linking import Linker, Unit
-from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS, Objects, own_classes
+from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS, own_classes
+from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outlines.outline import OWNER, Kind
 
 if TYPE_CHECKING:

@@ -199,6 +199,9 @@ FIELD_CALLS = frozenset(
     ("dataclasses.field", "attr.ib", "attrs.field", "attr.field", "pydantic.Field")
 )
 
+# Parsers of the command line, the method that returns its options, and the class of these.
+PARSERS = frozenset(("argparse.ArgumentParser", "configargparse.ArgumentParser"))
+PARSING, PARSED = "parse_args", "argparse.Namespace"
 # Arguments of a decorator that adds an option to a command line: those that leave its values alone.
 CLICK_SLOTS = frozenset((FUNCTION, "0", "default", "is_flag", "help", "type", "show_default"))
 # Calls that return a container of what is in the one they are given.

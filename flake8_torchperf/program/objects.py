@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol
 
 from flake8_torchperf.program.decorated import decorated
 from flake8_torchperf.program.given import (
@@ -13,9 +13,18 @@ from flake8_torchperf.program.given import (
     KEEPING_EACH,
     MODULE_CONTAINERS,
     ONE_ITEM,
+    PARSED,
+    PARSERS,
+    PARSING,
     TRANSFORMING,
 )
 from flake8_torchperf.program.linking import Linker, Unit, Variable
+from flake8_torchperf.program.object_values import (
+    OF_UNKNOWN_CLASS,
+    Itself,
+    named_classes,
+    own_classes,
+)
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, VALUE, Kind
 from flake8_torchperf.program.stated_classes import (
     Annotations,
@@ -29,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from flake8_torchperf.program.linking import Search
+    from flake8_torchperf.program.object_values import Values
     from flake8_torchperf.program.outlines.outline import Body
 
 
@@ -42,16 +52,6 @@ class Passed(Protocol):
         """True if calls that aren't seen may give a function its arguments."""
 
 
-class Itself(NamedTuple):
-    """A function or a class as a value: what is called is this one, not an object of it."""
-
-    unit: Unit
-
-
-# The things that a value may be: an object of a class, or a function or a class itself.
-Values: TypeAlias = "set[Unit | str | Itself]"
-# The class of an object that is made by calling a class which nothing shows: no list, no dict.
-OF_UNKNOWN_CLASS = "?"
 # Parameters and variables that hold classes.
 _CLASS_NAMES = ("cls", "klass", "class_")
 # How many names, attributes, parameters and results may lead to the class of an object.
@@ -152,6 +152,8 @@ class Objects:
             return self._made(path, outline.child(number, "0"), steps)
         if word in TRANSFORMING and self._is_foreign(path, called):
             return self._of(path, outline.child(number, "0"), steps - 1, items=items)
+        if word == PARSING and not PARSERS.isdisjoint(self._of(path, holder, steps - 1)):
+            return set() if items else {PARSED}
         if items and word in MODULE_CONTAINERS:
             given = [one for one in outline.children[number] if one != called]
             one_by_one = self._of_any(path, given[:MAX_ENTRIES], steps - 1, items=False)
@@ -455,7 +457,7 @@ class Objects:
         for holder in holders:
             if isinstance(holder, str) and holder != OF_UNKNOWN_CLASS:
                 found |= self._imported(f"{holder}.{name}", steps, items=items)
-        for one in sorted({*own_classes(holders), *_classes(holders)}):
+        for one in sorted({*own_classes(holders), *named_classes(holders)}):
             for klass in self._linker.lineage(one):
                 found |= self._kept_in(klass, name, steps, items=items)
         return found
@@ -485,16 +487,6 @@ class Objects:
         return found
 
 
-def _classes(values: Values) -> list[Unit]:
-    """Return the classes of the project that are among some values themselves."""
-    return [one.unit for one in values if isinstance(one, Itself) and one.unit.is_class]
-
-
 def _is_public(body: Body) -> bool:
     """True for a function at the level of its module that `getattr` may look up there."""
     return body.outer == 0 and body.owner < 0 and not body.name.startswith(("_", "<"))
-
-
-def own_classes(classes: Values | Classes) -> list[Unit]:
-    """Return those of the classes that are of the project, in order."""
-    return sorted(one for one in classes if isinstance(one, Unit))

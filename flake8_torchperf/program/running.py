@@ -9,7 +9,7 @@ from flake8_torchperf.program.alone import Alone
 from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.life.living import Living
 from flake8_torchperf.program.linking import Linker, Unit
-from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS, Itself
+from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS, Itself
 from flake8_torchperf.program.origins.literals import Literals
 from flake8_torchperf.program.origins.placing import Placing
 from flake8_torchperf.program.runs import Run, Runs
@@ -200,6 +200,21 @@ class Program:
         runs = self.runs(unit)
         elsewhere = bool(runs.open) or self._literals.makers.is_called_elsewhere(unit)
         return [] if elsewhere else runs.outside_tests
+
+    def all_makings(self, owner: ClassInfo) -> list[Run]:
+        """Return the places that make objects of a class; none if there may be others."""
+        unit = self._class_unit(owner)
+        if unit is None or not self._project.is_searched_whole:
+            return []
+        if any(
+            self._linker.is_looked_up(one) for one in (unit, *self._literals.makers.below(unit))
+        ):
+            return []
+        found: list[Run] = []
+        for path, number in self._literals.makers.constructions(unit) or ():
+            node = self._linker.outline(path).nodes[number]
+            found.append(Run(path, node.body, node.line, node.column, number))
+        return found
 
     def takes_another(self, run: Run, info: FunctionInfo) -> bool:
         """True if a place calls an entry of a dict whose key is never that of a function."""

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.linking import Linker, Unit, Variable
-from flake8_torchperf.program.objects import OF_UNKNOWN_CLASS
+from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, Kind
 
 if TYPE_CHECKING:

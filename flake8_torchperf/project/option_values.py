@@ -29,6 +29,19 @@ _GIVEN = (
     r"|[\"'][ \t]*:)[ \t]*(?:(?:\w+\.)?[fF]ield\([^)]{{0,200}}?default[ \t]*=[ \t]*)?"
     r"(?:{literal}|(?P<other>[^,)\n#]*))"
 )
+# The same for the parsed arguments of a command line: `args.name = value`, and `name=value` as an
+# argument of a call, which has no spaces around its sign.
+_GIVEN_PARSED = (
+    r"(?:\.{name}[ \t]*=(?!=)[ \t]*|(?<![\w.]){name}=(?!=))(?:{literal}|(?P<other>[^,)\n#]*))"
+)
+# Sets attributes or items by names that are made at run time, of any object but that of a method.
+_KEY = r"\[[^]\n]*\][ \t]*=(?!=)"
+SETTING = re.compile(
+    rf"setattr\((?!self\b)|(?<!self\.)__dict__(?:\.update|{_KEY})"
+    rf"|vars\([^()\n]*\)(?:\.update|{_KEY})"
+    r"|set_defaults\(\*\*|Namespace\(\*\*|\bnamespace[ \t]*="
+)
+SETTING_WORDS = ("setattr", "__dict__", "vars", "set_defaults", "Namespace", "namespace")
 # `config.get("name", value)` and `getattr(config, "name", value)`.
 _LOOKED_UP = r"[\"']{name}[\"'][ \t]*,[ \t]*{literal}"
 # `add_argument("--name", ...)` up to the next argument.
@@ -75,6 +88,8 @@ class Given(NamedTuple):
     others: frozenset[str] = frozenset()
 
 
+# Begins the name of an option that is read from the parsed arguments of a command line.
+OF_COMMAND_LINE = "--"
 NOT_GIVEN = Given(frozenset(), False)
 
 
@@ -110,14 +125,21 @@ def _code(text: str) -> str:
 
 
 def values_given(name: str, modules: Iterable[str], settings: Iterable[str] = ()) -> Given:
-    """Return the values that the texts of modules, and of files of settings, give an option."""
+    """Return the values that the texts of modules, and of files of settings, give an option.
+
+    What a name or an item of a dict holds is no option of the command line, unless a text sets
+    options by names that are made at run time.
+    """
+    is_parsed = name.startswith(OF_COMMAND_LINE)
+    name = name.removeprefix(OF_COMMAND_LINE)
     found: set[Literal] = set()
     others: set[str] = set()
     whole = True
     modules = list(modules)
     apart = _sections_apart(name, modules)
+    pattern = _GIVEN_PARSED if is_parsed else _GIVEN
     for text in modules:
-        for value in _in_module(name, text):
+        for value in _in_module(name, text, pattern):
             if not isinstance(value, _Expression):
                 found.add(value)
             elif value.option:
@@ -183,14 +205,14 @@ def _expression(text: str) -> _Expression:
     return _Expression(text.strip().rpartition(".")[2] if named else "")
 
 
-def _in_module(name: str, text: str) -> Iterator[Literal | _Expression]:
+def _in_module(name: str, text: str, pattern: str) -> Iterator[Literal | _Expression]:
     parts = {
         "name": re.escape(name),
         "literal": _LITERAL,
         "dashed": _dashed(name),
     }
     text = _code(text)
-    for match in re.finditer(_GIVEN.format(**parts), text):
+    for match in re.finditer(pattern.format(**parts), text):
         if match["value"] is not None:
             yield ast.literal_eval(match["value"])
         elif not re.search(rf"\b{parts['name']}\b", match["other"]):

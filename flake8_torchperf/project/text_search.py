@@ -176,21 +176,32 @@ class TextSearch:
     def _values_of(self, name: str) -> Given:
         """Return the values given to an option of this name, read once for all files linted."""
         settings = read_settings(self.folder)
+        if name.startswith(options.OF_COMMAND_LINE) and self._sets_by_name:
+            name = name.removeprefix(options.OF_COMMAND_LINE)
         asked = (name, settings.content)
         if asked not in self._values:
-            self._values[asked] = self._read_values(
-                name, settings.that_say(name, name.replace("_", "-"))
-            )
+            word = name.removeprefix(options.OF_COMMAND_LINE)
+            said = settings.that_say(word, word.replace("_", "-"))
+            self._values[asked] = self._read_values(name, word, said)
         return self._values[asked]
 
-    def _read_values(self, name: str, settings: list[str]) -> Given:
-        paths = self.that_say(name)
+    @cached_property
+    def _sets_by_name(self) -> bool:
+        """True if a module may set options by names that are made at run time."""
+        found = [self.that_say(word) for word in options.SETTING_WORDS]
+        paths = {path for one in found for path in one or ()}
+        return None in found or any(
+            options.SETTING.search(self._data[path].decode("utf-8", "replace")) for path in paths
+        )
+
+    def _read_values(self, name: str, word: str, settings: list[str]) -> Given:
+        paths = self.that_say(word)
         if paths is None:
             return NOT_GIVEN
-        last = name.rpartition("_")[2]
-        if last and last != name:
+        last = word.rpartition("_")[2]
+        if last and last != word:
             # The command line spells it with dashes.
-            dashed = f"--{name.replace('_', '-')}".encode()
+            dashed = f"--{word.replace('_', '-')}".encode()
             said = self.that_say(last) or ()
             paths += tuple(one for one in said if one not in paths and dashed in self._data[one])
         paths = tuple(one for one in paths if not os.path.basename(one).startswith("test_"))

@@ -286,6 +286,8 @@ def _inside(node: ast.AST, inner: ast.AST, place: _Place, classes: _Classes) -> 
     repeated, seldom = _frequencies(node, place, classes)
     if isinstance(node, ast.If) and not seldom and inner is not node.test:
         return place.under(node.test, holds=inner in node.body)
+    if isinstance(node, ast.IfExp) and inner is not node.test:
+        return place.under(node.test, holds=inner is node.body)
     loop = node if id(inner) in repeated else None
     if loop is None and id(inner) not in seldom:
         return place

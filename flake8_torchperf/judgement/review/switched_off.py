@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from flake8_torchperf.interpreter.events.option_tests import Asker, is_never_taken
 from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.worth.features import OFF_BY_DEFAULT
@@ -26,12 +27,16 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.program.origins.comparisons import Asked
     from flake8_torchperf.program.runs import Run
-    from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
 # Tests with the outcome that leads on.
 _Tests: TypeAlias = "tuple[tuple[ast.expr, bool], ...]"
 # The most tests that are looked at for one site, nearest first: nobody reads deeper code.
 MAX_TESTS = 16
+# Decorators of methods that run without an object of the class.
+OF_NO_OBJECT = frozenset(("staticmethod", "classmethod"))
+# The most functions and classes that are looked at for one function.
+MAX_ABOVE = 60
 # Statements that end a block, so that those after a test run only where it fails.
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 
@@ -42,6 +47,8 @@ class Switches:
     def __init__(self, analysis: Analysis, callers: PackageCallers) -> None:
         self._analysis = analysis
         self._callers = callers
+        self._off: set[FunctionInfo] = set()
+        self._taken: set[FunctionInfo | ClassInfo] = set()
 
     def reviewed(
         self, result: Judged, info: FunctionInfo, is_set_up: Callable[[CallSite], bool]
@@ -89,20 +96,38 @@ class Switches:
         return replace(result, sites=tuple(sites))
 
     def _is_never_run(self, info: FunctionInfo) -> bool:
-        """True if each place that runs a function stands in a branch that is never taken.
+        """True if all that leads to a function stands in branches that are never taken."""
+        if (
+            info not in self._off
+            and info not in self._taken
+            and _Above(self, self._taken).is_off(info)
+        ):
+            self._off.add(info)
+        return info in self._off
 
-        Or it takes another entry of the dict that holds the function.
+    def places(self, info: FunctionInfo) -> list[CallSite] | None:
+        """Return the places that run a function; None if there may be others.
+
+        A place that takes another entry of the dict that holds the function doesn't run it.
         """
         program = self._callers.program
-        places = program.all_places(info)
-        return bool(places) and all(
-            program.takes_another(run, info) or self._stands_off(self._callers.site_at(run))
-            for run in places
-        )
+        runs = program.all_places(info)
+        leading = [run for run in runs if not program.takes_another(run, info)]
+        return [self._callers.site_at(run) for run in leading] if runs else None
 
-    def _stands_off(self, site: CallSite) -> bool:
+    def makings(self, owner: ClassInfo) -> list[CallSite]:
+        """Return the places that make objects of a class; none if there may be others."""
+        return [self._callers.site_at(run) for run in self._callers.program.all_makings(owner)]
+
+    def stands_off(self, site: CallSite) -> bool:
         """True if a call stands in a branch that is never taken."""
-        return site.caller is not None and self._pass_none(site.tests, site.caller, None)
+        info = site.caller
+        if info is None:
+            return False
+        asker = Asker(info.module, info.node, info.owner)
+        return is_never_taken(site.tests, asker, self._analysis) or self._pass_none(
+            site.tests, info, None
+        )
 
     def _pass_none(
         self,
@@ -123,6 +148,59 @@ class Switches:
             if values and any(passes_none(values, one) for one in apart):
                 return True
         return False
+
+
+class _Above:
+    """A look at all that leads to a function: what runs it, and what makes objects of its class.
+
+    A function that runs itself is not run by that. The functions that something may run, and the
+    classes of which it may make objects, are added to ``taken``.
+    """
+
+    def __init__(self, switches: Switches, taken: set[FunctionInfo | ClassInfo]) -> None:
+        self._switches = switches
+        self._open: set[FunctionInfo | ClassInfo] = set()
+        self._off: set[FunctionInfo | ClassInfo] = set()
+        self._met = 0
+        self._taken = taken
+
+    def is_off(self, info: FunctionInfo) -> bool:
+        """True if branches that are never taken hold all that leads to a function."""
+        return self._once(info, lambda: self._is_never_run(info))
+
+    def _is_never_run(self, info: FunctionInfo) -> bool:
+        owner = info.owner if OF_NO_OBJECT.isdisjoint(info.decorators) else None
+        if owner is not None and self._once(owner, lambda: self._is_never_made(owner)):
+            return True
+        places = self._switches.places(info)
+        return places == [] or (places is not None and self._all_off(places))
+
+    def _is_never_made(self, owner: ClassInfo) -> bool:
+        return self._all_off(self._switches.makings(owner))
+
+    def _all_off(self, sites: list[CallSite]) -> bool:
+        apart = [site for site in sites if site.caller is None or site.caller not in self._open]
+        return bool(apart) and all(
+            site.caller is not None
+            and (self._switches.stands_off(site) or self.is_off(site.caller))
+            for site in apart
+        )
+
+    def _once(self, one: FunctionInfo | ClassInfo, answer: Callable[[], bool]) -> bool:
+        if one in self._off:
+            return True
+        if one in self._taken or one in self._open or self._met >= MAX_ABOVE:
+            return False
+        self._met += 1
+        self._open.add(one)
+        found = answer()
+        self._open.discard(one)
+        if found:
+            self._off.add(one)
+        else:
+            self._off.clear()  # what is off only if this is off is not known any more
+            self._taken.add(one)
+        return found
 
 
 def _fails_by_default(above: tuple[ast.expr, bool], info: FunctionInfo) -> bool:

@@ -13,11 +13,13 @@ from flake8_torchperf.program.given import (
     CLICK_SLOTS,
     FIELD_CALLS,
     LITERAL_CASTS,
+    PARSED,
     TENSOR_COPIES,
     TEXT_METHODS,
     UNCALLING_BASES,
 )
 from flake8_torchperf.program.linking import Linker, Unit, Variable
+from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.origins.comparisons import SOMETHING, applied, compared, read
 from flake8_torchperf.program.origins.makers import ENVIRONMENT_CALLS, Makers
@@ -31,6 +33,7 @@ from flake8_torchperf.program.outlines.outline import (
     VALUE,
     Kind,
 )
+from flake8_torchperf.project.option_values import OF_COMMAND_LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -92,6 +95,7 @@ class _Walk:
     def __init__(self, literals: Literals, counts: Callable[[Run], bool] | None) -> None:
         self._linker = literals.linker
         self._objects = literals.objects
+        self._passed = literals.passed
         self._makers = literals.makers
         self._arguments = literals.arguments
         self._runs = literals.runs
@@ -308,7 +312,8 @@ class _Walk:
                 return found
         if self._is_own_object(path, holder):
             return None
-        return self._option(name)
+        is_parsed = self._passed.classes(path, holder) - {OF_UNKNOWN_CLASS} == {PARSED}
+        return self._option(f"{OF_COMMAND_LINE}{name}" if is_parsed else name)
 
     def _option(self, name: str) -> Values:
         """Return the values that texts and settings give an option of a name; None if open."""

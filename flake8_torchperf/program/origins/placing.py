@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.linking import Linker, Unit, Variable
-from flake8_torchperf.program.objects import own_classes
+from flake8_torchperf.program.object_values import own_classes
 from flake8_torchperf.program.outlines.outline import FUNCTION, KEY, OWNER, VALUE, Kind
 
 if TYPE_CHECKING:
