@@ -23,8 +23,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("--clear", action="store_true", help="remove what is remembered")
     parser.add_argument(
-        "--dir",
         "--cache-dir",
+        dest="dir",
         type=Path,
         metavar="DIR",
         help="the folder (else the one that torchperf-cache-dir in the configuration names, "
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             print(f"{store.folder}: {_words(store.usage())}, at most {_size(store.limit)}")
     except OSError as error:
-        return fail(f"cache: {in_words(error)}; --dir names another folder")
+        return fail(f"cache: {in_words(error)}; --cache-dir names another folder")
     return 0
 
 

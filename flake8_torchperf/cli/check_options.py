@@ -82,7 +82,7 @@ example:
   torchperf check --baseline baseline.json src
   torchperf check --profile profile.json src
   torchperf check --top 20 src
-  torchperf check --fix --diff src
+  torchperf check --fix src
   torchperf check --diff-base main src
 
 exit status: 0 where nothing is found, 1 where something is, 2 for a wrong command line or a file
@@ -143,10 +143,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let a run that lints no file succeed: a hook may be given only excluded files",
     )
-    _add_fix_options(group)
+    group.add_argument(
+        "--fix",
+        action="store_true",
+        help="make the safe fixes first, as torchperf fix does; report what is left",
+    )
     # Those of fix alone.
-    parser.set_defaults(unsafe=False, suggested=False, verify=False, require_verified=False)
-    parser.set_defaults(inputs="", harness=None)
+    parser.set_defaults(diff=False, unsafe=False, suggested=False)
+    parser.set_defaults(verify=False, require_verified=False, inputs="", harness=None)
 
 
 def _count(text: str) -> int:
@@ -154,19 +158,6 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no positive number")
     return int(text)
-
-
-def _add_fix_options(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--fix",
-        action="store_true",
-        help="make the safe fixes first, as torchperf fix does; report what is left",
-    )
-    group.add_argument(
-        "--diff",
-        action="store_true",
-        help="with --fix: show what would change, and neither write nor report anything",
-    )
 
 
 # Folders with third-party code, besides those that flake8 excludes by default, and where Jupyter
@@ -188,8 +179,6 @@ def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
 
     A baseline that is to be written is not read.
     """
-    if options.diff and not options.fix:
-        raise ValueError("--diff needs --fix; torchperf fix --diff shows the same")
     if options.reason and not options.add_noqa:
         raise ValueError("--reason needs --add-noqa")
     if options.add_noqa and options.write_baseline:

@@ -1,4 +1,4 @@
-"""``torchperf confirm``: arguments in, verdicts on the screen, as JSON or as a page, a status out.
+"""``torchperf confirm``: arguments in, verdicts on the screen or as JSON, a status out.
 
 Only this command starts a run: the configuration decides the findings, but can't start one.
 """
@@ -15,7 +15,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.main import save, unwritable
 from flake8_torchperf.cli.parser import INTERRUPTED, add_parser, fail
 from flake8_torchperf.cli.settings.command_line import add_settings, settings
 from flake8_torchperf.cli.settings.inputs_by_hand import check_harness, parse_inputs
@@ -43,7 +42,6 @@ without your environment variables and, where the system allows it, without the 
 all other files read-only. It is still your code that runs: confirm what you would run anyway.
 """
 MISSING_TORCH = "confirm runs code and needs torch: pip install flake8-torchperf[confirm]"
-MISSING_JINJA = "--html needs jinja2: pip install flake8-torchperf[confirm]"
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -81,7 +79,6 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu")
     parser.add_argument("--json", action="store_true", help="the report as JSON on stdout")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
     parser.add_argument("--fail-on", choices=("confirmed",), help="exit with 1 where there is one")
     add_settings(parser)
     parser.set_defaults(run=confirm)
@@ -93,8 +90,6 @@ def confirm(arguments: argparse.Namespace) -> int:
         return fail("confirm needs Linux or macOS: elsewhere code cannot be run within limits")
     if find_spec("torch") is None:
         return fail(MISSING_TORCH)
-    if arguments.html is not None and find_spec("jinja2") is None:
-        return fail(MISSING_JINJA)
     from flake8_torchperf.runtime.confirm.plan import PlanError, parse_request, plan
     from flake8_torchperf.runtime.confirm.sandbox import SandboxError
 
@@ -117,8 +112,6 @@ def _settings(arguments: argparse.Namespace) -> ConfirmSettings:
     from flake8_torchperf.runtime.confirm.plan import ConfirmSettings
 
     _check_bounds(arguments)
-    if arguments.html is not None and (problem := unwritable(arguments.html)):
-        raise OptionError(f"--html: {problem}")
     if arguments.harness is not None:
         check_harness(arguments.harness)
     if arguments.device == "cuda" and not _has_cuda():
@@ -242,10 +235,5 @@ def _report(
         print(json.dumps(as_json(judged, session), indent=2))
     else:
         print(summary(judged))
-    if arguments.html is not None:
-        from flake8_torchperf.runtime.confirm.html import render
-
-        if status := save("--html", arguments.html, render(judged, session)):
-            return status
     failing = arguments.fail_on is not None
     return int(failing and any(one.verdict.status == arguments.fail_on for one in judged))

@@ -130,11 +130,8 @@ def explain(
     return 0
 
 
-def list_rules(
-    *, format: str = "text", rules: Sequence[Path] = (), out: TextIO | None = None
-) -> int:
+def list_rules(*, format: str = "text", rules: Sequence[Path] = ()) -> int:
     """Show one line per rule and return the exit status. Raises `CatalogueError`."""
-    out = out or sys.stdout
     table = [
         {
             "code": rule.code,
@@ -147,12 +144,12 @@ def list_rules(
         for rule in load_catalogue(tuple(rules)).rules
     ]
     if format == "json":
-        print(json.dumps(table, indent=2), file=out)
+        print(json.dumps(table, indent=2))
         return 0
     header = {key: key for key in ("code", "name", "family", "scope", "status", "since")}
     widths = {key: max(len(row[key]) for row in [header, *table]) for key in header}
     for row in [header, *table]:
-        print("  ".join(row[key].ljust(widths[key]) for key in header).rstrip(), file=out)
+        print("  ".join(row[key].ljust(widths[key]) for key in header).rstrip())
     return 0
 
 

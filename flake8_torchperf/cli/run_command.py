@@ -49,7 +49,6 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     parser.add_argument(
         "--owner",
-        "--source",
         dest="owners",
         action="append",
         default=[],
@@ -64,28 +63,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         default="full",
         help="reads: count host reads and transfers only, at a fraction of the cost",
     )
-    parser.add_argument(
-        "--metrics", action="store_true", help="print the times of each operation as well"
-    )
-    parser.add_argument(
-        "--no-callers",
-        dest="callers",
-        action="store_false",
-        help="do not print the calls that led to each line that waited",
-    )
     _add_gate(parser)
     _add_steps(parser)
-    for letter in "WX":
-        parser.add_argument(
-            f"-{letter}",
-            action="append",
-            default=[],
-            metavar="ARG",
-            help=f"Python's own -{letter}, for the workload",
-        )
-    parser.add_argument(
-        "-O", action="count", default=0, help="Python's own -O, for the workload; may be repeated"
-    )
     add_settings(parser)
     parser.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, help="a module and its arguments"
@@ -205,7 +184,6 @@ def run(arguments: argparse.Namespace) -> int:
             stops=arguments.stops,
             step=arguments.step or "",
             warmup=_warmup(arguments),
-            options=_python_options(arguments),
         )
     except TeamError as error:
         return fail(f"run: {error}")
@@ -258,7 +236,7 @@ def _report(
             save(
                 f"run: --{option}",
                 path,
-                _text(option, merged if one is run else report(one), arguments),
+                _text(option, merged if one is run else report(one)),
             )
             for path, one in _files(name, run)
         )
@@ -281,7 +259,7 @@ def _report(
             for path, one in _files(arguments.trace, run)
         )
     if saved.get("output", 1):
-        print_report(merged[0], sys.stderr, **_details(arguments))
+        print_report(merged[0], sys.stderr)
     if unanswered:
         return fail(unanswered)
     failed = any(row["failed"] for row in merged[0].get("gate", ()))
@@ -303,19 +281,14 @@ def _files(name: str, run: MergedRun) -> Iterator[tuple[Path, MergedRun]]:
         yield Path(name.replace(_RANK, str(rank))), alone
 
 
-def _text(option: str, report: _Report, arguments: argparse.Namespace) -> str:
+def _text(option: str, report: _Report) -> str:
     from flake8_torchperf.cli.run_page import page
     from flake8_torchperf.cli.run_report import as_text
 
     data, files = report
     if option == "json":
         return json.dumps(data, indent=1) + "\n"
-    return page(data, files) if option == "html" else as_text(data, **_details(arguments))
-
-
-def _details(arguments: argparse.Namespace) -> dict[str, bool]:
-    """Return how much the text tells."""
-    return {"metrics": arguments.metrics, "callers": arguments.callers}
+    return page(data, files) if option == "html" else as_text(data)
 
 
 def _found(words: list[str]) -> list[str]:
@@ -379,14 +352,6 @@ def _inputs(arguments: argparse.Namespace) -> Path | None:
         return None
     # One folder for all ranks: what a function is given differs little between them.
     return folder_beside(Path(arguments.save_profile.replace(_RANK, "")))
-
-
-def _python_options(arguments: argparse.Namespace) -> list[str]:
-    return [
-        *(f"-W{one}" for one in arguments.W),
-        *(f"-X{one}" for one in arguments.X),
-        *["-O"] * arguments.O,
-    ]
 
 
 def _condition_problem(arguments: argparse.Namespace) -> str:

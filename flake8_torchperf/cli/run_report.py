@@ -23,6 +23,8 @@ from flake8_torchperf.runtime.workload.summary import as_data
 
 Row = Mapping[str, Any]
 _READS = ("host_reads", "transfers")
+# Source text longer than this is cut.
+_SOURCE_WIDTH = 80
 _REMARKS = {"looks_asynchronous": remark, "allowed": allowed_remark}
 _TITLES = (
     ("not_reached", "not reached: findings in lines that did not run", "dim"),
@@ -50,17 +52,14 @@ _TITLES = (
 )
 
 
-def print_report(data: Row, out: TextIO, *, metrics: bool = False, callers: bool = True) -> None:
-    """Print operations first and the most important part last, where a terminal still shows it."""
+def print_report(data: Row, out: TextIO) -> None:
+    """Print the most important part last, where a terminal still shows it."""
     write = _writer(out)
-    if metrics:
-        write("torchperf run: operations", "bold")
-        write(data["metrics"].rstrip("\n"), "")
     for key, title, style in _TITLES:
         rows = data[key]
         if rows:
             write(f"\n{title} ({len(rows)})", f"bold {style}")
-            for line in _lines(key, rows, callers):
+            for line in _lines(key, rows):
                 write(line, style)
     for row in data.get("broken_contracts", ()):
         write(_broken(row), "bold red")
@@ -88,10 +87,10 @@ def judged_report(
     return as_data(command, returncode, run, files), files
 
 
-def as_text(data: Row, *, metrics: bool = False, callers: bool = True) -> str:
+def as_text(data: Row) -> str:
     """Return the text that `print_report` prints, without styles."""
     out = io.StringIO()
-    print_report(data, out, metrics=metrics, callers=callers)
+    print_report(data, out)
     return out.getvalue()
 
 
@@ -105,7 +104,7 @@ def _writer(out: TextIO) -> Any:
     return lambda line, style: print(line, file=out)
 
 
-def _lines(key: str, rows: Sequence[Row], callers: bool) -> Iterator[str]:
+def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
     if key in ("missed", "missed_on_host", "inside_calls"):
         for row in sorted(rows, key=lambda row: -sum(row["kinds"].values())):
             words = _words if row["inferred"] else str  # a device reports operations: __setitem__
@@ -113,7 +112,7 @@ def _lines(key: str, rows: Sequence[Row], callers: bool) -> Iterator[str]:
             how = "inferred" if row["inferred"] else "reported by the device"
             place = f"{row['path']}:{row['line']}"
             yield f"  {place}: {kinds} ({how}{_spread(row)}): {_short(row['source'])}"
-            yield from _callers(row, callers)
+            yield from _callers(row)
         return
     if key in _REMARKS:
         for row in rows:
@@ -130,13 +129,12 @@ def _lines(key: str, rows: Sequence[Row], callers: bool) -> Iterator[str]:
         elif row["reason"]:
             place += f" [{row['reason']}]"
         yield place
-        yield from _callers(row, callers)
+        yield from _callers(row)
 
 
-def _callers(row: Row, shown: bool) -> Iterator[str]:
-    """Yield the lines on who led to a statement, which `--no-callers` leaves out."""
-    if shown:
-        yield from (f"      {line}" for line in ways_in_words(row["callers"]))
+def _callers(row: Row) -> Iterator[str]:
+    """Yield the lines on who led to a statement."""
+    yield from (f"      {line}" for line in ways_in_words(row["callers"]))
 
 
 def _broken(row: Row) -> str:
@@ -229,8 +227,8 @@ def _words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _short(text: str, limit: int = 80) -> str:
-    return text if len(text) <= limit else text[: limit - 3] + "..."
+def _short(text: str) -> str:
+    return text if len(text) <= _SOURCE_WIDTH else text[: _SOURCE_WIDTH - 3] + "..."
 
 
 def _summary(data: Row) -> str:

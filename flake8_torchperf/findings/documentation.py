@@ -64,8 +64,8 @@ FIX_KEYS = ("changes", "allows", "call", "inputs", "setup", "left")
 # explains them, and `fix --verify` checks that a fix makes no others.
 ALLOWANCES = frozenset(
     {
-        "tensor-for-number", "tensor-for-list", "dtype", "other-error",
-        "other-gradients", "other-random-numbers", "other-if-not-finite", "other-output",
+        "tensor-for-number", "dtype", "other-error",
+        "other-gradients", "other-random-numbers", "other-if-not-finite",
     }
 )  # fmt: skip
 MARKER = re.compile(r"#\s*(TPF[0-9]{3}(?:\s*,\s*TPF[0-9]{3})*)\s*$")

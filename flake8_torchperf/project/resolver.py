@@ -206,12 +206,12 @@ class Project:
         self.note(f"{texts.folder}{PART}{THAT_SAY}{word}{_text(among)}", answer_of_search(found))
         return found
 
-    def modules_that_call(self, word: str, module: ModuleMap | None = None) -> tuple[str, ...]:
+    def modules_that_call(self, word: str) -> tuple[str, ...]:
         """Return those of `modules_that_say` that may call the word; empty if too many hold it."""
         texts = self._searching()
         if texts is None:
             return ()
-        among = self._range(module or self.linted)
+        among = self._range(self.linted)
         if self._that_say(word, among) is None:
             among = Range(among.inside)
         found = texts.that_call(word, among)

@@ -6,7 +6,7 @@
 - `confirm`: runs single functions with made-up inputs in a sandbox.
 - `workload`: runs the user's own program, script or tests.
 - `verify`: runs the text before and after a fix, and compares their behaviour.
-- `html_page` fills the `templates` of both reports.
+- `html_page` fills the `templates` of the report of `run`.
 """
 
 from __future__ import annotations

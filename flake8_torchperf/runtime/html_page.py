@@ -1,6 +1,6 @@
-"""The HTML reports of `confirm` and `run`: one file each, which opens offline.
+"""The HTML report of `run`: one file, which opens offline.
 
-Needs jinja2, which escapes everything that is shown. Both templates extend `templates/page.html`.
+Needs jinja2, which escapes everything that is shown. The template extends `templates/page.html`.
 """
 
 from __future__ import annotations

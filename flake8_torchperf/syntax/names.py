@@ -52,24 +52,6 @@ def named_parameters(args: ast.arguments) -> list[ast.arg]:
     return [*args.posonlyargs, *args.args, *args.kwonlyargs]
 
 
-def named_types(annotation: ast.expr) -> set[str]:
-    """Return the last parts of the names in an annotation, also those that it quotes.
-
-    The parts of text that is no expression are left out, as of the ``"b c"`` in ``Literal["b c"]``.
-    """
-    found: set[str] = set()
-    for node in ast.walk(annotation):
-        match node:
-            case ast.Name(id=name) | ast.Attribute(attr=name):
-                found.add(name)
-            case ast.Constant(value=str(text)):
-                try:
-                    found |= named_types(ast.parse(text.strip(), mode="eval").body)
-                except (SyntaxError, ValueError, RecursionError):
-                    continue
-    return found
-
-
 def object_called(func: ast.expr) -> ast.expr:
     """Return the expression of the object that a call runs: ``model`` for ``model.forward(x)``."""
     match func:

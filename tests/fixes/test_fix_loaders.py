@@ -40,25 +40,3 @@ CASES = {
 def test_a_loader_gets_options(choice: Choice, before: str, after: str) -> None:
     wanted = f"{HEAD}    return {after}\n" if after else ""
     check_fix(f"{HEAD}    return {before}\n", wanted, choice, code="TPF505")
-
-
-KEPT = """
-def train(model: nn.Module, epochs: int):
-    model.cuda()
-    loader = {}
-    for epoch in range(epochs):
-        for batch in loader:
-            model(batch.cuda())
-"""
-WORKING = "DataLoader(Images(), num_workers=4, pin_memory=True"
-
-
-def test_workers_are_kept() -> None:
-    before = HEAD + KEPT.format(WORKING + ")")
-    after = HEAD + KEPT.format(WORKING + ", persistent_workers=True)")
-    check_fix(before, after, UNSAFE, code="TPF505")
-
-
-def test_a_loader_that_is_made_elsewhere_stays() -> None:
-    made = f"None\n    if epochs:\n        loader = {WORKING})"
-    check_fix(HEAD + KEPT.format(made), "", UNSAFE, code="TPF505")

@@ -107,49 +107,6 @@ def test_what_others_hold_is_not() -> None:
     check_fix(PINNED.format('batch.pin_memory().to("cuda")'), "", code="TPF503")
 
 
-BOUNDS = """
-    def step(t: Tensor, u: Tensor, low: float):
-        for _ in range(3):
-            print({})
-"""
-UNSAFE_READS = {
-    "a function of math": ("math.sqrt(t)", "torch.sqrt(t)"),
-    "of another name": ("math.fabs(t)", "torch.abs(t)"),
-}
-STILL_READ = {
-    "an int": "math.floor(t)",
-    "with a base": "math.log(t, 2)",
-    "of a number": "math.sqrt(low)",
-}
-
-
-@rows(UNSAFE_READS)
-def test_functions_of_math_become_those_of_torch(row: tuple[str, str]) -> None:
-    before, after = row
-    check_fix(BOUNDS.format(before), "", code="TPF101")
-    check_fix(BOUNDS.format(before), BOUNDS.format(after), UNSAFE, code="TPF101")
-
-
-@rows(STILL_READ)
-def test_functions_that_differ_in_torch_stay(row: str) -> None:
-    check_fix(BOUNDS.format(row), "", UNSAFE, code="TPF101")
-
-
-OPTIONS = """
-    def step(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor):
-        for _ in range(3):
-            optimizer.zero_grad({})
-            model(x).sum().backward()
-            optimizer.step()
-"""
-
-
-def test_gradients_are_dropped_where_somebody_asks_for_it() -> None:
-    before = OPTIONS.format("set_to_none=False")
-    check_fix(before, "", code="TPF506")
-    check_fix(before, OPTIONS.format(""), UNSAFE, code="TPF506")
-
-
 PERHAPS_NUMBERS = {
     "a choice": "a = t.mean() if t.numel() else 0",
     "a start": "a = 0.0\n            if t.numel():\n                a = t.mean()",

@@ -436,9 +436,8 @@ def test_the_cache_command_looks_where_the_configuration_says(project: Path, cac
         shown = torchperf("cache", cwd=place, cache=cache)
         assert shown.output.startswith(f"{folder}: 2 entries, ")
         assert " KiB, at most 256.0 MiB" in shown.output
-    for option in ("--dir", "--cache-dir"):
-        named = torchperf("cache", option, folder, cwd=project.parent, cache=cache)
-        assert named.output.startswith(f"{folder}: 2 entries, ")
+    named = torchperf("cache", "--cache-dir", folder, cwd=project.parent, cache=cache)
+    assert named.output.startswith(f"{folder}: 2 entries, ")
     cleared = torchperf("cache", "--clear", cwd=project, cache=cache)
     assert cleared.output.startswith(f"{folder}: removed 2 entries, ")
     assert entries(folder) == []
@@ -578,14 +577,14 @@ def test_the_cache_command(project: Path, cache: Path) -> None:
     assert torchperf("cache", cache=cache).output.startswith(f"{cache}: 0 entries, 0.0 KiB, ")
     check(cwd=project, cache=cache)
     assert torchperf("cache", cache=cache).output.startswith(f"{cache}: 2 entries, ")
-    assert torchperf("cache", "--dir", cache).output.startswith(f"{cache}: 2 entries, ")
+    assert torchperf("cache", "--cache-dir", cache).output.startswith(f"{cache}: 2 entries, ")
     (cache / "mine.txt").write_text("kept")
     (cache / "entries" / "mine.txt").write_text("kept")
     (entries(cache)[0].parent / "mine.txt").write_text("kept")
     assert "removed 2 entries" in torchperf("cache", "--clear", cache=cache).output
     assert sorted(path.name for path in cache.rglob("mine.txt")) == ["mine.txt"] * 3
     assert [path.name for path in entries(cache)] == ["mine.txt"]
-    missing = torchperf("cache", "--clear", "--dir", cache / "nowhere")
+    missing = torchperf("cache", "--clear", "--cache-dir", cache / "nowhere")
     assert missing.status == 2
     assert missing.errors.count("\n") == 1
 

@@ -251,8 +251,6 @@ def test_a_parameter_that_cannot_be_made_is_named(tmp_path):
         (["one.py", "--harness", "broken.py"], "--harness: broken.py:1 cannot be parsed: invalid"),
         (["deep.py"], "deep.py cannot be parsed: it is nested too deeply for Python's parser"),
         (["one.py", "--harness", "deep.py"], "--harness: deep.py cannot be parsed: it is nested"),
-        (["one.py", "--html", "no/such/page.html"], "--html: there is no folder"),
-        (["one.py", "--html", "."], "--html: . is a folder; name a file"),
         (["one.py", "--device", "cuda"], "--device cuda: torch finds no CUDA device here"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,

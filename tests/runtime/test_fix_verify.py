@@ -218,13 +218,11 @@ def test_evidence_that_stays_withdraws_the_fix(sandbox: Sandbox, tmp_path: Path)
 
 ALLOWED = {
     "tensor-for-number": ("return x.sum().item()", "return x.sum()"),
-    "tensor-for-list": ("return x.reshape(-1).tolist()", "return x.reshape(-1).detach()"),
     "dtype": ("y = x.sum().item()\n    return x.double() * 1", "return x * 1"),
     "other-random-numbers": (
         "y = x.sum().item()\n    return torch.rand(3)",
         "torch.rand(2)\n    return torch.rand(3)",
     ),
-    "other-output": ("y = x.sum().item()\n    print(3)\n    return x * 1", "return x * 1"),
     "other-gradients": ("y = x.sum().item()\n    return x * 1", "return (x * 1).detach()"),
     "other-if-not-finite": (
         "return x * 1 if x.isfinite().all().item() else x * 0",

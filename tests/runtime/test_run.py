@@ -157,13 +157,6 @@ class TestReport:
         assert "[8 host reads]" in told
         assert "ms in operations" not in told
 
-    @pytest.mark.thorough
-    def test_times_of_operations_are_printed_on_request(self, training, tmp_path):
-        (tmp_path / "train.py").write_text(TRAINING)
-        asked = torchperf(tmp_path, "--metrics", "train.py", input="a line\n", forked=True).stderr
-        assert "Metric: aten::addmm" in asked
-        assert "Metric:" not in training[0].stderr
-
     @pytest.mark.parametrize(
         "words", [["broken.py"], pytest.param(["-m", "no_such_module"], marks=pytest.mark.slow)]
     )

@@ -35,6 +35,7 @@ def fix_first(arguments: Sequence[str]) -> int | None:
 
 
 def _run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
+    """Return the exit status, and whether a check follows."""
     import flake8
 
     if flake8.__version_info__ < OLDEST_BUILT_ON:
@@ -42,7 +43,7 @@ def _run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
     from flake8_torchperf.cli.fix.run import run
 
     try:
-        return run(arguments, first=first)
+        return run(arguments, first=first), first
     except KeyboardInterrupt:
         print("torchperf: fix: interrupted", file=sys.stderr)
         return INTERRUPTED, False

@@ -49,20 +49,18 @@ file that cannot be read or parsed."""
 MAX_PASSES = 10
 
 
-def run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
-    """Fix the files that the arguments name; returns the exit status, and whether a check follows.
+def run(arguments: Sequence[str], *, first: bool) -> int:
+    """Fix the files that the arguments name; returns the exit status.
 
-    ``first`` says that the arguments are those of ``check --fix``, which checks afterwards unless
-    it shows a diff.
+    ``first`` says that the arguments are those of ``check --fix``, which checks afterwards.
     """
     face = CHECK if first else FIX
     command = "check" if first else "fix"
     _, options = read_options([SELECT_OURS, *arguments], command, _check, face)
-    checks = first and not options.diff
     suggested = None if options.suggested else _named_in_full(arguments)
     choice = Choice(options.unsafe, suggested)
     files = Files(options)
-    for note in files.notes if not checks else ():
+    for note in files.notes if not first else ():
         _say(note)
     with tempfile.TemporaryDirectory(prefix="torchperf-") as folder:
         limits = verification.limits(options, folder)
@@ -72,11 +70,11 @@ def run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
         finally:
             verification.close(limits)
     for one in done:
-        if one.problem and not (checks and one.unparsed):
+        if one.problem and not (first and one.unparsed):
             place = f"{one.filename}:{one.line}" if one.line else one.filename
             _say(f"{place}: {one.problem}")
     status = _conclude(done, options)
-    return (status if files.linted else USAGE_ERROR), checks
+    return status if files.linted else USAGE_ERROR
 
 
 def _fixed(files: Files, work: FixWork) -> list[Fixed]:

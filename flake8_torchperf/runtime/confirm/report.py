@@ -1,4 +1,4 @@
-"""Writes verdicts as text and JSON. The page is made by `html`."""
+"""Writes verdicts as text and JSON."""
 
 from __future__ import annotations
 

@@ -61,11 +61,10 @@ def run_workload(
     stops: bool = False,
     step: str = "",
     warmup: int | None = None,
-    options: Sequence[str] = (),
 ) -> RunOutcome:
     """Run a script or module in a child process and wait for it to end.
 
-    ``options`` are Python's own (`-W error`), besides those that this interpreter was started with.
+    The child gets the options of Python with which this interpreter was started (`-W error`).
     """
     defaults = [os.getcwd()]
     if not is_module and not is_installed_command(script):
@@ -91,10 +90,10 @@ def run_workload(
     team = Team.of_this_process()
     if team is None:
         with tempfile.TemporaryDirectory(prefix="torchperf-") as folder:
-            returncode = _wait(_command(plan, Path(folder), options))
+            returncode = _wait(_command(plan, Path(folder)))
             return RunOutcome(returncode, bring_together(read_recordings(Path(folder))))
     with team:
-        returncode = _wait(_command(plan, team.folder, options))
+        returncode = _wait(_command(plan, team.folder))
         if not team.is_last():
             return RunOutcome(returncode, None)
         run = bring_together(read_recordings(team.folder), team.expected)
@@ -107,11 +106,11 @@ def _whole(step: str) -> str:
     return f"{os.path.abspath(file)}{separator}{name}" if separator else step
 
 
-def _command(plan: Plan, folder: Path, options: Sequence[str]) -> list[str]:
+def _command(plan: Plan, folder: Path) -> list[str]:
     """Return the command that starts the child, with its plan saved in the folder."""
     home = str(Path(flake8_torchperf.__file__).parent.parent)
     own: Any = subprocess
-    python = [sys.executable, *own._args_from_interpreter_flags(), *options]
+    python = [sys.executable, *own._args_from_interpreter_flags()]
     return [*python, str(_BOOTSTRAP), str(new_plan(folder, plan)), home]
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.code import text_of
-
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import FixPlace
 
@@ -29,26 +27,6 @@ def tensor_read(node: ast.expr) -> ast.expr:
         case ast.Call(func=ast.Name(id="bool"), args=[inner], keywords=[]):
             return tensor_read(inner)
     return node
-
-
-def flag_text(place: FixPlace, node: ast.expr) -> str:
-    """Return the text of a condition as one 0-d boolean tensor; "" if it is not a tensor."""
-    match tensor_read(node):
-        case ast.BoolOp(op=op, values=values):
-            texts = [flag_text(place, value) for value in values]
-            between = " | " if isinstance(op, ast.Or) else " & "
-            return f"({between.join(texts)})" if all(texts) else ""
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            text = flag_text(place, operand)
-            return f"{text}.logical_not()" if text else ""
-        case ast.Call(func=ast.Attribute(attr="any" | "all"), args=[], keywords=[]) as call:
-            return text_of(place, call) if subject_of(place, call) is not None else ""
-        case (
-            ast.Call(func=ast.Attribute(attr="any" | "all") as func, args=[_], keywords=[]) as call
-        ):
-            known = place.around.qualified(func) in ("torch.any", "torch.all")
-            return text_of(place, call) if known and subject_of(place, call) is not None else ""
-    return ""
 
 
 def subject_of(place: FixPlace, node: ast.expr) -> tuple[ast.expr, frozenset[str]] | None:

@@ -18,7 +18,6 @@ from flake8_torchperf.runtime.verify.child.snapshot import Node
 # Tolerances for float32 sums in another order (the defaults of torch.testing for it), for float16
 # and bfloat16, and for float64: there, a number that was rounded to float32 must not pass.
 _CLOSE = {"float32": (1.3e-6, 1e-5), "half": (1.6e-2, 1e-2), "double": (1e-9, 1e-12)}
-_TENSOR_FOR = frozenset(("tensor-for-number", "tensor-for-list"))
 _SHOWN = 60
 
 
@@ -58,7 +57,7 @@ def difference(before: dict[str, Any], after: dict[str, Any], rules: Rules) -> s
         if found:
             return found
     for part in ("printed", "random"):
-        wanted = rules.exact or (part == "printed" and "other-output" not in rules.allows)
+        wanted = rules.exact or part == "printed"
         if before[part] != after[part] and wanted:
             return f"{part}: {_short(before[part])} before, {_short(after[part])} after"
     if "other-gradients" in rules.allows:
@@ -89,7 +88,7 @@ def _spoiled(before: Node, after: Node, rules: Rules) -> str:
 
     No page allows that, except where a number became a tensor: nothing had gradients before.
     """
-    if not rules.allows.isdisjoint(_TENSOR_FOR):
+    if "tensor-for-number" in rules.allows:
         return ""
     for index, (one, other) in enumerate(zip(before[2], after[2], strict=False)):
         ours, theirs = _data_of(one), _data_of(other)
@@ -137,8 +136,6 @@ def _kinds(before: Node, after: Node, at: str, rules: Rules) -> str:
         return ""
     if before[0] == "number" and after[0] == "tensor" and "tensor-for-number" in rules.allows:
         return _number_for(before, after, at, rules)
-    if before[0] == "sequence" and after[0] == "tensor" and "tensor-for-list" in rules.allows:
-        return _list_for(before, after, at, rules)
     return _both(before, after, at)
 
 
@@ -147,15 +144,6 @@ def _number_for(before: Node, after: Node, at: str, rules: Rules) -> str:
     if data is None or data.numel() != 1 or before[2] is None:
         return _both(before, after, at)
     return _close(torch.tensor(float(before[2])), data.reshape(()).float(), at, rules)
-
-
-def _list_for(before: Node, after: Node, at: str, rules: Rules) -> str:
-    data = after[1].get("data")
-    numbers = [one[2] for one in before[2] if one[0] == "number"]
-    if data is None or len(numbers) != len(before[2]) or data.numel() != len(numbers):
-        return _both(before, after, at)
-    wanted = torch.tensor([float(one) for one in numbers])
-    return _close(wanted, data.reshape(-1).float(), at, rules)
 
 
 def _numbers(before: Node, after: Node, at: str, rules: Rules) -> str:
