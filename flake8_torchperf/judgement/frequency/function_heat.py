@@ -15,6 +15,7 @@ from flake8_torchperf.idioms.loop_kinds import (
     goes_backward,
     may_step,
     step_loops,
+    takes_step,
     takes_training_step,
 )
 from flake8_torchperf.interpreter.engine.caches import Cache
@@ -128,8 +129,16 @@ class FunctionHeats:
         known = self._stepping.get(info.node)
         if known is None:
             known = step_loops(info) | self._loops_over_training_steps(info) | self._searches(info)
-            self._stepping[info.node] = known
+            known = self._stepping[info.node] = known - self._scheduled(info)
         return known
+
+    def _scheduled(self, info: FunctionInfo) -> frozenset[int]:
+        """Return the loops of a function around the steps in which a schedule steps as well."""
+        return frozenset(
+            id(loop)
+            for loop in info.nodes.of_any(*STATEMENTS)
+            if takes_step(loop) and self.is_around_steps(loop, info.module)
+        )
 
     def _searches(self, info: FunctionInfo) -> frozenset[int]:
         """Return the loops of a function that search or sample by a function which runs a model."""
@@ -156,11 +165,17 @@ class FunctionHeats:
         return known
 
     def repeats_steps(self, site: CallSite) -> bool:
-        """True if each round of a loop around a call is a step, or calls one."""
-        if site.steps or site.caller is None or not self._names.trains():
+        """True if each round of a loop around a call is a step, or calls one.
+
+        A round of a loop around the steps is none, though the schedule steps in it.
+        """
+        if site.caller is None:
             return site.steps
         module = site.caller.module
-        return any(self._calls_step(loop, module) for loop in site.loops)
+        if site.steps:
+            steps = (loop for loop in site.loops if takes_step(loop))
+            return not all(self.is_around_steps(loop, module) for loop in steps)
+        return self._names.trains() and any(self._calls_step(loop, module) for loop in site.loops)
 
     def _calls_step(self, loop: ast.AST, module: ModuleMap) -> bool:
         """True if each round of a loop itself calls a function which is a training step."""

@@ -136,7 +136,7 @@ class PackageHeats:
         if is_test_file(caller.module):
             return True
         repeated = self._heats.of_module(caller.module).repeats(site)
-        if called.level >= Level.STEP or site.steps:
+        if called.level >= Level.STEP or self._heats.repeats_steps(site):
             return False
         if called.cause in BESIDE_STEPS:
             return not repeated
