@@ -38,16 +38,28 @@ def fills_table(node: ast.If, function: ast.AST) -> bool:
 
 @once
 def _locals(function: ast.AST) -> frozenset[str]:
-    """Return the names that a function binds for itself."""
+    """Return the names that a function binds, but to an attribute or to an item of one."""
     nodes = list(ast.walk(function))
     shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+    aliases = {id(target) for node in nodes for target in _aliases(node)}
     bound = {
         node.id if isinstance(node, ast.Name) else node.arg
         for node in nodes
         if isinstance(node, ast.arg)
         or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        if id(node) not in aliases
     }
     return frozenset(bound - shared)
+
+
+def _aliases(node: ast.AST) -> list[ast.expr]:
+    """Return the targets of an assignment to which an attribute, or an item of one, is bound."""
+    match node:
+        case ast.Assign(targets=targets, value=ast.Attribute()):
+            return targets
+        case ast.Assign(targets=targets, value=ast.Subscript(value=ast.Attribute())):
+            return targets
+    return []
 
 
 def turned_on(node: ast.If, function: ast.AST) -> bool:

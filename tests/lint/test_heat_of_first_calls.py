@@ -80,6 +80,15 @@ SILENT = {
                     windows[key] = torch.hann_window(9) * x.max().item()  # TPF101
                 return x * windows[key]
         """,
+    "what fills a table that an attribute holds": """
+        class Spectrum(nn.Module):
+            def forward(self, x: Tensor):
+                windows = self.tables[0]
+                key = str(x.device)
+                if key not in windows:
+                    windows[key] = torch.hann_window(9) * x.max().item()  # TPF101
+                return x * windows[key]
+        """,
     "what is made anew if it does not fit": """
         class Warp(nn.Module):
             def forward(self, x: Tensor):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF, opens
 from flake8_torchperf.idioms.first_call import returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
+from flake8_torchperf.idioms.step_tests import asks_for_steps
 from flake8_torchperf.interpreter.events.option_tests import (
     Asker,
     is_never_taken,
@@ -161,6 +162,8 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
                 return EVERY_NTH
             if isinstance(operator, (ast.NotEq, ast.Gt)):
                 return Guard(Cause.SOME_STEPS, False)
+    if asks_for_steps(test):
+        return EVERY_NTH
     if not isinstance(operator, ast.Eq):
         return None
     match right:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.idioms.first_call import fills_table, made_by_call, made_once, turned_on
 from flake8_torchperf.idioms.loop_kinds import goes_backward, is_written_out, takes_step
+from flake8_torchperf.idioms.step_tests import asks_for_steps
 from flake8_torchperf.program.runs import Runs
 from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
 
@@ -206,7 +207,10 @@ def _on_first_call(node: ast.If, place: _Place, classes: _Classes) -> bool:
 
 
 def _every_so_often(test: ast.expr) -> bool:
-    return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in walk([test]))
+    return any(
+        (isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod)) or asks_for_steps(n)
+        for n in walk([test])
+    )
 
 
 def _bases(info: ClassInfo, module: ModuleMap) -> list[ClassInfo]:

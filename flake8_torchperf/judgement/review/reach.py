@@ -88,7 +88,8 @@ class Reach:
         if heat.cause in CALLS:
             return heat.around is Level.COLD
         if heat.cause is Cause.CONVENTION:
-            return heat.loops and heat.level is Level.COLD
+            # A name is no evidence against the calls that are known.
+            return heat.loops or heat.level is Level.STEP
         return heat.cause in (Cause.GIVEN_TENSORS, Cause.NOTHING, Cause.STEP_ROOT)
 
     def _cause(self, unit: Unit, start: FunctionInfo) -> Unreached | None:
