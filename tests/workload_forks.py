@@ -109,15 +109,15 @@ class ForkedChild(subprocess.Popen[bytes]):
             "environment": {**os.environ},
             "blocked": [*map(int, self._blocked)],
         }
-        _adopt(True)
+        adopt(True)
         self._requests.sendall(json.dumps(request).encode() + b"\n")
         self.pid = int(self._requests.makefile().readline())
         os.waitpid(self._helper, 0)
-        _adopt(False)
+        adopt(False)
         self._child_created = True
 
 
-def _adopt(wanted: bool) -> None:
+def adopt(wanted: bool) -> None:
     """Become the parent of processes whose parents end, or no longer."""
     assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0) == 0
 

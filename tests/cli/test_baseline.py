@@ -131,7 +131,7 @@ def edited(source: str, chance: random.Random) -> str:
 
 
 @pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))]
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.thorough) for seed in range(1, 5))]
 )
 def test_random_edits_bring_back_nothing_and_hide_nothing(old: Path, seed: int) -> None:
     chance = random.Random(seed)

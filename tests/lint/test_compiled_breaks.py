@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 import torch
 from linting import ALL, COMPILED, COMPILING, check, table
-from torch._dynamo.testing import CompileCounter
 
 BREAKS = {
     "text": """
@@ -300,6 +299,8 @@ class Registering(Keeping):
 
 @pytest.mark.parametrize(("made", "graphs"), [(Keeping, 2), (Registering, 1)])
 def test_torch_compiles_again_for_what_was_moved(made: type[Keeping], graphs: int) -> None:
+    from torch._dynamo.testing import CompileCounter  # seconds, in each worker that collects
+
     torch._dynamo.reset()
     counted = CompileCounter()
     net = torch.compile(made().to("meta"), backend=counted)

@@ -9,6 +9,8 @@ pytest.importorskip("torch")
 
 from flake8_torchperf.cli.main import main
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SCALER = FIXTURES / "issue82206_sharded_grad_scaler"
 UNSCALE = "ShardedGradScaler._foreach_non_finite_check_and_unscale_cpu_"

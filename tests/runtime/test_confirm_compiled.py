@@ -11,6 +11,8 @@ pytest.importorskip("torch")
 
 from flake8_torchperf.cli.main import main
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 COMPILED = """
 import torch
 

@@ -18,6 +18,8 @@ from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
 from flake8_torchperf.runtime.counting.fake_accelerator import HostStandsIn, standing_in  # noqa: E402
 from flake8_torchperf.runtime.counting.op_schemas import looks_at_elements  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 SHAPES = """
 import torch
 

@@ -26,6 +26,8 @@ from flake8_torchperf.runtime.verify.job import Trial, job_of
 from flake8_torchperf.runtime.verify.session import WORK
 from flake8_torchperf.runtime.verify.verdict import verdict_of_fix, verdicts
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
@@ -235,13 +237,13 @@ ALLOWED = {
 }
 
 
-# Two calls of the sandbox each: the slow tests try all words.
+# Two calls of the sandbox each: the thorough tests try all words.
 QUICK_WORDS = ("tensor-for-number", "dtype", "other-error")
 
 
 @pytest.mark.parametrize(
     "word",
-    [w if w in QUICK_WORDS else pytest.param(w, marks=pytest.mark.slow) for w in ALLOWED],
+    [w if w in QUICK_WORDS else pytest.param(w, marks=pytest.mark.thorough) for w in ALLOWED],
 )
 def test_a_page_allows_what_it_names_alone(sandbox: Sandbox, tmp_path: Path, word: str) -> None:
     before, after = (HEAD + body + "\n" for body in ALLOWED[word])
@@ -304,7 +306,7 @@ QUICK_CALLERS = ("a float for an int", "repeats that broadcast", "a mask of anot
 @pytest.mark.parametrize(
     "name",
     [
-        name if name in QUICK_CALLERS else pytest.param(name, marks=pytest.mark.slow)
+        name if name in QUICK_CALLERS else pytest.param(name, marks=pytest.mark.thorough)
         for name in FOR_OTHER_CALLERS
     ],
 )

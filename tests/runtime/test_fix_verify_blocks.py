@@ -22,6 +22,8 @@ from flake8_torchperf.runtime.verify.job import Trial
 from flake8_torchperf.runtime.verify.session import Limits, Verifier, close
 from flake8_torchperf.values.values import Value
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 OPTIONS = Options(scope=Level.COLD)
 MAIN = """
     import a_module_that_is_not_installed as settings

@@ -15,6 +15,8 @@ from flake8_torchperf.cli.main import main
 from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.safe import device_argument
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 RIGHT = """\
 import torch
 from torch import Tensor

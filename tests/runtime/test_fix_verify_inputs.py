@@ -17,6 +17,8 @@ from flake8_torchperf.runtime.confirm.sandbox import Sandbox
 from flake8_torchperf.runtime.verify.session import WORK
 from flake8_torchperf.runtime.verify.verdict import FixVerdict
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 HOST, DEVICE = "torch.ones(4).to(x.device)", "torch.ones(4, device=x.device)"
 
 

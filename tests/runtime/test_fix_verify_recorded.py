@@ -21,6 +21,8 @@ from flake8_torchperf.fixes.safe import device_argument  # noqa: E402
 from flake8_torchperf.history.kept_inputs import kept_calls  # noqa: E402
 from flake8_torchperf.runtime.workload.watching import kept_inputs  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("forked_sandboxes")
+
 # Neither the layer's width, which a file states, nor the batch's key can be made up.
 TRAIN = """\
 import torch

@@ -162,7 +162,7 @@ class TestReport:
     )
     def test_a_program_that_never_started_has_no_report(self, tmp_path, words):
         (tmp_path / "broken.py").write_text("def f(:\n")
-        done = torchperf(tmp_path, "--json", "run.json", *words)
+        done = torchperf(tmp_path, "--json", "run.json", *words, forked=True)
         assert done.returncode == 1
         assert done.stderr.splitlines()[-1] == (
             f"torchperf: {words[-1]} never started: there is no report"
@@ -211,16 +211,12 @@ class TestPassingThrough:
         assert training[0].stderr.startswith("to stderr\n")
 
     @pytest.mark.parametrize(
-        ("ending", "status"),
-        [
-            ("sys.exit(3)", 3),
-            pytest.param("sys.exit('said')", 1, marks=pytest.mark.slow),
-            pytest.param("1 / 0", 1, marks=pytest.mark.slow),
-        ],
+        ("ending", "status", "forked"),
+        [("sys.exit(3)", 3, False), ("sys.exit('said')", 1, True), ("1 / 0", 1, True)],
     )
-    def test_exit_status(self, tmp_path, ending, status):
+    def test_exit_status(self, tmp_path, ending, status, forked):
         (tmp_path / "leave.py").write_text(f"import sys\n{ending}\n")
-        done = torchperf(tmp_path, "--json", "run.json", "leave.py")
+        done = torchperf(tmp_path, "--json", "run.json", "leave.py", forked=forked)
         assert done.returncode == status
         assert json.loads((tmp_path / "run.json").read_text())["exit_status"] == status
 

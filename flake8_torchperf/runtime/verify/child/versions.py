@@ -120,8 +120,8 @@ def _same(one: CodeType | None, other: CodeType) -> bool:
 
 def _alive(path: str) -> dict[tuple[str, int], list[FunctionType]]:
     """Return the functions that came from the file, by name and first line, decorated ones too."""
-    real = os.path.realpath(path)
-    wanted: dict[str, bool] = {}
+    wanted = {path: True}
+    file = os.stat(path)
     found: dict[tuple[str, int], list[FunctionType]] = {}
     for one in gc.get_objects():
         if type(one) is not FunctionType:
@@ -129,7 +129,7 @@ def _alive(path: str) -> dict[tuple[str, int], list[FunctionType]]:
         code = one.__code__
         name = code.co_filename
         if name not in wanted:
-            wanted[name] = os.path.realpath(name) == real
+            wanted[name] = os.path.exists(name) and os.path.samestat(os.stat(name), file)
         if wanted[name]:
             found.setdefault((code.co_name, code.co_firstlineno), []).append(one)
     return found
