@@ -1,6 +1,6 @@
 """The parts of other files that one file's findings depend on, with their digests.
 
-A module can be queried for a definition by name, for the rest of its module level, for a word, or
+A module can be queried for what binds a name at its module level, for its imports, for a word, or
 whole. A folder can be queried for the modules that hold a word. An answer holds no line numbers.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.digest import digest, digest_of
@@ -21,12 +22,17 @@ if TYPE_CHECKING:
     Cut = Callable[[str], tuple[str, Iterable[tuple[str, str, bool]]]]
     # A class's text without the bodies of its methods, and these methods with their names.
     Split = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
+    # What each name is bound to outside definitions, in order, by the text there.
+    Bound = Callable[[str], "Bindings"]
 
 # Separates a path and the part of it that is queried; no path holds it.
 PART = "\0"
-# The parts of a module: all of it, the code outside definitions, a definition, a word. A class
-# counts without the bodies of its methods, which have names of their own: ``Net.forward``.
-ALL, REST, NAMED, SAYS = "*", "-", "def ", "says "
+# The parts of a module: all of it, what binds a name at its module level, a word. A class counts
+# without the bodies of its methods, which have names of their own: ``Net.forward``.
+ALL, NAMED, SAYS = "*", "def ", "says "
+# Ask a module for all names that it imports, for the modules of its star imports, and if it is
+# Python that can be split into parts.
+IMPORTS, STARS, SPLITS = "imports", "stars", "-"
 # Asks for a class with all of its methods.
 CLASS = "class "
 # The parts of a folder: the modules that hold a word, and the modules that may call it.
@@ -78,25 +84,43 @@ def record(reads: Mapping[str, str]) -> None:
         noted.update(reads)
 
 
-class Parts:
-    """The parts of a module that may be queried, by ``cut`` and, for its classes, ``split``."""
+@dataclass(frozen=True)
+class Bindings:
+    """What a module binds outside definitions: names with texts in order, and its imports."""
 
-    def __init__(self, path: str, text: str, cut: Cut, split: Split) -> None:
+    names: Mapping[str, Sequence[str]]
+    imports: Sequence[str]
+    stars: Sequence[str]
+
+
+class Parts:
+    """The parts of a module that may be queried.
+
+    ``cut`` takes the definitions out of its text, ``bound`` reads what is left, and ``split`` takes
+    the methods out of a class.
+    """
+
+    def __init__(self, path: str, text: str, cut: Cut, split: Split, bound: Bound) -> None:
         self._path = path
         self._text = text
         self._cut = cut
         self._split = split
+        self._bound = bound
         # The texts of each definition, and those of classes among them.
         self._defined: dict[str, list[str]] | None = None
         self._classes: set[str] = set()
-        self._rest = ""
+        self._rest = Bindings({}, (), ())
         self._named: dict[str, str] = {}
+        # What is recorded while something is read that is kept, innermost last.
+        self._heard: list[dict[str, None]] = []
         # The table that recorded the last query, and the parts recorded in it.
         self._reads: dict[str, str] | None = None
         self._asked: set[str] = set()
 
     def ask(self, part: str) -> None:
         """Record a query if a context of `noting` is open."""
+        for heard in self._heard:
+            heard[part] = None
         reads = _NOTED[-1]
         if reads is None:
             return
@@ -106,30 +130,46 @@ class Parts:
             self._asked.add(part)
             reads[f"{self._path}{PART}{part}"] = self.answer(part)
 
+    @contextmanager
+    def heard(self) -> Iterator[dict[str, None]]:
+        """Give the parts that are queried in this context.
+
+        Whoever keeps what was read there for other linted files asks for these parts again.
+        """
+        parts: dict[str, None] = {}
+        self._heard.append(parts)
+        try:
+            yield parts
+        finally:
+            self._heard.pop()
+
     def answer(self, part: str) -> str:
-        """Return the digest of a part; "" for a definition that does not exist."""
+        """Return the digest of a part; "" for a name that is not bound."""
         if part == ALL:
             return digest(self._text.encode("utf-8", "surrogatepass"))
         if part.startswith(SAYS):
             return "yes" if part.removeprefix(SAYS) in self._text else ""
         defined = self._definitions()
-        if part == REST:
-            return self._rest
+        if part in (IMPORTS, STARS, SPLITS):
+            facts = {IMPORTS: self._rest.imports, STARS: self._rest.stars}
+            return digest_of(facts.get(part, ()))
         if part.startswith(CLASS):
-            return _digest(defined.get(part.removeprefix(CLASS), ()))
+            name = part.removeprefix(CLASS)
+            return _digest((*defined.get(name, ()), *self._rest.names.get(name, ())))
         name = part.removeprefix(NAMED)
         owner = name.partition(".")[0]
         if owner in self._classes and owner not in self._named:
             self._add_class(owner, defined[owner])
-        elif name in defined and name not in self._named:
-            self._named[name] = _digest(defined[name])
+        elif name not in self._named and (name in defined or name in self._rest.names):
+            texts = (*defined.get(name, ()), *self._rest.names.get(name, ()))
+            self._named[name] = _digest(texts)
         return self._named.get(name, "")
 
     def _definitions(self) -> dict[str, list[str]]:
         if self._defined is None:
             self._defined = {}
             rest, definitions = self._cut(self._text)
-            self._rest = _digest([rest])
+            self._rest = self._bound(rest)
             for name, text, is_class in definitions:
                 self._defined.setdefault(name, []).append(text)
                 if is_class:
@@ -144,8 +184,44 @@ class Parts:
             heads.append(head)
             for name, body in bodies:
                 methods.setdefault(f"{owner}.{name}", []).append(body)
-        self._named[owner] = _digest(heads)
+        self._named[owner] = _digest((*heads, *self._rest.names.get(owner, ())))
         self._named.update({name: _digest(held) for name, held in methods.items()})
+
+
+class NamesAsked(dict[str, Any]):
+    """Names of the module level; each that is looked up is recorded as a query."""
+
+    def __init__(self, parts: Parts, all_of_them: str) -> None:
+        super().__init__()
+        self._parts = parts
+        self._all = all_of_them
+
+    def __getitem__(self, name: str) -> Any:
+        self._parts.ask(f"{NAMED}{name}")
+        return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self._parts.ask(f"{NAMED}{name}")
+        return super().__contains__(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return what a name stands for, as `dict.get` does."""
+        self._parts.ask(f"{NAMED}{name}")
+        return super().get(name, default)
+
+    def __iter__(self) -> Iterator[str]:
+        self._parts.ask(self._all)
+        return super().__iter__()
+
+    def values(self) -> Any:
+        """Return what all names stand for, as `dict.values` does."""
+        self._parts.ask(self._all)
+        return super().values()
+
+    def items(self) -> Any:
+        """Return all names with what they stand for, as `dict.items` does."""
+        self._parts.ask(self._all)
+        return super().items()
 
 
 class MethodsAsked(dict[str, Any]):

@@ -12,8 +12,21 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from flake8_torchperf.project.answers import NAMED, Parts
-from flake8_torchperf.project.module_index import ModuleMap, module_name, read_block, read_module
+from flake8_torchperf.project.answers import (
+    ALL,
+    IMPORTS,
+    NAMED,
+    Bindings,
+    NamesAsked,
+    Parts,
+)
+from flake8_torchperf.project.module_index import (
+    ModuleMap,
+    module_name,
+    read_block,
+    read_module,
+    statements_of,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,17 +66,29 @@ class _Deferred(dict[str, Info]):
         self._module = module
         self._parts = parts
         self._waiting: dict[str, _Definition] = {}
+        # What was queried while a definition was read: the bases of classes are resolved then.
+        self._heard: dict[str, dict[str, None]] = {}
 
     def defer(self, definition: _Definition) -> None:
         """Add a definition; a later function replaces an earlier one, a later class does not."""
         if not definition.is_class or definition.name not in self._waiting:
             self._waiting[definition.name] = definition
 
+    def heard_before(self, heard: dict[str, None]) -> None:
+        """Record queries again when a class is looked up that the code between defined."""
+        if heard:
+            self._heard.update(dict.fromkeys(dict.keys(self), heard))
+
     def __contains__(self, name: object) -> bool:
         self._parts.ask(f"{NAMED}{name}")
         waiting = self._waiting.pop(str(name), None) if self._waiting else None
         if waiting is not None:
-            read_block(_parsed(waiting), self._module[0])
+            with self._parts.heard() as heard:
+                read_block(_parsed(waiting), self._module[0])
+            self._heard[waiting.name] = heard
+        elif name in self._heard:
+            for part in self._heard[str(name)]:
+                self._parts.ask(part)
         return super().__contains__(name)
 
     def __getitem__(self, name: str) -> Info:
@@ -98,7 +123,7 @@ def read_outline(text: str, path: Path) -> ModuleMap:
     except (_UnclearError, SyntaxError):
         return read_module(_parse(text), (text,), path)
     holder: list[ModuleMap] = []
-    parts = Parts(str(path), text, cut, split)
+    parts = Parts(str(path), text, cut, split, bindings)
     functions: _Deferred[FunctionInfo] = _Deferred(holder, parts)
     classes: _Deferred[ClassInfo] = _Deferred(holder, parts)
     for definition in definitions:
@@ -110,13 +135,18 @@ def read_outline(text: str, path: Path) -> ModuleMap:
         (text,),
         None,
         path,
+        imports=NamesAsked(parts, IMPORTS),
         functions=functions,
         classes=classes,
+        constants=NamesAsked(parts, ALL),
+        annotations=NamesAsked(parts, ALL),
         checked=checked,
         parts=parts,
     )
     holder.append(module)
-    read_block(tree.body, module)
+    with parts.heard() as heard:
+        read_block(tree.body, module)
+    classes.heard_before(heard)
     return module
 
 
@@ -127,7 +157,7 @@ def parts_of(text: str) -> Parts | None:
         _parse(rest)
     except (_UnclearError, SyntaxError, ValueError):
         return None
-    return Parts("", text, cut, split)
+    return Parts("", text, cut, split, bindings)
 
 
 def cut(text: str) -> tuple[str, list[tuple[str, str, bool]]]:
@@ -137,6 +167,47 @@ def cut(text: str) -> tuple[str, list[tuple[str, str, bool]]]:
     """
     rest, definitions = _cut(text)
     return rest, [(one.name, one.text, one.is_class) for one in definitions]
+
+
+def bindings(rest: str) -> Bindings:
+    """Return what a module's text without functions and classes binds, as `read_block` reads it."""
+    try:
+        body = _parse(rest).body
+    except (SyntaxError, ValueError, RecursionError):
+        body = []
+    lines = rest.split("\n")
+    names: dict[str, list[str]] = {}
+    imports: list[str] = []
+    stars: list[str] = []
+    for one in statements_of(body):
+        if isinstance(one, (ast.Import, ast.ImportFrom)):
+            source = f"{one.level} {one.module}" if isinstance(one, ast.ImportFrom) else ""
+            for alias in one.names:
+                if alias.name == "*":
+                    stars.append(source)
+                    continue
+                bound = alias.asname or alias.name
+                said = f"import {source} {alias.name} as {alias.asname}"
+                names.setdefault(bound if source else bound.partition(".")[0], []).append(said)
+                imports.append(said)
+            continue
+        above = (each.lineno for each in getattr(one, "decorator_list", ()))
+        text = "\n".join(lines[min((one.lineno, *above)) - 1 : one.end_lineno])
+        for name in _bound_by(one):
+            names.setdefault(name, []).append(text)
+    return Bindings(names, imports, stars)
+
+
+def _bound_by(one: ast.stmt) -> list[str]:
+    """Return the names that a statement other than an import binds."""
+    match one:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return [name]
+    return []
 
 
 def split(text: str) -> tuple[str, list[tuple[str, str]]]:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.project.answers import ALL, CLASS, SAYS, MethodsAsked
+from flake8_torchperf.project.answers import ALL, CLASS, SAYS, STARS, MethodsAsked
 from flake8_torchperf.project.import_roots import place_of
 from flake8_torchperf.project.noted_writes import record_writes
 from flake8_torchperf.syntax.host_expressions import HostNames
@@ -17,7 +17,7 @@ from flake8_torchperf.syntax.record_types import empty_class, made_record
 from flake8_torchperf.syntax.traversal import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping
+    from collections.abc import Callable, Iterator, MutableMapping
 
     from flake8_torchperf.project.answers import Parts
 
@@ -74,7 +74,7 @@ class FunctionInfo:
                     found[attr] = None
         return tuple(found)
 
-    @cached_property
+    @property
     def decorators(self) -> tuple[str, ...]:
         """The qualified names of the decorators; calls are written without their arguments."""
         found = (
@@ -185,8 +185,9 @@ class ClassInfo:
 class ModuleMap:
     """One module: the source lines, and the definitions of the names at its top level.
 
-    ``functions`` and ``classes`` need not be plain dicts: those of an outline parse definitions on
-    lookup (see `lazy_index.py`). Compiled code would bypass that if they were declared as dicts.
+    The tables by name need not be plain dicts: those of an outline record what is looked up, and
+    parse definitions then (see `lazy_index.py`). Compiled code would bypass that if they were
+    declared as dicts.
     """
 
     name: str
@@ -194,12 +195,12 @@ class ModuleMap:
     held: tuple[str, ...]
     parsed: ast.Module | None
     path: Path | None
-    imports: dict[str, str] = field(default_factory=dict)
-    stars: list[str] = field(default_factory=list)
+    imports: MutableMapping[str, str] = field(default_factory=dict)
+    starred: list[str] = field(default_factory=list)
     functions: MutableMapping[str, FunctionInfo] = field(default_factory=dict)
     classes: MutableMapping[str, ClassInfo] = field(default_factory=dict)
-    constants: dict[str, list[ast.expr]] = field(default_factory=dict)
-    annotations: dict[str, ast.expr] = field(default_factory=dict)
+    constants: MutableMapping[str, list[ast.expr]] = field(default_factory=dict)
+    annotations: MutableMapping[str, ast.expr] = field(default_factory=dict)
     defined: list[FunctionInfo] = field(default_factory=list)
     # The queries that decided the module's name (`import_roots.Place`).
     checked: dict[str, str] = field(default_factory=dict)
@@ -216,6 +217,13 @@ class ModuleMap:
         if not self._places:
             self._places.append("" if self.path is None else str(self.path.resolve()))
         return self._places[0]
+
+    @property
+    def stars(self) -> list[str]:
+        """The modules of the star imports."""
+        if self.parts is not None:
+            self.parts.ask(STARS)
+        return self.starred
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -340,13 +348,13 @@ def record_import(
 
 def read_block(body: list[ast.stmt], module: ModuleMap) -> None:
     """Add the definitions of statements at a module's top level to its map."""
-    for statement in body:
+    for statement in statements_of(body):
         match statement:
             case ast.Import() | ast.ImportFrom():
                 bound, stars = record_import(statement, module.package)
                 for name, dotted in bound.items():
                     module.imports.setdefault(name, dotted)
-                module.stars.extend(stars)
+                module.starred.extend(stars)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 _add_function(statement, module)
             case ast.ClassDef():
@@ -359,13 +367,20 @@ def read_block(body: list[ast.stmt], module: ModuleMap) -> None:
                 module.annotations[variable] = annotation
                 if given is not None:
                     module.constants.setdefault(variable, []).append(given)
-            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
-                for block in ("body", "orelse", "finalbody"):
-                    read_block(getattr(statement, block, []), module)
-                for handler in getattr(statement, "handlers", []):
-                    read_block(handler.body, module)
             case _:
                 pass
+
+
+def statements_of(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements at a module's top level, with those in its branches and loops."""
+    for statement in body:
+        if isinstance(statement, (ast.If, ast.Try, ast.With, ast.For, ast.While)):
+            for block in ("body", "orelse", "finalbody"):
+                yield from statements_of(getattr(statement, block, []))
+            for handler in getattr(statement, "handlers", []):
+                yield from statements_of(handler.body)
+        else:
+            yield statement
 
 
 def _add_function(node: FunctionNode, module: ModuleMap) -> None:

@@ -15,8 +15,8 @@ from flake8_torchperf.project.answers import (
     OPTION,
     PART,
     PROMISES,
-    REST,
     SHOWN,
+    SPLITS,
     THAT_CALL,
     THAT_SAY,
     TRAINS,
@@ -137,14 +137,14 @@ class Project:
         return self._start_from(root, head) == here
 
     def _opened(self, path: str) -> ModuleMap | None:
-        """Map the file at a path, and record a query for its module level, or for all of it."""
+        """Map the file at a path, and record that it can be queried in parts, or all of it."""
         module, content = read_file(path)
         self.note(path, content)
         with noting(self._reads):
             if module is not None:
                 record(module.checked)
             if module is not None and module.parts is not None:
-                module.parts.ask(REST)
+                module.parts.ask(SPLITS)
             else:
                 self.note(f"{path}{PART}{ALL}", content)
         return module

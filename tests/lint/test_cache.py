@@ -156,7 +156,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a constant beside what it imports": (
         lambda p: edit(p, "pkg/helper.py", f"SIZE = 3\n{HELPER}"),
-        ["./pkg/helper.py", "./pkg/user.py"],
+        ["./pkg/helper.py"],
     ),
     "what it imports, replaced further down": (
         lambda p: edit(p, "pkg/helper.py", f"{HELPER}\n\n{HOST_HELPER}"),
@@ -164,7 +164,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a text in a long string": (
         lambda p: edit(p, "pkg/helper.py", f'"""Makes.\n\n# tensors\n"""\n{HELPER}'),
-        ["./pkg/helper.py", "./pkg/user.py"],
+        ["./pkg/helper.py"],
     ),
     "its package goes": (
         lambda p: (p / "pkg/__init__.py").unlink(),

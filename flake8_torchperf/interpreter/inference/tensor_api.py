@@ -318,6 +318,7 @@ def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> boo
     If torch is imported and ``function`` is given, that function or its class has to name such a
     library, or to work on a data frame.
     """
+    _array_names(module)  # asked for each linted file, though the answers are kept
     known = _with_arrays(module)
     if function not in known:
         known[function] = _knows_arrays(module, function)

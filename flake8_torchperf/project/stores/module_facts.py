@@ -9,7 +9,18 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, MutableMapping
+    from collections.abc import Callable, Iterable, MutableMapping
+    from contextlib import AbstractContextManager
+
+
+class RecordsQueries(Protocol):
+    """What records the queries of an outline (`answers.Parts`)."""
+
+    def ask(self, part: str) -> None:
+        """Record a query."""
+
+    def heard(self) -> AbstractContextManager[Iterable[str]]:
+        """Give the parts that are queried in a context."""
 
 
 class HoldsFacts(Protocol):
@@ -19,18 +30,34 @@ class HoldsFacts(Protocol):
     def facts(self) -> MutableMapping[Any, Any]:
         """The facts, by the function that looked for each."""
 
+    @property
+    def parts(self) -> RecordsQueries | None:
+        """What records the queries; None for a module that is not an outline."""
+
 
 Module = TypeVar("Module", bound=HoldsFacts)
 Fact = TypeVar("Fact")
 
 
 def once_per_module(find: Callable[[Module], Fact]) -> Callable[[Module], Fact]:
-    """Return a function that looks for a fact about a module on its first call only."""
+    """Return a function that looks for a fact about a module on its first call only.
+
+    What was queried for it is recorded again for each linted file.
+    """
 
     @wraps(find)
     def found(module: Module) -> Fact:
+        parts = module.parts
         if found not in module.facts:
-            module.facts[found] = find(module)
-        return cast("Fact", module.facts[found])
+            if parts is None:
+                module.facts[found] = find(module), ()
+            else:
+                with parts.heard() as heard:
+                    fact = find(module)
+                module.facts[found] = fact, heard
+        elif parts is not None:
+            for part in module.facts[found][1]:
+                parts.ask(part)
+        return cast("Fact", module.facts[found][0])
 
     return found
