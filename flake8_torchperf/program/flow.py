@@ -302,7 +302,8 @@ class _Walk(Following):
             return
         if word == "getattr":
             if held.how == "named" and slot == "1":
-                self._go(path, call, Held("called", is_sure=False, via=held.via))
+                sure = self._uses.is_method_of(path, outline.child(call, "0"))
+                self._go(path, call, Held("called", is_sure=sure, via=held.via))
             return
         if outline.nodes[called].kind == Kind.ATTRIBUTE:
             holder = outline.child(called, OWNER)

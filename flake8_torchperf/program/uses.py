@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.linking import Linker, Unit, Variable
-from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS
+from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS, own_classes
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, Kind
 
 if TYPE_CHECKING:
@@ -178,6 +178,14 @@ class Uses:
             elif method is None and self._linker.foreign_bases(one):
                 return False
         return False if OF_UNKNOWN_CLASS in found else None
+
+    def is_method_of(self, path: str, number: int | None) -> bool:
+        """True if an expression stands for an object whose method of its name the body is."""
+        if number is None or self._linker.body(self.body).owner < 0:
+            return False
+        name = self._linker.body(self.body).name
+        classes = own_classes(self._objects.classes(path, number))
+        return any(self._linker.method(one, name) == self.body for one in classes)
 
     def _is_of_super(self, path: str, body: int, word: str, owner: Unit) -> bool | None:
         """True if ``super().word`` in a body may be a method of a class; None if it is not.

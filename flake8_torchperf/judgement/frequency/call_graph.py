@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from flake8_torchperf.idioms.first_call import fills_table, made_by_call, made_once, turned_on
 from flake8_torchperf.idioms.loop_kinds import goes_backward, is_written_out, takes_step
 from flake8_torchperf.idioms.step_tests import asks_for_steps
-from flake8_torchperf.program.runs import Runs
+from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
 
 if TYPE_CHECKING:
@@ -66,9 +66,16 @@ class Calls:
         known = self._sites.get(info.key)
         if known is None:
             found = [run for run in self._runs(info).places if run.is_sure]
-            known = [self._places.site(run.line, run.column) for run in sorted(found)]
-            self._sites[info.key] = known
+            known = self._sites[info.key] = list(map(self._narrowed, sorted(found)))
         return known
+
+    def _narrowed(self, run: Run) -> CallSite:
+        """Return the call that alone leads to a place, unless a loop over steps is around that."""
+        site = self._places.site(run.line, run.column)
+        while run.through is not None and not site.steps:
+            run = run.through
+            site = self._places.site(run.line, run.column)
+        return site
 
     def callers_first(self, functions: Sequence[FunctionInfo]) -> list[FunctionInfo]:
         """Return functions of the module, each after those of them that call it; cycles are cut.
