@@ -22,6 +22,18 @@ HOT_PLACES = {
         def dice_loss(x: Tensor, y: Tensor):
             return (x - y).sum().item()  # TPF101
         """,
+    "what a trainer of transformers or trl calls for each batch": """
+        from trl import DPOTrainer
+
+        class Preferences(DPOTrainer):
+            def get_batch_loss_metrics(self, model, batch, train_eval="train"):
+                rewards, _ = self.concatenated_forward(model, batch)
+                return {"rewards": rewards.mean().item()}  # TPF101
+
+            def concatenated_forward(self, model, batch: dict[str, Tensor]):
+                out = model(**batch).logits.log_softmax(-1)
+                return out, out[batch["labels"] > 0]  # TPF402
+        """,
     "a helper that computes on what it is given": """
         def normalise(x: Tensor):
             return x / x.max().item()  # TPF101
