@@ -37,12 +37,11 @@ STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
 # Nodes whose bodies do not run directly in a round of the loop around them.
 ENDS = frozenset((*SCOPES, *STATEMENTS))
 _BACKWARD = methods_of("runs-backward")
-# Methods of objects that take steps: optimizers, their schedules, solvers, environments.
+# Methods of optimizers, their schedules, solvers and environments that take steps.
 STEPPING = frozenset(("step", "zero_grad"))
 # Methods that wait for the next request: of queues, pipes and sockets.
-TAKING = frozenset(
-    ("get", "recv", "recv_multipart", "recv_pyobj", "recv_json", "accept", "receive")
-)
+_RECEIVING = ("recv", "recv_multipart", "recv_pyobj", "recv_json", "receive")
+TAKING = frozenset(("get", "accept", *_RECEIVING))
 
 
 def head_of(loop: ast.AST) -> ast.For | ast.AsyncFor | ast.comprehension | None:
@@ -303,13 +302,14 @@ def _in_nested(function: ast.AST) -> frozenset[int]:
 def takes_training_step(info: FunctionInfo) -> bool:
     """True if a function takes one training step: it calls backward outside any loop.
 
-    It may also call ``step()`` there after calling backward in a loop. Gradients of an input, with
-    no step under ``model.eval()``, do not count, nor half a step beside whole ones.
+    It may also call ``step()`` there, and backward in a loop or in a closure. Gradients of inputs,
+    with no step under ``model.eval()``, do not count, nor half a step beside whole ones.
     """
     if not may_step(info.node):
         return False
     calls = info.nodes.of(ast.Call)
-    inside = _in_loops(info.node) | _in_nested(info.node)
+    nested = _in_nested(info.node)
+    inside = _in_loops(info.node) | nested
     outside = _methods_called([call for call in calls if id(call) not in inside])
     backward = not outside.isdisjoint(_BACKWARD)
     loops = info.nodes.of_any(*STATEMENTS)
@@ -317,8 +317,9 @@ def takes_training_step(info: FunctionInfo) -> bool:
     if whole and backward != ("step" in outside):
         return False
     if backward:
-        return not ("eval" in outside and outside.isdisjoint(("step", "zero_grad", "train")))
-    return "step" in outside and any(map(goes_backward, loops))
+        return "eval" not in outside or not outside.isdisjoint(("step", "zero_grad", "train"))
+    closed = bool(_BACKWARD & _methods_called([one for one in calls if id(one) in nested]))
+    return "step" in outside and (closed or any(map(goes_backward, loops)))
 
 
 def _is_module(annotation: ast.expr | None) -> bool:

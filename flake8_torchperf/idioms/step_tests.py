@@ -1,4 +1,4 @@
-"""Tests that ask if the count of steps is one of several: ``if self.step in milestones:``."""
+"""Tests that ask for some steps: ``if self.step in milestones:``."""
 
 from __future__ import annotations
 

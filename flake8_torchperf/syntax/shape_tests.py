@@ -4,23 +4,47 @@ from __future__ import annotations
 
 import ast
 
+from flake8_torchperf.syntax.traversal import once
+
 COUNTS = ("dim", "ndimension")
 
 
 def counts_nothing(test: ast.Compare) -> tuple[ast.expr, bool] | None:
     """Return ``x`` for ``x.numel() == 0`` or ``len(x) > 0``, and the outcome if it is empty."""
     match test:
-        case ast.Compare(
-            left=(
-                ast.Call(func=ast.Attribute(value=counted, attr="numel"))
-                | ast.Call(func=ast.Name(id="len"), args=[counted])
-            ),
-            ops=[op],
-            comparators=[ast.Constant(value=0)],
-        ):
-            if isinstance(op, (ast.Eq, ast.Gt, ast.NotEq)):
+        case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=0)]):
+            counted = counted_in(left)
+            if counted is not None and isinstance(op, (ast.Eq, ast.Gt, ast.NotEq)):
                 return counted, isinstance(op, ast.Eq)
     return None
+
+
+def counted_in(size: ast.expr) -> ast.expr | None:
+    """Return ``x`` for ``x.numel()``, ``len(x)``, ``x.shape[0]`` or ``x.size(0)``."""
+    match size:
+        case (
+            ast.Call(func=ast.Attribute(value=counted, attr="numel"))
+            | ast.Call(func=ast.Name(id="len"), args=[counted])
+            | ast.Call(func=ast.Attribute(value=counted, attr="size"), args=[ast.Constant(value=0)])
+            | ast.Subscript(
+                value=ast.Attribute(value=counted, attr="shape"), slice=ast.Constant(value=0)
+            )
+        ):
+            return counted
+    return None
+
+
+@once
+def sizes_in(function: ast.AST) -> frozenset[str]:
+    """Return the names that a function binds to the count of something first."""
+    bound: dict[str, ast.expr] = {}
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                first = bound.get(name)
+                if first is None or value.lineno < first.lineno:
+                    bound[name] = value
+    return frozenset(name for name, value in bound.items() if counted_in(value) is not None)
 
 
 def is_none(side: ast.expr) -> bool:

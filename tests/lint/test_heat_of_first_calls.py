@@ -89,6 +89,25 @@ SILENT = {
                     windows[key] = torch.hann_window(9) * x.max().item()  # TPF101
                 return x * windows[key]
         """,
+    "what runs at some steps": """
+        class Scaled(nn.Module):
+            def forward(self, x: Tensor):
+                if self.global_step in self.milestones:
+                    self.scale = x.max().item()  # TPF101
+                return x * self.scale
+        """,
+    "what has nothing to compute with, by a name": """
+        class Match(nn.Module):
+            def forward(self, boxes: Tensor, x: Tensor):
+                count = boxes.shape[0]
+                if not count:
+                    boxes = boxes + x.max().item()  # TPF101
+                    count = 1
+                number = len(boxes)
+                if number == 0:
+                    return x.min().item()  # TPF101
+                return boxes * count
+        """,
     "what is made anew if it does not fit": """
         class Warp(nn.Module):
             def forward(self, x: Tensor):

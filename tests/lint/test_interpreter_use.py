@@ -250,6 +250,12 @@ def test_a_module_without_torch_is_left_alone():
     assert findings(code, ALL) == []
 
 
+def test_an_inverse_as_an_index_tells_nothing_in_a_module_of_arrays():
+    code = "def f(found, crowd):  # of torch\n    kept = found[~crowd]\n    return 1 if kept[0] else 0\n"
+    assert findings(f"import numpy as np\n\n\n{code}", ALL) == []
+    assert findings(f"import torch\n\n\n{code}", ALL) != []
+
+
 @table({
     "an autograd function is given its context": """
         class Scale(torch.autograd.Function):

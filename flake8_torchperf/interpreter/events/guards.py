@@ -16,7 +16,7 @@ from flake8_torchperf.interpreter.events.option_tests import (
 )
 from flake8_torchperf.syntax.compile_guards import asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
-from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none
+from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none, sizes_in
 from flake8_torchperf.syntax.traversal import method_calls
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.environments import outcome
@@ -106,6 +106,8 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
             )
         case ast.Name(id=name) if (found := _told(name, env, ctx)) is not None:
             return found
+        case ast.Name(id=name) if _is_size(name, ctx):
+            return Guard(Cause.NOTHING_TO_DO, False)
         case _ if (found := _by_settings(test, ctx)) is not None:
             return found
         case ast.Name() | ast.Attribute() if (found := _named(test, ctx)) is not None:
@@ -156,6 +158,10 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
     counted = counts_nothing(test)
     if counted is not None:
         return Guard(Cause.NOTHING_TO_DO, counted[1])
+    match test:
+        case ast.Compare(left=ast.Name(id=name), comparators=[ast.Constant(value=0)]):
+            if _is_size(name, ctx) and isinstance(operator, (ast.Eq, ast.Gt, ast.NotEq)):
+                return Guard(Cause.NOTHING_TO_DO, isinstance(operator, ast.Eq))
     match left:
         case ast.BinOp(op=ast.Mod()) as every if _counts_steps(every):
             if isinstance(operator, ast.Eq):
@@ -170,6 +176,11 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
         case ast.Constant(value=str(form)) if form != "cpu":
             return _by_convention(form, ctx)
     return None
+
+
+def _is_size(name: str, ctx: Context) -> bool:
+    """True for a name that the function binds to the count of something."""
+    return ctx.node is not None and name in sizes_in(ctx.node)
 
 
 def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> Guard | None:

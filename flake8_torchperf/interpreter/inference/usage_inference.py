@@ -34,6 +34,7 @@ from flake8_torchperf.interpreter.inference.tensor_api import (
 )
 from flake8_torchperf.interpreter.inference.usage import Use, value_of
 from flake8_torchperf.knowledge.returns import TensorReturn
+from flake8_torchperf.project.module_index import imports_arrays_alone
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.syntax.traversal import DEFINITIONS, PLAIN, children, put_children
 from flake8_torchperf.values.values import NONE, UNKNOWN, Value, union
@@ -53,13 +54,17 @@ ERRORS_OF_TYPE = {"AttributeError", "TypeError", "Exception"}
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The facts by which uses are judged: the function, its module, torch's table."""
+    """The facts by which uses are judged: the function, its module, torch's table.
+
+    ``arrays`` is True if the module imports numpy and not torch: indexes then show no tensor.
+    """
 
     module: ModuleMap
     table: TorchTable
     targets: dict[int, Use]
     flags: dict[str, set[str]]
     function: FunctionNode
+    arrays: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ def used_as(
     uses = {name: Use() for name in names if name not in SHARED_OWNERS}
     if spec.vararg is not None:
         uses[spec.vararg.arg].mixed = True
-    known = Knowledge(module, table, {}, {}, node)
+    known = Knowledge(module, table, {}, {}, node, imports_arrays_alone(module))
     aliases = Aliases({name: (use,) for name, use in uses.items()}, known.targets, table)
     _walk(node.body, aliases, known)
     return UsesOfNames(uses, known.targets)
@@ -259,14 +264,14 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
         case ast.Starred(value=value):
             for use in aliases.of(value):
                 use.starred = True
-        case ast.Subscript(slice=ast.UnaryOp(op=ast.Invert(), operand=mask)):
+        case ast.Subscript(slice=ast.UnaryOp(op=ast.Invert(), operand=mask)) if not known.arrays:
             _tell(aliases.of(mask), "its inverse is used as an index", mask=True)
         case ast.Subscript(value=base, slice=ast.Constant(value=str())):
             for use in aliases.of(base):
                 use.foreign = True
         case ast.Subscript(value=base):
             uses = aliases.of(base)
-            told = told_by_index(node, known.module) if uses else ""
+            told = told_by_index(node, known.module) if uses and not known.arrays else ""
             if told:
                 _tell(uses, told)
             elif uses and sliced(node.slice):

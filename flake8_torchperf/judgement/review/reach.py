@@ -105,7 +105,7 @@ class Reach:
         waiting: list[tuple[Unit, FunctionInfo]] = [(unit, start)]
         while waiting:
             one, info = waiting.pop()
-            is_root = is_root or self._heats.own(info).cause is Cause.STEP_ROOT
+            is_root = is_root or self._is_root(info)
             found = self._program.runs(one)
             places = found.outside_tests
             if found.open or len(seen) > MAX_CALLERS:
@@ -128,7 +128,7 @@ class Reach:
                 if answer or (caller is not None and site.loops and self._evaluates(caller)):
                     return None
                 if is_root and self._repeats(site):
-                    return None  # a loop that calls a module may be that of another program's steps
+                    return None  # a loop that calls a module, or a step by name, may be over steps
                 if answer is not None or caller is None:
                     cause = Cause.UNREACHED
                     shown = shown or (*seen[one], called_from(site))
@@ -140,6 +140,12 @@ class Reach:
                     seen[above] = (*seen[one], called_from(site))
                     waiting.append((above, caller))
         return None if cause is None else Unreached(cause, shown)
+
+    def _is_root(self, info: FunctionInfo) -> bool:
+        """True if torch or a framework calls a function in each step, or its name says so."""
+        own = self._heats.own(info)
+        by_name = own.cause is Cause.CONVENTION and own.level is Level.STEP
+        return by_name or own.cause is Cause.STEP_ROOT
 
     def _repeats(self, site: CallSite) -> bool:
         """True if a loop repeats a call, other than a loop around the steps."""
