@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Cut = Callable[[str], tuple[str, Iterable[tuple[str, str, bool]]]]
     # A class's text without the bodies of its methods, and these methods with their names.
     Split = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
-    # What each name is bound to outside definitions, in order, by the text there.
+    # The names that a text without definitions binds.
     Bound = Callable[[str], "Bindings"]
 
 # Separates a path and the part of it that is queried; no path holds it.
@@ -86,7 +86,7 @@ def record(reads: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True)
 class Bindings:
-    """What a module binds outside definitions: names with texts in order, and its imports."""
+    """The names that a module binds outside definitions, with the texts there, and its imports."""
 
     names: Mapping[str, Sequence[str]]
     imports: Sequence[str]
@@ -111,7 +111,7 @@ class Parts:
         self._classes: set[str] = set()
         self._rest = Bindings({}, (), ())
         self._named: dict[str, str] = {}
-        # What is recorded while something is read that is kept, innermost last.
+        # The parts that were queried in each context of `heard`, innermost last.
         self._heard: list[dict[str, None]] = []
         # The table that recorded the last query, and the parts recorded in it.
         self._reads: dict[str, str] | None = None

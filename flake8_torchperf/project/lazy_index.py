@@ -66,7 +66,7 @@ class _Deferred(dict[str, Info]):
         self._module = module
         self._parts = parts
         self._waiting: dict[str, _Definition] = {}
-        # What was queried while a definition was read: the bases of classes are resolved then.
+        # The parts that were queried while a definition was read, which resolves bases of classes.
         self._heard: dict[str, dict[str, None]] = {}
 
     def defer(self, definition: _Definition) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class RecordsQueries(Protocol):
-    """What records the queries of an outline (`answers.Parts`)."""
+    """Records the queries of an outline (`answers.Parts`)."""
 
     def ask(self, part: str) -> None:
         """Record a query."""
@@ -32,7 +32,7 @@ class HoldsFacts(Protocol):
 
     @property
     def parts(self) -> RecordsQueries | None:
-        """What records the queries; None for a module that is not an outline."""
+        """The parts of an outline, which record queries; None for other modules."""
 
 
 Module = TypeVar("Module", bound=HoldsFacts)
