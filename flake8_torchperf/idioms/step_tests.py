@@ -7,7 +7,7 @@ import ast
 from flake8_torchperf.knowledge.names import names_of
 from flake8_torchperf.syntax.names import dotted_name
 
-# What may hold the steps that are meant; a call may return all of them, as ``range`` does.
+# Expressions that hold some steps; a call may return all of them, as ``range`` does.
 _LISTED = (ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.Set)
 
 
