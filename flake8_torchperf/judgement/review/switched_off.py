@@ -49,6 +49,7 @@ class Switches:
         self._callers = callers
         self._off: set[FunctionInfo] = set()
         self._taken: set[FunctionInfo | ClassInfo] = set()
+        self._tested: dict[tuple[FunctionInfo, tuple[int, int]], _Tests] = {}
 
     def reviewed(
         self, result: Judged, info: FunctionInfo, is_set_up: Callable[[CallSite], bool]
@@ -105,29 +106,45 @@ class Switches:
             self._off.add(info)
         return info in self._off
 
-    def places(self, info: FunctionInfo) -> list[CallSite] | None:
+    def places(self, info: FunctionInfo) -> list[Run] | None:
         """Return the places that run a function; None if there may be others.
 
         A place that takes another entry of the dict that holds the function doesn't run it.
         """
         program = self._callers.program
         runs = program.all_places(info)
-        leading = [run for run in runs if not program.takes_another(run, info)]
-        return [self._callers.site_at(run) for run in leading] if runs else None
+        return [run for run in runs if not program.takes_another(run, info)] if runs else None
 
-    def makings(self, owner: ClassInfo) -> list[CallSite]:
+    def makings(self, owner: ClassInfo) -> list[Run]:
         """Return the places that make objects of a class; none if there may be others."""
-        return [self._callers.site_at(run) for run in self._callers.program.all_makings(owner)]
+        return self._callers.program.all_makings(owner)
 
-    def stands_off(self, site: CallSite) -> bool:
-        """True if a call stands in a branch that is never taken."""
-        info = site.caller
+    def caller(self, run: Run) -> FunctionInfo | None:
+        """Return the function around a place; None at a module level."""
+        return self._callers.site_at(run).caller
+
+    def stands_off(self, run: Run) -> bool:
+        """True if a place stands in a branch that is never taken."""
+        info = self.caller(run)
         if info is None:
             return False
+        tests = self._tests(run, info)
         asker = Asker(info.module, info.node, info.owner)
-        return is_never_taken(site.tests, asker, self._analysis) or self._pass_none(
-            site.tests, info, None
-        )
+        return is_never_taken(tests, asker, self._analysis) or self._pass_none(tests, info, None)
+
+    def _tests(self, run: Run, info: FunctionInfo) -> _Tests:
+        """Return the tests on the way to a place in a function, those that leave it included."""
+        place = run.line, run.column
+        found = self._tested.get((info, place))
+        if found is None:
+            here = frozenset(
+                id(node)
+                for node in ast.walk(info.node)
+                if (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)) == place
+            )
+            all_tests = tests_above(info.node, here).values()
+            found = self._tested[info, place] = max(all_tests, key=len, default=())
+        return found
 
     def _pass_none(
         self,
@@ -178,12 +195,12 @@ class _Above:
     def _is_never_made(self, owner: ClassInfo) -> bool:
         return self._all_off(self._switches.makings(owner))
 
-    def _all_off(self, sites: list[CallSite]) -> bool:
-        apart = [site for site in sites if site.caller is None or site.caller not in self._open]
+    def _all_off(self, runs: list[Run]) -> bool:
+        callers = [(run, self._switches.caller(run)) for run in runs]
+        apart = [(run, one) for run, one in callers if one is None or one not in self._open]
         return bool(apart) and all(
-            site.caller is not None
-            and (self._switches.stands_off(site) or self.is_off(site.caller))
-            for site in apart
+            caller is not None and (self._switches.stands_off(run) or self.is_off(caller))
+            for run, caller in apart
         )
 
     def _once(self, one: FunctionInfo | ClassInfo, answer: Callable[[], bool]) -> bool:
