@@ -155,6 +155,8 @@ def test_a_profile_settles_what_runs_once_and_what_runs_often(project: Path) -> 
     truth = {(one["file"], one["line"]): one for one in TRUTH}
     assert everything == set(truth)
     for place, one in truth.items():
+        if one["ran"] is None:
+            continue  # how often it runs depends on the losses
         if not one["ran"] or "only a device shows" in one["why"]:
             assert (place in after) == (place in before), place
         elif one["waits"] == 0 and one["text"].startswith("for "):
@@ -166,7 +168,7 @@ def test_a_profile_settles_what_runs_once_and_what_runs_often(project: Path) -> 
                      and "only a device shows" not in truth[place]["why"])}  # fmt: skip
     assert gone
     assert come
-    assert all(truth[place]["waits"] > 1 for place in come)
+    assert all(truth[place]["waits"] is None or truth[place]["waits"] > 1 for place in come)
 
 
 # On CUDA, as a run on one observed it.

@@ -54,17 +54,18 @@ ERRORS_OF_TYPE = {"AttributeError", "TypeError", "Exception"}
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The facts by which uses are judged: the function, its module, torch's table.
-
-    ``arrays`` is True if the module imports numpy and not torch: indexes then show no tensor.
-    """
+    """The facts by which uses are judged: the function, its module, torch's table."""
 
     module: ModuleMap
     table: TorchTable
     targets: dict[int, Use]
     flags: dict[str, set[str]]
     function: FunctionNode
-    arrays: bool
+
+    @property
+    def indexes_arrays(self) -> bool:
+        """True if the module imports numpy and not torch: an index then shows no tensor."""
+        return imports_arrays_alone(self.module)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ def used_as(
     uses = {name: Use() for name in names if name not in SHARED_OWNERS}
     if spec.vararg is not None:
         uses[spec.vararg.arg].mixed = True
-    known = Knowledge(module, table, {}, {}, node, imports_arrays_alone(module))
+    known = Knowledge(module, table, {}, {}, node)
     aliases = Aliases({name: (use,) for name, use in uses.items()}, known.targets, table)
     _walk(node.body, aliases, known)
     return UsesOfNames(uses, known.targets)
@@ -264,15 +265,17 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
         case ast.Starred(value=value):
             for use in aliases.of(value):
                 use.starred = True
-        case ast.Subscript(slice=ast.UnaryOp(op=ast.Invert(), operand=mask)) if not known.arrays:
-            _tell(aliases.of(mask), "its inverse is used as an index", mask=True)
+        case ast.Subscript(slice=ast.UnaryOp(op=ast.Invert(), operand=mask)):
+            uses = aliases.of(mask)
+            if uses and not known.indexes_arrays:
+                _tell(uses, "its inverse is used as an index", mask=True)
         case ast.Subscript(value=base, slice=ast.Constant(value=str())):
             for use in aliases.of(base):
                 use.foreign = True
         case ast.Subscript(value=base):
             uses = aliases.of(base)
-            told = told_by_index(node, known.module) if uses and not known.arrays else ""
-            if told:
+            told = told_by_index(node, known.module) if uses else ""
+            if told and not known.indexes_arrays:
                 _tell(uses, told)
             elif uses and sliced(node.slice):
                 for use in uses:
