@@ -37,7 +37,8 @@ CHANGES = {
     "another function": (HELPER.replace("x.sum().item()", "x.sum()"), False),
     "a comment": (HELPER.replace("def make", "# Makes.\ndef make"), False),
     "what it imports": (HELPER.replace("torch.Tensor:\n    return torch.ones(n", "float:\n    return float(n"), True),
-    "an import": (HELPER.replace("import torch\n", "import torch\nimport os\n"), True),
+    "an import": (HELPER.replace("import torch\n", "import torch\nimport os\n"), False),
+    "an import that it looks up": (HELPER.replace("import torch\n", "import numpy as torch\n"), True),
     "a call of its function": (HELPER + "\n\ndef more(pkg):\n    return pkg.sizes([1])\n", True),
 }  # fmt: skip
 

@@ -49,7 +49,7 @@ class Switches:
         self._callers = callers
         self._off: set[FunctionInfo] = set()
         self._taken: set[FunctionInfo | ClassInfo] = set()
-        self._tested: dict[tuple[FunctionInfo, tuple[int, int]], _Tests] = {}
+        self._tested: dict[FunctionInfo, dict[tuple[int, int], _Tests]] = {}
 
     def reviewed(
         self, result: Judged, info: FunctionInfo, is_set_up: Callable[[CallSite], bool]
@@ -134,17 +134,9 @@ class Switches:
 
     def _tests(self, run: Run, info: FunctionInfo) -> _Tests:
         """Return the tests on the way to a place in a function, those that leave it included."""
-        place = run.line, run.column
-        found = self._tested.get((info, place))
-        if found is None:
-            here = frozenset(
-                id(node)
-                for node in ast.walk(info.node)
-                if (getattr(node, "lineno", 0), getattr(node, "col_offset", 0)) == place
-            )
-            all_tests = tests_above(info.node, here).values()
-            found = self._tested[info, place] = max(all_tests, key=len, default=())
-        return found
+        if info not in self._tested:
+            self._tested[info] = _tests_by_place(info.node)
+        return self._tested[info].get((run.line, run.column), ())
 
     def _pass_none(
         self,
@@ -261,6 +253,17 @@ def _bound(function: ast.AST) -> frozenset[str]:
         for node in ast.walk(function)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     )
+
+
+def _tests_by_place(function: ast.AST) -> dict[tuple[int, int], _Tests]:
+    """Return the most tests on the way to a node that begins at a place, by the place."""
+    nodes = [node for node in ast.walk(function) if isinstance(node, (ast.expr, ast.stmt))]
+    found: dict[tuple[int, int], _Tests] = {}
+    above = tests_above(function, frozenset(map(id, nodes)))
+    for node in nodes:
+        place = node.lineno, node.col_offset
+        found[place] = max(found.get(place, ()), above.get(id(node), ()), key=len)
+    return found
 
 
 def tests_above(function: ast.AST, wanted: frozenset[int]) -> dict[int, _Tests]:
