@@ -1,15 +1,31 @@
-"""Branches that run only on the first call, because their result is stored."""
+"""Branches that few calls take: the first, because its result is stored, or some listed steps."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.syntax.names import spelled
+from flake8_torchperf.knowledge.names import names_of
+from flake8_torchperf.syntax.names import dotted_name, spelled
 from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+
+
+# Expressions that hold some steps; a call may return all of them, as ``range`` does.
+_LISTED = (ast.Name, ast.Attribute, ast.Tuple, ast.List, ast.Set)
+
+
+def asks_for_steps(test: ast.AST) -> bool:
+    """True if a test asks if the count of steps is one of several, so that few steps pass it."""
+    match test:
+        case ast.Compare(
+            left=ast.Name() | ast.Attribute() as count, ops=[ast.In()], comparators=[steps]
+        ):
+            last = dotted_name(count).rpartition(".")[2].rpartition("_")[2]
+            return isinstance(steps, _LISTED) and last in names_of("step-counters")
+    return False
 
 
 def first_only(node: ast.If, loop: ast.AST | None, function: ast.AST | None) -> bool:

@@ -6,9 +6,8 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF, opens
-from flake8_torchperf.idioms.first_call import returns_kept
+from flake8_torchperf.idioms.first_call import asks_for_steps, returns_kept
 from flake8_torchperf.idioms.loop_kinds import STEPPING
-from flake8_torchperf.idioms.step_tests import asks_for_steps
 from flake8_torchperf.interpreter.events.option_tests import (
     Asker,
     is_never_taken,

@@ -9,14 +9,19 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.idioms.first_call import fills_table, made_by_call, made_once, turned_on
+from flake8_torchperf.idioms.first_call import (
+    asks_for_steps,
+    fills_table,
+    made_by_call,
+    made_once,
+    turned_on,
+)
 from flake8_torchperf.idioms.loop_kinds import goes_backward, is_written_out, takes_step
-from flake8_torchperf.idioms.step_tests import asks_for_steps
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import (
@@ -53,6 +58,13 @@ class CallSite:
         return any(map(takes_step, self.loops))
 
 
+def narrowed(run: Run, site_at: Callable[[Run], CallSite]) -> Run:
+    """Return the call that alone leads to a place, unless a loop over steps is around that."""
+    while run.through is not None and not site_at(run).steps:
+        run = run.through
+    return run
+
+
 class Calls:
     """The calls of one module that lead to its functions, as the module alone shows them."""
 
@@ -66,16 +78,12 @@ class Calls:
         known = self._sites.get(info.key)
         if known is None:
             found = [run for run in self._runs(info).places if run.is_sure]
-            known = self._sites[info.key] = list(map(self._narrowed, sorted(found)))
+            leading = (narrowed(run, self._site_at) for run in sorted(found))
+            known = self._sites[info.key] = list(map(self._site_at, leading))
         return known
 
-    def _narrowed(self, run: Run) -> CallSite:
-        """Return the call that alone leads to a place, unless a loop over steps is around that."""
-        site = self._places.site(run.line, run.column)
-        while run.through is not None and not site.steps:
-            run = run.through
-            site = self._places.site(run.line, run.column)
-        return site
+    def _site_at(self, run: Run) -> CallSite:
+        return self._places.site(run.line, run.column)
 
     def callers_first(self, functions: Sequence[FunctionInfo]) -> list[FunctionInfo]:
         """Return functions of the module, each after those of them that call it; cycles are cut.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.idioms.evaluations import runs_without_gradients, samples
 from flake8_torchperf.idioms.loop_kinds import STATEMENTS
+from flake8_torchperf.judgement.frequency.call_graph import narrowed
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from
 from flake8_torchperf.judgement.heat import Level
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.heat import Call, Heat
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
-    from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # The most functions on the way to a function that are looked at; a step may lead to it if there
@@ -115,7 +115,8 @@ class Reach:
                 continue
             if not places:
                 return None  # something may run it in a way that is not followed
-            for run in map(self._narrowed, places):
+            for place in places:
+                run = narrowed(place, self._callers.site_at)
                 site = self._callers.site_at(run)
                 caller = site.caller
                 if caller is not None and self._heats.own(caller).cause is Cause.NEVER_MADE:
@@ -163,12 +164,6 @@ class Reach:
         """Return the cause of a dead body: that nothing makes a class above it, or runs it."""
         is_by_class = self._program.is_dead_by_class(unit)
         return Cause.NEVER_MADE if is_by_class else Cause.NEVER_RUN
-
-    def _narrowed(self, run: Run) -> Run:
-        """Return the call that alone leads to a place, unless a loop over steps is around that."""
-        while run.through is not None and not self._callers.site_at(run).steps:
-            run = run.through
-        return run
 
     def _in_step(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if a call stands in a step; None if the callers of its caller decide."""
