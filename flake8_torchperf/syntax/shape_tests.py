@@ -11,11 +11,17 @@ COUNTS = ("dim", "ndimension")
 
 def counts_nothing(test: ast.Compare) -> tuple[ast.expr, bool] | None:
     """Return ``x`` for ``x.numel() == 0`` or ``len(x) > 0``, and the outcome if it is empty."""
+    compared = compared_with_zero(test)
+    counted = None if compared is None else counted_in(compared[0])
+    return None if compared is None or counted is None else (counted, compared[1])
+
+
+def compared_with_zero(test: ast.Compare) -> tuple[ast.expr, bool] | None:
+    """Return ``n`` for ``n == 0``, ``n != 0`` or ``n > 0``, and the outcome for zero."""
     match test:
         case ast.Compare(left=left, ops=[op], comparators=[ast.Constant(value=0)]):
-            counted = counted_in(left)
-            if counted is not None and isinstance(op, (ast.Eq, ast.Gt, ast.NotEq)):
-                return counted, isinstance(op, ast.Eq)
+            if isinstance(op, (ast.Eq, ast.Gt, ast.NotEq)):
+                return left, isinstance(op, ast.Eq)
     return None
 
 

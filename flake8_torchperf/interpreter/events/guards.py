@@ -15,7 +15,7 @@ from flake8_torchperf.interpreter.events.option_tests import (
 )
 from flake8_torchperf.syntax.compile_guards import asks_for_mode, guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
-from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none, sizes_in
+from flake8_torchperf.syntax.shape_tests import compared_with_zero, counted_in, is_none, sizes_in
 from flake8_torchperf.syntax.traversal import method_calls
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.environments import outcome
@@ -105,7 +105,7 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
             )
         case ast.Name(id=name) if (found := _told(name, env, ctx)) is not None:
             return found
-        case ast.Name(id=name) if _is_size(name, ctx):
+        case ast.Name() if _is_count(test, ctx):
             return Guard(Cause.NOTHING_TO_DO, False)
         case _ if (found := _by_settings(test, ctx)) is not None:
             return found
@@ -154,13 +154,9 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
         case ast.Name(id=name) if isinstance(operator, ast.Is) and is_none(right):
             if always_given(name, ctx):
                 return Guard(Cause.NEVER_LEFT_OUT, True)
-    counted = counts_nothing(test)
-    if counted is not None:
-        return Guard(Cause.NOTHING_TO_DO, counted[1])
-    match test:
-        case ast.Compare(left=ast.Name(id=name), comparators=[ast.Constant(value=0)]):
-            if _is_size(name, ctx) and isinstance(operator, (ast.Eq, ast.Gt, ast.NotEq)):
-                return Guard(Cause.NOTHING_TO_DO, isinstance(operator, ast.Eq))
+    compared = compared_with_zero(test)
+    if compared is not None and _is_count(compared[0], ctx):
+        return Guard(Cause.NOTHING_TO_DO, compared[1])
     match left:
         case ast.BinOp(op=ast.Mod()) as every if _counts_steps(every):
             if isinstance(operator, ast.Eq):
@@ -177,9 +173,11 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
     return None
 
 
-def _is_size(name: str, ctx: Context) -> bool:
-    """True for a name that the function binds to the count of something."""
-    return ctx.node is not None and name in sizes_in(ctx.node)
+def _is_count(size: ast.expr, ctx: Context) -> bool:
+    """True for the count of something, or a name that the function binds to one."""
+    if isinstance(size, ast.Name):
+        return ctx.node is not None and size.id in sizes_in(ctx.node)
+    return counted_in(size) is not None
 
 
 def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> Guard | None:
