@@ -10,6 +10,7 @@ import io
 import os
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
     from flake8_torchperf.judgement.judged_site import Judged, JudgedSite
     from flake8_torchperf.judgement.review.caller_review import CallerReview
+    from flake8_torchperf.judgement.worth.queue import Before
     from flake8_torchperf.options import Options
     from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
@@ -348,10 +350,13 @@ class _Judging:
         from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
         from flake8_torchperf.judgement.heat import SAID
         from flake8_torchperf.judgement.judge import judge
+        from flake8_torchperf.judgement.review.heads import Heads
         from flake8_torchperf.judgement.worth.tails import Tails
 
-        tails = Tails(self.analysis)
+        tails = Tails(self.analysis, self.heats)
+        heads = Heads(self.review.callers, tails)
         objected: list[Judged] = []
+        before: list[Before] = []
         for info in self._callers_first(chosen):
             met = interpret_function(info, self.analysis)
             result = judge(met, self.heats)
@@ -364,10 +369,12 @@ class _Judging:
             if is_met:
                 result = _reviewed(result, info, self.review, self.options)
                 objected.append(_as_measured(result, profiled, self.catalogue))
+                before.append(partial(heads.before, info) if self.follows else _unknown)
             tails.note(info, result)
         if module is not None:
             objected.append(self._module_level(module))
-        return list(map(tails.queued, objected))
+            before.append(_unknown)
+        return list(map(tails.queued, objected, before))
 
     def _module_level(self, module: ModuleMap) -> Judged:
         """Return the sites of the statements outside functions."""
@@ -378,6 +385,10 @@ class _Judging:
         if self.follows:
             result = self.review.lambdas.warmed(result, module, None)
         return _as_measured(result, self.profiled, self.catalogue)
+
+
+def _unknown() -> None:
+    return None
 
 
 @contextmanager

@@ -154,7 +154,9 @@ def test_the_evidence_is_weighed_in_words(file: Path, capsys: pytest.CaptureFixt
     row = "a row of the table of conventions tells from a name how often the code runs"
     reason = f"what leaves it to scope all: {row}"
     assert f"  its worth: 0.06, {head}{start}    -2.00 {reason} [left-out:convention]\n" in told
-    assert "    -0.50 a tensor becomes text [kind:Format]\n  what would raise it:\n" in told
+    behind = "  the wait in line 20 leads it, with hardly any work between the two\n"
+    piece = f"    -0.50 a tensor becomes text [kind:Format]\n{behind}"
+    assert f"{piece}  what would raise it:\n" in told
     advice = '`--hot "save_image"`, where the function runs often'
     assert f"    {advice} (without -2.00 [left-out:convention])\n" in told
     assert "-0.50 [kind:Format])" not in told

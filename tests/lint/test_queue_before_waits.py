@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import textwrap
+from pathlib import Path
+
 from linting import HOT, program, table
 from weighing import weighed
 
@@ -62,8 +65,75 @@ PROGRAMS = {
                 print(y.sum().item())  # queue:much
 
             def encoded(self, x: Tensor):
-                print(x.sum().item())  # queue:start
+                print(x.sum().item())  # queue:little
                 return self.model(x)
+        """,
+    "what a caller has queued stands in front of a function": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor):
+                y = self.model(x)
+                self.behind_model(y)
+                self.behind_wait(y)
+                return self.behind_some(y)
+
+            def behind_model(self, y: Tensor):
+                print(y.sum().item())  # queue:much
+
+            def behind_wait(self, y: Tensor):
+                print(y.sum().item())  # queue:little
+
+            def behind_some(self, y: Tensor):
+                z = y * 2 + y * 3
+                print(z.sum().item())  # queue:little
+                return self.deeper(z)
+
+            def deeper(self, z: Tensor):
+                return self.deepest(z * 2)
+
+            def deepest(self, z: Tensor):
+                return z.sum().item()  # queue:little
+        """,
+    "a loop calls the function again and again": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor):
+                for i in range(3):
+                    x = self.halved(x)
+                return x
+
+            def halved(self, x: Tensor):
+                return x / x.sum().item() + self.least(x)  # queue:each-round
+
+            def least(self, x: Tensor):
+                return x.min().item()  # queue:little
+        """,
+    "of two callers, the one with more in the queue counts": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor):
+                print(x.sum().item())  # queue:start
+                self.shown(x)
+                return self.shown(self.model(x))
+
+            def shown(self, y: Tensor):
+                print(y.sum().item())  # queue:much
+        """,
+    "small operations end as fast as they are queued": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor):
+                a = x.max().item()  # queue:start
+                for i in range(3):
+                    x = x * 2 + x.exp() - x.log() + x.sin() - x.cos()
+                    x = x * 2 + x.exp() - x.log() + x.sin() - x.cos()
+                return a + x.sum().item()  # queue:some
+        """,
+    "arrays and modules of the host queue nothing": """
+        import numpy as np
+        from PIL import Image
+
+        class Net(nn.Module):
+            def training_step(self, x: Tensor, path: str):
+                a = x.cpu().numpy().astype(np.float32)  # queue:start
+                b = np.asarray(Image.open(path))
+                return a, b, x.sum().item()  # queue:little
         """,
     "a function may call itself": """
         class Net(nn.Module):
@@ -83,9 +153,13 @@ PROGRAMS = {
 
 @table(PROGRAMS)
 def test_the_queue_in_front_of_a_wait(code: str) -> None:
-    text = program(code)
+    _assert_queues(program(code), "model.py")
+
+
+def _assert_queues(text: str, name: str) -> None:
+    """Assert that the waits of a file have the features of its comments."""
     found: dict[int, list[str]] = {}
-    for one in lint(text, "model.py", HOT):
+    for one in lint(text, name, HOT):
         shown = features(one.site, one.code) - {BEHIND_ONCE}
         queue = sorted(one for one in shown if one.startswith("queue:"))
         found.setdefault(one.line, []).extend(queue)
@@ -95,6 +169,58 @@ def test_the_queue_in_front_of_a_wait(code: str) -> None:
         if "# queue:" in line
     }
     assert found == expected
+
+
+CALLED_ELSEWHERE = {
+    "pyproject.toml": '[project]\nname = "kit"\n',
+    "kit/__init__.py": "",
+    "kit/checks.py": """
+        import torch
+
+
+        def checked(x: torch.Tensor):
+            if (x < 0).any():  # queue:much
+                raise ValueError
+
+
+        def scaled(x: torch.Tensor):
+            return x / x.sum().item()  # queue:little
+
+
+        class Counted(torch.nn.Module):
+            def forward(self, x: torch.Tensor):
+                return x / x.max().item()  # queue:little
+        """,
+    "train.py": """
+        import torch
+
+        from kit.checks import Counted, checked, scaled
+
+
+        def main(model, optimizer, loader):
+            counted = Counted()
+            for x in loader:
+                x = x.cuda(non_blocking=True)
+                y = model(x)
+                checked(y)
+                y = scaled(y)
+                counted(y).sum().backward()
+                optimizer.step()
+
+
+        if __name__ == "__main__":
+            main(torch.load("m"), torch.load("o"), torch.utils.data.DataLoader([]))
+        """,
+}
+
+
+def test_callers_in_other_modules_count(tmp_path: Path) -> None:
+    for name, text in CALLED_ELSEWHERE.items():
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(textwrap.dedent(text))
+    checks = tmp_path / "kit" / "checks.py"
+    _assert_queues(checks.read_text(), str(checks))
 
 
 def test_a_wait_behind_little_work_names_its_leader() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -77,6 +78,8 @@ class FunctionHeats:
         self._stepping: dict[ast.AST, frozenset[int]] = {}
         self._over_steps: dict[ast.AST, frozenset[int]] = {}
         self._steps: dict[ast.AST, bool] = {}
+        # The methods of each module's classes, by their lines.
+        self._methods: dict[str, list[FunctionInfo]] = {}
         analysis.is_around_steps = self.is_around_steps
         analysis.is_made = self.program.is_made
         analysis.values_of = self.program.values_of
@@ -93,7 +96,7 @@ class FunctionHeats:
         for called in self._called.values():
             called.forget()
         for table in (self._own, self._calls, self._called, self._around, self._warmed, self._off,
-                      self._stepping, self._over_steps, self._steps):  # fmt: skip
+                      self._stepping, self._over_steps, self._steps, self._methods):  # fmt: skip
             table.clear()
 
     def own(self, info: FunctionInfo) -> Heat:
@@ -311,12 +314,12 @@ class FunctionHeats:
             if path is None:
                 continue
             if path not in known:
-                known[path] = self._function(node.func, module)
+                known[path] = self.function_called(node.func, module)
             called = known[path]
             if called is not None:
                 yield node, called
 
-    def _function(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
+    def function_called(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
         """Return the function that a name, an imported path or a method of ``self`` refers to."""
         if isinstance(called, ast.Name) and called.id in module.functions:
             return module.functions[called.id]
@@ -335,13 +338,23 @@ class FunctionHeats:
         """Return the method that ``self.train_epoch`` names, in the class around the call."""
         if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
             return None
-        for owner in module.classes.values():
-            for caller in owner.functions if _holds(owner.node, called) else ():
-                me = named_parameters(caller.node.args)[:1]
-                if _holds(caller.node, called) and me and is_name(called.value, me[0].arg):
-                    found = find_method(owner, called.attr, self._analysis)
-                    return None if found is None else found.info
-        return None
+        caller = self._method_around(called, module)
+        if caller is None or caller.owner is None:
+            return None
+        me = named_parameters(caller.node.args)[:1]
+        if not me or not is_name(called.value, me[0].arg):
+            return None
+        found = find_method(caller.owner, called.attr, self._analysis)
+        return None if found is None else found.info
+
+    def _method_around(self, node: ast.expr, module: ModuleMap) -> FunctionInfo | None:
+        """Return the method of a class of the module that holds an expression."""
+        if module.name not in self._methods:
+            methods = (one for owner in module.classes.values() for one in owner.functions)
+            self._methods[module.name] = sorted(methods, key=_first_line)
+        methods = self._methods[module.name]
+        at = bisect_right(methods, node.lineno, key=_first_line) - 1
+        return methods[at] if at >= 0 and _holds(methods[at].node, node) else None
 
     def _method_of_object(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
         """Return the method that ``solver.optimize`` names, by the object that the name holds.
@@ -367,6 +380,10 @@ class FunctionHeats:
                 if found is not None:
                     return found.info
         return None
+
+
+def _first_line(info: FunctionInfo) -> int:
+    return info.node.lineno
 
 
 def _holds(outer: ast.ClassDef | FunctionNode, inner: ast.expr) -> bool:

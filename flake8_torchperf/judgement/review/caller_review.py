@@ -61,14 +61,14 @@ class CallerReview:
     def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
         self._analysis = analysis
         self._heats = heats
-        self._package_callers = PackageCallers(analysis, heats)
-        self.arguments = PackageArguments(analysis, heats, self._package_callers)
-        self._hosts = HostCallers(analysis, heats, self._package_callers)
+        self.callers = PackageCallers(analysis, heats)
+        self.arguments = PackageArguments(analysis, heats, self.callers)
+        self._hosts = HostCallers(analysis, heats, self.callers)
         self._placed = PlacedValues(analysis, heats)
-        self._reach = Reach(analysis, heats, self._package_callers)
-        self._switches = Switches(analysis, self._package_callers)
-        self.package = PackageHeats(analysis, heats, self._package_callers)
-        self.lambdas = Lambdas(heats, self._package_callers, self.package)
+        self._reach = Reach(analysis, heats, self.callers)
+        self._switches = Switches(analysis, self.callers)
+        self.package = PackageHeats(analysis, heats, self.callers)
+        self.lambdas = Lambdas(heats, self.callers, self.package)
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that remain once a function's callers are known, with their heat."""
@@ -79,9 +79,9 @@ class CallerReview:
 
     def _shown(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites with what is known of the calls that lead to them."""
-        callers = self._package_callers.evidence(info)
+        callers = self.callers.evidence(info)
         sites = (
-            one.showing((*callers, *self._package_callers.evidence_at(one.node, info)))
+            one.showing((*callers, *self.callers.evidence_at(one.node, info)))
             for one in result.sites
         )
         return replace(result, sites=tuple(sites))
@@ -158,7 +158,7 @@ class CallerReview:
         None if no call is outside set-up, if the arguments of one were not seen, or if the calls
         show nothing.
         """
-        judged = self._judged(self._package_callers.of(info))
+        judged = self._judged(self.callers.of(info))
         warm = [site for site, answer in judged if not answer]
         callers = _callers(judged)
         if not warm or len(callers) > MAX_CALLERS:

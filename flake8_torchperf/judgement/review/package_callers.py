@@ -71,7 +71,7 @@ class PackageCallers:
         runs = self.program.runs_of(info)
         if runs.open or not self._analysis.project.is_searched_whole:
             return None
-        return [self._as_given(one) for one in runs.outside_tests if not self._is_dead(one)]
+        return [self._as_given(one) for one in runs.outside_tests if not self.is_dead(one)]
 
     def _as_given(self, run: Run) -> CallSite:
         """Return a place as the site of a call, which may be one that a data set makes."""
@@ -103,7 +103,7 @@ class PackageCallers:
         """True for a method of a data set, which a loader calls in its workers."""
         return self._heats.own(info).cause is Cause.DATA_WORKER
 
-    def _is_dead(self, run: Run) -> bool:
+    def is_dead(self, run: Run) -> bool:
         """True if a place is in a body that nothing runs."""
         return run.body > 0 and self.program.is_dead(Unit(run.path, run.body))
 

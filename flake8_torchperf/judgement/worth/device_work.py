@@ -20,13 +20,15 @@ from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.traversal import children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from flake8_torchperf.knowledge.table import Op
 
 # Letters of the torch table (see `table.Op`): views, and reads of an element, which queue nothing.
 _IDLE_FLAGS = frozenset("vdh")
 _TORCH = ("torch.", "F.")
+# Functions of these modules queue a few operations at most.
+_SMALL = (*_TORCH, "einops.")
 
 
 @cache
@@ -47,16 +49,26 @@ def _host_name() -> re.Pattern[str]:
 @cache
 def _idle_methods() -> frozenset[str]:
     """Return the methods of other objects than tensors that queue nothing."""
-    return names_of("container-methods") | names_of("lists-or-writes") | LOGGING_METHODS
+    arrays = names_of("array-methods")
+    return names_of("container-methods") | names_of("lists-or-writes") | LOGGING_METHODS | arrays
 
 
 class Work:
-    """Judges the calls of one function or module by its names whose values lie on the host."""
+    """Judges the calls of one function or module by its names whose values lie on the host.
 
-    __slots__ = ("_on_host", "_reads", "_told")
+    ``full_name`` returns the dotted name that an expression stands for, imports resolved.
+    """
 
-    def __init__(self, roots: Sequence[ast.AST], reads: Collection[int]) -> None:
+    __slots__ = ("_full_name", "_on_host", "_reads", "_told")
+
+    def __init__(
+        self,
+        roots: Sequence[ast.AST],
+        reads: Collection[int],
+        full_name: Callable[[ast.expr], str] = dotted_name,
+    ) -> None:
         self._reads = reads
+        self._full_name = full_name
         self._on_host: set[str] = set()
         # Names of values that were read before, and so lie on the host.
         self._told: set[str] = set()
@@ -68,7 +80,7 @@ class Work:
         ``thrown_away`` is True if nothing uses the result.
         """
         name = _name(call.func)
-        known = _is_idle(call.func)
+        known = _is_idle(call.func, self._full_name(call.func))
         if known is not None:
             return not known
         if name == "update" and call.args and all(isinstance(a, ast.Constant) for a in call.args):
@@ -139,29 +151,33 @@ class Work:
         self._on_host -= other
         self._told -= other
 
+    def is_small(self, func: ast.expr) -> bool:
+        """True for one operation of torch; any other call may run a model or a whole loop."""
+        return _is_small(func, self._full_name(func))
 
-def is_small(func: ast.expr) -> bool:
-    """True for one operation of torch; any other call may run a model or a whole loop."""
+
+def _is_small(func: ast.expr, spelled: str) -> bool:
+    if spelled.startswith(_SMALL) or _makes_record(_name(func)):
+        return True
     if isinstance(func, ast.Name):
         return load().function(f"torch.{func.id}") is not None
     if not isinstance(func, ast.Attribute) or func.attr in names_of("starts-work"):
         return False
-    if dotted_name(func).startswith(_TORCH):
-        return True
     return not _is_own(func.value) and load().method(func.attr) is not None
 
 
-def _is_idle(func: ast.expr) -> bool | None:
+def _is_idle(func: ast.expr, spelled: str) -> bool | None:
     """True if a call queues nothing, False if it is torch's and may; None if it is unknown."""
+    if spelled.partition(".")[0] in names_of("host-modules"):
+        return True
     if isinstance(func, ast.Name):
         idle = func.id in _plain_builtins() or _idle(load().function(f"torch.{func.id}"))
         return True if idle else None
     if not isinstance(func, ast.Attribute):
         return None
-    spelled = dotted_name(func)
     if spelled.startswith(_TORCH):
         return _is_idle_in_torch(spelled)
-    if spelled.partition(".")[0] in names_of("host-modules") or func.attr in _idle_methods():
+    if func.attr in _idle_methods():
         return True
     if not _is_own(func.value) and _idle(load().method(func.attr)):
         return True

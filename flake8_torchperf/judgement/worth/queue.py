@@ -8,20 +8,23 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.judgement.worth.device_work import Work, is_small
+from flake8_torchperf.judgement.worth.device_work import Work
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, DEFINITIONS, LEAVING, children
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from flake8_torchperf.judgement.judged_site import Judged, JudgedSite
 
     # Returns the queue that a call's function leaves; None if the function is not known.
     Behind: TypeAlias = "Callable[[ast.Call], Queue | None]"
+    # Returns the queue in front of a function; None if it is not known.
+    Before: TypeAlias = "Callable[[], Queue | None]"
 
 ON_SOME_PATH = "queue:on-some-path"
 NON_BLOCKING = "non-blocking"
@@ -37,22 +40,35 @@ SMALL, LARGE = 1, 20
 LITTLE = 4
 
 
+class LastWait(IntEnum):
+    """The last wait before a function is called.
+
+    ``IN_CALLER`` is one of its callers, ``IN_LAST_CALL`` its own in the last round of a loop there.
+    """
+
+    UNKNOWN = 0
+    IN_CALLER = 1
+    IN_LAST_CALL = 2
+
+
 class Queue(NamedTuple):
     """The queue at one place: the operations since the last wait, and that wait's node.
 
-    Without a node, the operations are those since the start of the function.
+    Without a node, the operations are those since the start of the function, or since the last wait
+    before that, which ``before`` tells.
     """
 
     work: int = 0
     leader: ast.AST | None = None
+    before: LastWait = LastWait.UNKNOWN
 
     def features(self, wait: ast.AST) -> Iterator[str]:
         """Yield the features of the queue in front of a wait."""
         if self.work >= LARGE:
             yield "queue:much"
-        elif self.leader is wait:
+        elif self.leader is wait or self.before is LastWait.IN_LAST_CALL:
             yield "queue:each-round"  # of a loop in which nothing else waits
-        elif self.leader is None:
+        elif self.leader is None and self.before is LastWait.UNKNOWN:
             yield "queue:start"
         elif self.work > LITTLE:
             yield "queue:some"
@@ -65,8 +81,13 @@ class Queue(NamedTuple):
         return self.leader if near else None
 
     def after(self, work: int) -> Queue:
-        """Return the queue behind further operations."""
-        return Queue(self.work + work, self.leader)
+        """Return the queue behind further operations.
+
+        Small operations end as fast as Python queues them: they alone never become much.
+        """
+        if work >= LARGE or self.work >= LARGE:
+            return self._replace(work=LARGE)
+        return self._replace(work=min(self.work + work, LARGE - 1))
 
 
 def waits_here(site: JudgedSite) -> bool:
@@ -81,34 +102,58 @@ def waits_of(result: Judged) -> set[int]:
     return {id(site.node) for site in result.sites if waits_here(site)}
 
 
-def with_queues(result: Judged, behind: Behind) -> Judged:
+class Code(NamedTuple):
+    """Code in which the queue is followed.
+
+    ``waits`` holds the identities of its waits, ``queued`` those of the operators that compute on
+    tensors. ``behind`` returns the queue that a call leaves, ``full_name`` the dotted name of an
+    expression, imports resolved.
+    """
+
+    nodes: Sequence[ast.AST]
+    waits: set[int]
+    queued: Collection[int]
+    behind: Behind
+    full_name: Callable[[ast.expr], str]
+
+
+def with_queues(result: Judged, code: Code, before: Before) -> Judged:
     """Return the sites with the features of the queue in front of each wait, and its leader.
 
-    ``behind`` returns the queue that a call leaves, where its callee is known to wait.
+    ``before`` is called if a wait is the first one of the function.
     """
-    waits = waits_of(result)
-    if not waits:
-        return result
-    walk = _walked(result.snippet.nodes, waits, result.queued, behind)
+    walk = _walked(code) if code.waits else None
     if walk is None:
         return result
-    on_paths = walk.on_some_path(result.snippet.nodes).found
+    on_paths = walk.on_some_path().found
+    found = [walk.found.get(id(site.node)) for site in result.sites]
+    start = before() if any(one is not None and one.leader is None for one in found) else None
     sites = (
-        _behind(site, walk.found.get(id(site.node)), on_paths.get(id(site.node)))
-        for site in result.sites
+        _behind(site, behind_all(start, queue), on_paths.get(id(site.node)))
+        for site, queue in zip(result.sites, found, strict=True)
     )
     return replace(result, sites=tuple(sites))
 
 
-def queue_behind(
-    nodes: Sequence[ast.AST], waits: set[int], queued: Collection[int], behind: Behind
-) -> Queue | None:
-    """Return the queue that code leaves; None if it is nested too deep.
+def behind_all(start: Queue | None, queue: Queue | None) -> Queue | None:
+    """Return the queue at a place of a function, with what was queued in front of the function."""
+    if start is None or queue is None or queue.leader is not None:
+        return queue
+    return start.after(queue.work)
 
-    ``waits`` holds the identities of its waits, ``queued`` those of the operators that compute on
-    tensors.
+
+def queues_before(code: Code) -> Mapping[int, Queue]:
+    """Return the queue in front of each node of code by the node's identity.
+
+    Empty if the code is nested too deep.
     """
-    walk = _walked(nodes, waits, queued, behind)
+    walk = _walked(code)
+    return {} if walk is None else walk.before
+
+
+def queue_behind(code: Code) -> Queue | None:
+    """Return the queue that code leaves; None if it is nested too deep."""
+    walk = _walked(code)
     return None if walk is None else walk.last
 
 
@@ -123,13 +168,11 @@ def _behind(site: JudgedSite, queue: Queue | None, least: Queue | None) -> Judge
     return replace(shown, leader=leader)
 
 
-def _walked(
-    nodes: Sequence[ast.AST], waits: set[int], queued: Collection[int], behind: Behind
-) -> _Walk | None:
-    """Return the walk through code with some waits; None if it is nested too deep."""
+def _walked(code: Code) -> _Walk | None:
+    """Return the walk through code; None if it is nested too deep."""
     try:
-        walk = _Walk(waits, queued, Work(nodes, waits), behind)
-        walk.whole(nodes)
+        walk = _Walk(code, Work(code.nodes, code.waits, code.full_name))
+        walk.whole()
     except RecursionError:
         return None  # deeper than Python's own stack
     return walk
@@ -138,39 +181,31 @@ def _walked(
 class _Walk:
     """Walks code in the order in which it runs; each method returns the queue behind a piece."""
 
-    def __init__(
-        self,
-        waits: set[int],
-        queued: Collection[int],
-        work: Work,
-        behind: Behind,
-        *,
-        emptier: bool = False,
-    ) -> None:
-        self._waits = waits
-        self._queued = queued
+    def __init__(self, code: Code, work: Work, *, emptier: bool = False) -> None:
+        self._code = code
         self._work = work
-        self._behind = behind
         self._emptier = emptier
         # True if branches with different queues joined.
         self._differs = False
         self.found: dict[int, Queue] = {}
         self.last = Queue()
+        # The queues in front of the nodes whose parts have been walked.
+        self.before: dict[int, Queue] = {}
         # The queues in front of the waits, in the order in which these were met.
         self._met: list[Queue] = []
         self._is_first = False
 
-    def on_some_path(self, nodes: Sequence[ast.AST]) -> _Walk:
+    def on_some_path(self) -> _Walk:
         """Return the walk through the same code in which the emptier of two branches counts."""
         if not self._differs:
             return self
-        walk = _Walk(self._waits, self._queued, self._work, self._behind, emptier=True)
-        walk.whole(nodes)
+        walk = _Walk(self._code, self._work, emptier=True)
+        walk.whole()
         return walk
 
-    def whole(self, nodes: Sequence[ast.AST]) -> None:
+    def whole(self) -> None:
         """Walk a function, or statements, from an empty queue."""
-        for node in nodes:
+        for node in self._code.nodes:
             if isinstance(node, DEFINITIONS):
                 self.last = self.block(node.body, Queue())
             else:
@@ -206,7 +241,7 @@ class _Walk:
             return self._repeated(children(node), queue)
         inside = len(self._met)
         behind = self._parts(node, queue)
-        is_whole = id(node) in self._waits and not isinstance(node, ast.Call)
+        is_whole = id(node) in self._code.waits and not isinstance(node, ast.Call)
         if is_whole and len(self._met) > inside:
             # A part of it is the wait: ``total += loss.item()``.
             self.found[id(node)] = self._met[inside]
@@ -244,17 +279,18 @@ class _Walk:
 
     def _passed(self, node: ast.AST, queue: Queue) -> Queue:
         """Return the queue behind a node whose parts have been walked."""
-        if id(node) in self._waits:
+        self.before[id(node)] = queue
+        if id(node) in self._code.waits:
             self.found[id(node)] = queue
             self._met.append(queue)
             return Queue(0, node)
-        if id(node) in self._queued:
+        if id(node) in self._code.queued:
             return queue.after(SMALL)
         if isinstance(node, ast.Call) and self._work.given_by(node, thrown_away=True):
-            if is_small(node.func):
-                return queue.after(SMALL)
-            left = self._behind(node)
+            left = self._code.behind(node)
             if left is not None and left.leader is not None:
                 return Queue(left.work, node)
-            return queue.after(LARGE if left is None else left.work)
+            if left is not None:
+                return queue.after(left.work)
+            return queue.after(SMALL if self._work.is_small(node.func) else LARGE)
         return queue

@@ -11,20 +11,25 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.worth.queue import (
     LARGE,
+    Code,
     Queue,
     queue_behind,
+    queues_before,
     waits_of,
     with_queues,
 )
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.traversal import walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.judged_site import Judged
-    from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.judgement.worth.queue import Before
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 # Methods that wait if their owner is a tensor of the device, as it mostly is; each has no argument.
 _SPELLED = frozenset(("cpu", "nonzero", "numpy", "unique")) | methods_of("reads")
@@ -39,10 +44,15 @@ class Tails:
     of the methods that it calls do, and each arithmetic operator counts as an operation.
     """
 
-    def __init__(self, analysis: Analysis) -> None:
+    def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
         self._callees = analysis.callees
+        self._linted = analysis.project.linted
+        self._function = heats.function_called
         self._judged: dict[str, Judged] = {}
+        # The functions that calls run of which the interpreter knows none.
+        self._called: dict[ast.Call, FunctionInfo | None] = {}
         self._left: dict[str, Queue | None] = {}
+        self._before: dict[str, Mapping[int, Queue]] = {}
         self._depth = 0
 
     def note(self, info: FunctionInfo, result: Judged) -> None:
@@ -50,23 +60,47 @@ class Tails:
         if waits_of(result):
             self._judged[info.key] = result
 
-    def queued(self, result: Judged) -> Judged:
-        """Return the sites of a function with the features of the queue in front of each wait."""
-        return with_queues(result, self._behind)
+    def queued(self, result: Judged, before: Before) -> Judged:
+        """Return the sites of a function with the features of the queue in front of each wait.
 
-    def _behind(self, call: ast.Call) -> Queue | None:
-        """Return the queue behind a call that was evaluated."""
-        return self._fullest(self._callees.get(id(call), {}).values())
+        ``before`` returns the queue in front of the function.
+        """
+        return with_queues(result, self._code(result), before)
 
-    def _named(self, caller: FunctionInfo, call: ast.Call) -> Queue | None:
-        """Return the queue behind a call in a function that was not judged, by its spelling."""
-        match call.func:
-            case ast.Name(id=name) if name in caller.module.functions:
-                return self._fullest([caller.module.functions[name]])
-            case ast.Attribute(value=ast.Name(id="self"), attr=name) if caller.owner is not None:
-                method = caller.owner.methods.get(name)
-                return None if method is None else self._fullest([method])
-        return None
+    def before(self, info: FunctionInfo, node: ast.AST) -> Queue | None:
+        """Return the queue in front of a node of a function; None if it is not known."""
+        if info.key not in self._before:
+            self._before[info.key] = queues_before(self._code_of(info))
+        return self._before[info.key].get(id(node))
+
+    def _code_of(self, info: FunctionInfo) -> Code:
+        """Return a function with the waits that its sites or, without these, its names show."""
+        judged = self._judged.get(info.key)
+        if judged is not None:
+            return self._code(judged)
+        inside = walk([info.node])
+        waits = {id(node) for node in inside if _is_spelled_wait(node)}
+        operators = {id(node) for node in inside if isinstance(node, ast.BinOp)}
+        module = info.module
+        behind = partial(self._behind, module)
+        return Code([info.node], waits, operators, behind, module.qualify)
+
+    def _code(self, judged: Judged) -> Code:
+        module = self._linted
+        behind = partial(self._behind, module)
+        waits = waits_of(judged)
+        return Code(judged.snippet.nodes, waits, judged.queued, behind, module.qualify)
+
+    def _behind(self, module: ModuleMap, call: ast.Call) -> Queue | None:
+        """Return the queue behind a call that was evaluated; None if its function is unknown."""
+        known = self._callees.get(id(call))
+        if known is not None:
+            return self._fullest(known.values())
+        if call not in self._called:
+            followed = _is_followed(call.func, module)
+            self._called[call] = self._function(call.func, module) if followed else None
+        found = self._called[call]
+        return None if found is None else self._fullest([found])
 
     def _fullest(self, callees: Iterable[FunctionInfo]) -> Queue | None:
         """Return the queue behind one of several functions: as if all had waited, or none."""
@@ -89,20 +123,36 @@ class Tails:
         return self._left[info.key]
 
     def _at_end(self, info: FunctionInfo) -> Queue | None:
-        judged = self._judged.get(info.key)
-        if judged is not None:
-            waits = waits_of(judged)
-            found = queue_behind(judged.snippet.nodes, waits, judged.queued, self._behind)
-        else:
-            inside = walk([info.node])
-            waits = {id(node) for node in inside if _is_spelled_wait(node)}
-            operators = {id(node) for node in inside if isinstance(node, ast.BinOp)}
-            found = queue_behind([info.node], waits, operators, partial(self._named, info))
+        found = queue_behind(self._code_of(info))
         return None if found is None else Queue(min(found.work, LARGE), found.leader)
+
+
+def _is_followed(func: ast.expr, module: ModuleMap) -> bool:
+    """True for a function of the module, an imported one, and a method of ``self`` or of its parts.
+
+    What a local variable holds is not asked for: each place that binds it would be looked at.
+    """
+    head = dotted_name(func).partition(".")[0]
+    return head in ("self", "cls") or head in module.functions or head in module.imports
 
 
 def _is_spelled_wait(node: ast.AST) -> bool:
     match node:
+        case ast.Call(func=ast.Attribute(attr="cuda"), keywords=keywords):
+            return not _is_queued(keywords)
+        case ast.Call(func=ast.Attribute(attr="to"), keywords=keywords):
+            return _names_device(node) and not _is_queued(keywords)
         case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]):
             return name in _SPELLED
     return False
+
+
+def _is_queued(keywords: Sequence[ast.keyword]) -> bool:
+    """True if a copy is asked for that Python doesn't wait for."""
+    return any(one.arg == "non_blocking" for one in keywords)
+
+
+def _names_device(call: ast.Call) -> bool:
+    """True if a call of ``to`` names a device: ``x.to(device)``, ``x.to(self.device)``."""
+    given = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "device")]
+    return any("device" in dotted_name(one).rpartition(".")[2] for one in given)

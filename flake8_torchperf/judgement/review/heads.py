@@ -1,0 +1,94 @@
+"""The queue in front of a function, by the places of the project that run it.
+
+The first wait of a function costs what its callers have queued since the last wait of theirs.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.judgement.worth.queue import LARGE, LastWait, Queue, behind_all
+from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.traversal import walk
+
+if TYPE_CHECKING:
+    from flake8_torchperf.judgement.review.package_callers import PackageCallers
+    from flake8_torchperf.judgement.worth.tails import Tails
+    from flake8_torchperf.program.runs import Run
+    from flake8_torchperf.project.module_index import FunctionInfo
+
+# The most places that run a function, and the most functions one above another, that are looked at.
+MAX_PLACES = 8
+MAX_ABOVE = 6
+
+
+class Heads:
+    """The queue in front of each function of the linted module."""
+
+    def __init__(self, callers: PackageCallers, tails: Tails) -> None:
+        self._callers = callers
+        self._tails = tails
+        self._known: dict[tuple[str, int], Queue | None] = {}
+        self._nodes: dict[str, dict[tuple[int, int], list[ast.AST]]] = {}
+
+    def before(self, info: FunctionInfo, left: int = MAX_ABOVE) -> Queue | None:
+        """Return the fullest queue in front of a function; None if a place that runs it shows none.
+
+        At most ``left`` callers one above another are looked at.
+        """
+        if left == 0:
+            return None
+        known = info.key, left
+        if known not in self._known:
+            self._known[known] = self._fullest(info, left)
+        return self._known[known]
+
+    def _fullest(self, info: FunctionInfo, left: int) -> Queue | None:
+        runs = [one for one in self._callers.program.runs_of(info).outside_tests if one.is_sure]
+        if not runs or len(runs) > MAX_PLACES:
+            return None
+        found = [self._at(run, info, left) for run in runs if not self._callers.is_dead(run)]
+        known = [one for one in found if one is not None]
+        if not known or len(known) < len(found):
+            return None
+        return max(known, key=lambda one: (one.work >= LARGE, one.before, one.work))
+
+    def _at(self, run: Run, info: FunctionInfo, left: int) -> Queue | None:
+        """Return the queue in front of a place that runs a function; None if it isn't known."""
+        caller = self._callers.site_at(run).caller
+        if caller is None or caller.key == info.key:
+            return None
+        node = self._running(run, caller, info)
+        queue = None if node is None else self._tails.before(caller, node)
+        if queue is None:
+            return None
+        if queue.leader is not None:
+            is_own = queue.leader is node
+            last = LastWait.IN_LAST_CALL if is_own else LastWait.IN_CALLER
+            return Queue(queue.work, None, last)
+        if queue.work >= LARGE:
+            return queue._replace(before=LastWait.IN_CALLER)
+        above = self.before(caller, left - 1)
+        return None if above is None else behind_all(above, queue)
+
+    def _running(self, run: Run, caller: FunctionInfo, info: FunctionInfo) -> ast.AST | None:
+        """Return the node that runs a function: a call by its name, or the innermost one there."""
+        if caller.key not in self._nodes:
+            self._nodes[caller.key] = _by_place(caller)
+        at = self._nodes[caller.key].get((run.line, run.column), [])
+        calls = [one for one in at if isinstance(one, ast.Call)]
+        named = [one for one in calls if dotted_name(one.func).rpartition(".")[2] == info.name]
+        for found in (named, calls, at):
+            if found:
+                return found[-1]
+        return None
+
+
+def _by_place(caller: FunctionInfo) -> dict[tuple[int, int], list[ast.AST]]:
+    """Return the nodes of a function by the line and column where they begin, outer ones first."""
+    found: dict[tuple[int, int], list[ast.AST]] = {}
+    for node in walk([caller.node]):
+        if isinstance(node, (ast.expr, ast.stmt)):
+            found.setdefault((node.lineno, node.col_offset), []).append(node)
+    return found
