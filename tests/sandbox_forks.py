@@ -11,6 +11,7 @@ the child of whoever asked for it. Tests about the process itself start it as us
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import signal
@@ -101,6 +102,7 @@ def _end(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
 
 def _serve(requests: socket.socket) -> None:
     """Fork for each request; returns in the fork, once it is the child of who asked."""
+    gc.freeze()
     while True:
         length, pipes, _, _ = socket.recv_fds(requests, 16, 2)
         if not length:

@@ -82,14 +82,27 @@ PROGRAM = """
         breaks = sum(torch._dynamo.utils.counters["graph_break"].values())
         return [graphs, breaks, result, given.tolist()]
 
+    def again():
+        torch._dynamo.reset()
+        graphs = []
+
+        def backend(module, inputs):
+            graphs.append(len(module.graph.nodes))
+            return module.forward
+
+        compiled = torch.compile(lambda p: 0.5 * p + 1, backend=backend)
+        results = [compiled(torch.full((3,), float(n))) for n in range(3)]  # compiles
+        return [one.tolist() for one in results], graphs
+
     def traced():
-        graph = torch.jit.trace(lambda x: x * 2 + 0.1, torch.ones(3))
+        graph = torch.jit.trace(lambda x: x * 2 + 0.1, torch.ones(3))  # compiles
         return [graph(torch.ones(3)).tolist(), "0.1" in str(graph.graph)]
 
     functions = (optimizer, casts, to_host, to_numpy, new_tensor, factories, on_device, to_list,
                  printed, unbound, read, with_a_mode)
     found = {f"{one.__name__} {full}": outcome(one, full) for one in functions
              for full in (True, False)}
+    found["again"] = again()
     found["traced"] = traced()
     with torch.device("meta"):
         found["device"] = [str(torch.tensor([1.0]).device), str(torch.as_tensor([1.0]).device)]
@@ -138,27 +151,17 @@ def test_graphs_breaks_results_and_errors_are_those_without(
     folder: Path, alone: Any, level: str
 ) -> None:
     assert alone["optimizer True"][1:] == [0, "None", pytest.approx([-0.1, 0.9, 1.9])]
-    watched = ran(folder, "-m", "flake8_torchperf.cli.main", "run", "--level", level)
-    assert watched == alone
-
-
-@pytest.mark.parametrize("level", ["reads", "full"])
-def test_what_the_compiler_and_the_check_of_a_trace_read_is_not_counted(
-    tmp_path: Path, level: str
-) -> None:
-    (tmp_path / "work.py").write_text(
-        dedent("""
-            import torch
-
-            compiled = torch.compile(lambda p: 0.1 * p + 1, backend="eager")
-            compiled(torch.ones(3))
-            torch.jit.trace(lambda x: x * 2, torch.ones(3))
-            open("outcome.json", "w").write("0")
-        """)
-    )
+    results, graphs = alone["again"]
+    assert (results, len(graphs)) == ([[1.0] * 3, [1.5] * 3, [2.0] * 3], 1)
     command = ("-m", "flake8_torchperf.cli.main", "run", "--level", level, "--json", "report.json")
-    ran(tmp_path, *command)
-    assert json.loads((tmp_path / "report.json").read_text())["totals"]["host_reads"] == 0
+    assert ran(folder, *command) == alone
+    # What the compiler and the check of a trace read is not counted.
+    report = json.loads((folder / "report.json").read_text())
+    (file,) = report["files"]
+    reads = {int(line): counts.get("host_reads", 0) for line, counts in file["lines"].items()}
+    lines = enumerate(dedent(PROGRAM).splitlines(), 1)
+    assert [reads.get(line, 0) for line, text in lines if "# compiles" in text] == [0, 0]
+    assert report["totals"]["host_reads"] == sum(reads.values()) > 0
 
 
 def test_a_program_that_compiles_nothing_imports_no_dynamo(tmp_path: Path) -> None:

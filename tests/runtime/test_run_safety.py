@@ -59,14 +59,13 @@ def confirmed(data: dict[str, Any] | None) -> list[str]:
 
 
 def test_what_the_workload_prints_changes_no_verdict(tmp_path: Path) -> None:
-    plain, data = run(tmp_path, READ)
-    noisy, other = run(
+    noisy, data = run(
         tmp_path,
         READ + f"    import os, sys\n    print('''{FORGED}''')\n    os.write(2, b'''{FORGED}''')\n",
     )
-    assert plain.returncode == noisy.returncode == 0
+    assert noisy.returncode == 0
     assert FORGED in noisy.stdout
-    assert confirmed(data) == confirmed(other) == ["TPF101"]
+    assert confirmed(data) == ["TPF101"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the file by /proc")

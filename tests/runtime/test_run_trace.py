@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
 import pytest
-from hangs import HANG
+from check_run import torchperf
+from flake8_run import Run
 
 pytest.importorskip("torch")
 
@@ -51,24 +51,21 @@ PROGRAM = """
     """
 
 
-def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+@pytest.fixture(scope="module", autouse=True)
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What the programs import from elsewhere: of all tests one, so that they are forks of one."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    (folder / "library.py").write_text("def read(x):\n    return x.sum().item()\n")
     root = str(Path(__file__).resolve().parents[2])
-    (folder / "elsewhere").mkdir()
-    (folder / "elsewhere" / "library.py").write_text("def read(x):\n    return x.sum().item()\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join((root, str(folder))))
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        yield
+
+
+def run(folder: Path, *arguments: str) -> Run:
     (folder / "train.py").write_text(dedent(PROGRAM))
-    return subprocess.run(
-        [sys.executable, "-m", "flake8_torchperf.cli.main", "run", *arguments],
-        cwd=folder,
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join((root, str(folder / "elsewhere"))),
-            "CUDA_VISIBLE_DEVICES": "",
-        },
-        capture_output=True,
-        text=True,
-        timeout=HANG,
-        check=False,
-    )
+    return torchperf("run", *arguments, cwd=folder)
 
 
 def line_of(text: str) -> int:
@@ -80,7 +77,7 @@ def test_a_run_is_shown_by_thread_with_the_lines_that_waited(tmp_path: Path, lev
     done = run(
         tmp_path, "--owner", "train.py", "--level", level, "--trace", "t-{rank}.json", "train.py"
     )
-    assert done.returncode == 0, done.stderr
+    assert done.status == 0, done.errors
     data = json.loads((tmp_path / "t-0.json").read_text())
     assert data["otherData"]["command"] == "train.py"
     events = data["traceEvents"]
@@ -126,9 +123,9 @@ def test_a_run_is_shown_by_thread_with_the_lines_that_waited(tmp_path: Path, lev
 
 def test_a_trace_that_cannot_be_written_is_refused_before_the_run(tmp_path: Path) -> None:
     done = run(tmp_path, "--trace", "nowhere/t.json", "train.py")
-    assert done.returncode == 2
-    assert "run: --trace: " in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert done.status == 2
+    assert "run: --trace: " in done.errors
+    assert len(done.errors.splitlines()) == 1
 
 
 def moment(began: int, category: str, **fields: Any) -> Moment:
