@@ -43,6 +43,7 @@ EDITS = {
         False,
     ),
     "a new function at the end": (f"{ASKS}\n\ndef other(x):\n    return x + 1\n", False),
+    "a statement above": (ASKS.replace('    """True', '    print(x)\n    """True'), False),
     "blank lines and a comment": (ASKS.replace("\n\n\n", "\n\n# Asks.\n\n\n"), False),
     "a docstring": (ASKS.replace("True for", "Tell"), False),
     "the class is made": (ASKS.replace("isinstance(x, Net)", "Net()"), True),
@@ -193,12 +194,27 @@ def test_the_answers_are_what_the_statements_there_say(old: str, new: str, diffe
     assert (before != told(outline(BODIES.replace(old, new)), asked)) == differs
 
 
-def test_the_order_of_lines_counts_in_a_body() -> None:
+def test_lines_count_only_where_two_are_compared() -> None:
     text = "def f(x):\n    g(x)\n    h(x)\n"
-    asked = ["outline by_word g", "outline by_word h"]
     swapped = text.replace("g", "_").replace("h(", "g(").replace("_", "h")
+    more = text.replace("    h(x)", "    x.item()\n    h(x)")
+    asked: list[str] = []
+    seen = AskedOutline(outline(text), asked.append)
+    (first,), (second,) = seen.by_word["g"], seen.by_word["h"]
+    apart = [*asked]
+    assert told(outline(text), apart) == told(outline(swapped), apart)
+    assert told(outline(text), apart) == told(outline(more), apart)
+    assert seen.is_below(second, first)
+    assert not seen.is_below(first, second)
     assert told(outline(text), asked) != told(outline(swapped), asked)
     assert told(outline(text), asked) == told(outline(f"\n{text}"), asked)
+
+
+def test_the_lines_of_a_statement_count() -> None:
+    text = "g(x,\n  y)\n"
+    asked = ["outline by_word y"]
+    assert told(outline(text), asked) != told(outline("g(x,  y)\n"), asked)
+    assert told(outline(text), asked) == told(outline("g(x,\n\n  y)\n"), asked)
 
 
 def test_no_question_is_for_all_nodes() -> None:
