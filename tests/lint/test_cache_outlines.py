@@ -11,6 +11,8 @@ from test_cache import NET, TRAINS, analysed, check, edit
 from flake8_torchperf.program.outlines.asked import AskedOutline, answer
 from flake8_torchperf.program.outlines.outline import Kind
 from flake8_torchperf.program.outlines.outlining import outline_of
+from flake8_torchperf.project.answers import PART, noting
+from flake8_torchperf.project.lazy_index import parts_of, read_outline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -235,3 +237,44 @@ def test_an_attribute_among_several_targets_is_asked_for(new: str) -> None:
     assert AskedOutline(outline(UNPACKS), asked.append).unpacked["loader"]
     changed = outline(UNPACKS.replace("self.loader, self.size", new))
     assert told(outline(UNPACKS), asked) != told(changed, asked)
+
+
+IMPORTS = """\
+import typing
+from torch import nn
+from .sizes import size
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differs"),
+    [
+        ("import typing\n", "", False),
+        ("from .sizes import size\n", "", False),
+        ("import numpy as np", "import scipy as np", False),
+        ("import typing\n", "import torch\n", True),
+        ("from torch import nn", "from torch import fx as nn", True),
+        ("import typing\n", "from .stubs import nn\n", True),
+        ("from torch import nn\n", "", True),
+        ("from .sizes", "from ...torch", True),
+        ("import numpy as np", "import torch as np", True),
+    ],
+)
+def test_imports_of_other_packages_do_not_count(old: str, new: str, differs: bool) -> None:
+    before, after = parts_of(IMPORTS), parts_of(IMPORTS.replace(old, new))
+    assert before is not None
+    assert after is not None
+    assert (before.answer("from torch") != after.answer("from torch")) == differs
+
+
+def test_only_the_imports_of_a_package_are_asked_for(tmp_path: Path) -> None:
+    module = read_outline(IMPORTS, tmp_path / "net.py")
+    reads: dict[str, str] = {}
+    with noting(reads):
+        assert module.imported_from(("torch", "jax")) == {"nn": "torch.nn"}
+    assert [one.partition(PART)[2] for one in reads] == ["from jax torch"]
