@@ -29,7 +29,7 @@ def imports_tests(module: ModuleMap) -> bool:
     return any(
         target.partition(".")[0] in ("pytest", "unittest")
         or target.startswith("torch.testing._internal")
-        for target in module.imports.values()
+        for target in module.imported_from(("pytest", "unittest", "torch")).values()
     )
 
 

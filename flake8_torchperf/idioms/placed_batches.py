@@ -31,8 +31,9 @@ OFF_DEVICE = frozenset(("cpu", "numpy", "tolist", "item"))
 
 def moving_methods(module: ModuleMap) -> frozenset[str]:
     """Return the names of the methods that make a module's loaders move their batches."""
-    imported = {name.partition(".")[0] for name in module.imports.values()}
-    return frozenset().union(*(MOVING[name] for name in imported & MOVING.keys()))
+    found = module.imported_from(MOVING.keys())
+    imported = {name.partition(".")[0] for name in found.values()}
+    return frozenset().union(*(MOVING[name] for name in imported))
 
 
 def moving_loaders(nodes: Nodes, methods: frozenset[str], known: Iterable[str] = ()) -> set[str]:

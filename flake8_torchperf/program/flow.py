@@ -356,14 +356,13 @@ class _Walk(Following):
         With ``owner``, those of the object of this name.
         """
         outline = self._linker.outline(path)
-        at = outline.nodes[number]
         found: list[tuple[str, int]] = []
         for one in outline.by_word.get(word, ()):
             used = outline.nodes[one]
             holder = outline.child(one, OWNER)
             same = holder is not None and outline.nodes[holder].word == owner
-            later = used.body == at.body and used.line > at.line and used.slot == FUNCTION
-            if later and (not owner or same):
+            called = used.slot == FUNCTION and (not owner or same)
+            if called and outline.is_below(one, number):
                 found.append((path, used.parent))
         return found
 

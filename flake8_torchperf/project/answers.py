@@ -33,6 +33,8 @@ ALL, NAMED, SAYS = "*", "def ", "says "
 # Ask a module for all names that it imports, for the modules of its star imports, and if it is
 # Python that can be split into parts.
 IMPORTS, STARS, SPLITS = "imports", "stars", "-"
+# Asks a module for the names that it imports from some packages.
+FROM = "from "
 # Asks for a class with all of its methods.
 CLASS = "class "
 # The parts of a folder: the modules that hold a word, and the modules that may call it.
@@ -86,11 +88,16 @@ def record(reads: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True)
 class Bindings:
-    """The names that a module binds outside definitions, with the texts there, and its imports."""
+    """The names that a module binds outside definitions, with the texts there, and its imports.
+
+    ``heads`` lists the names that imports bind by the first name of what may be imported: a
+    relative import may lead to any package around the module, or to what it names itself.
+    """
 
     names: Mapping[str, Sequence[str]]
     imports: Sequence[str]
     stars: Sequence[str]
+    heads: Mapping[str, Sequence[str]]
 
 
 class Parts:
@@ -109,7 +116,7 @@ class Parts:
         # The texts of each definition, and those of classes among them.
         self._defined: dict[str, list[str]] | None = None
         self._classes: set[str] = set()
-        self._rest = Bindings({}, (), ())
+        self._rest = Bindings({}, (), (), {})
         self._named: dict[str, str] = {}
         # The parts that were queried in each context of `heard`, innermost last.
         self._heard: list[dict[str, None]] = []
@@ -153,6 +160,10 @@ class Parts:
         if part in (IMPORTS, STARS, SPLITS):
             facts = {IMPORTS: self._rest.imports, STARS: self._rest.stars}
             return digest_of(facts.get(part, ()))
+        if part.startswith(FROM):
+            heads = part.removeprefix(FROM).split()
+            bound = sorted({name for head in heads for name in self._rest.heads.get(head, ())})
+            return digest_of(text for name in bound for text in (name, *self._rest.names[name]))
         if part.startswith(CLASS):
             name = part.removeprefix(CLASS)
             return _digest((*defined.get(name, ()), *self._rest.names.get(name, ())))
@@ -203,6 +214,10 @@ class NamesAsked(dict[str, Any]):
     def __contains__(self, name: object) -> bool:
         self._parts.ask(f"{NAMED}{name}")
         return super().__contains__(name)
+
+    def unasked(self) -> Any:
+        """Return all names with what they stand for, for whoever records a narrower query."""
+        return super().items()
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return what a name stands for, as `dict.get` does."""

@@ -179,6 +179,7 @@ def bindings(rest: str) -> Bindings:
     names: dict[str, list[str]] = {}
     imports: list[str] = []
     stars: list[str] = []
+    heads: dict[str, list[str]] = {}
     for one in statements_of(body):
         if isinstance(one, (ast.Import, ast.ImportFrom)):
             source = f"{one.level} {one.module}" if isinstance(one, ast.ImportFrom) else ""
@@ -187,15 +188,18 @@ def bindings(rest: str) -> Bindings:
                     stars.append(source)
                     continue
                 bound = alias.asname or alias.name
+                bound = bound if source else bound.partition(".")[0]
+                head = (getattr(one, "module", None) or alias.name).partition(".")[0]
+                heads.setdefault(head, []).append(bound)
                 said = f"import {source} {alias.name} as {alias.asname}"
-                names.setdefault(bound if source else bound.partition(".")[0], []).append(said)
+                names.setdefault(bound, []).append(said)
                 imports.append(said)
             continue
         above = (each.lineno for each in getattr(one, "decorator_list", ()))
         text = "\n".join(lines[min((one.lineno, *above)) - 1 : one.end_lineno])
         for name in _bound_by(one):
             names.setdefault(name, []).append(text)
-    return Bindings(names, imports, stars)
+    return Bindings(names, imports, stars, heads)
 
 
 def _bound_by(one: ast.stmt) -> list[str]:

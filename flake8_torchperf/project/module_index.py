@@ -9,7 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.project.answers import ALL, CLASS, SAYS, STARS, MethodsAsked
+from flake8_torchperf.project.answers import (
+    ALL,
+    CLASS,
+    FROM,
+    SAYS,
+    STARS,
+    MethodsAsked,
+    NamesAsked,
+)  # fmt: skip
 from flake8_torchperf.project.import_roots import place_of
 from flake8_torchperf.project.noted_writes import record_writes
 from flake8_torchperf.syntax.host_expressions import HostNames
@@ -17,7 +25,7 @@ from flake8_torchperf.syntax.record_types import empty_class, made_record
 from flake8_torchperf.syntax.traversal import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, MutableMapping
+    from collections.abc import Callable, Collection, Iterator, MutableMapping
 
     from flake8_torchperf.project.answers import Parts
 
@@ -224,6 +232,20 @@ class ModuleMap:
         if self.parts is not None:
             self.parts.ask(STARS)
         return self.starred
+
+    def imported_from(self, packages: Collection[str]) -> dict[str, str]:
+        """Return the names that imports bind to something of some packages, with its dotted name.
+
+        Where the module is in one of them, a relative import leads there, too.
+        """
+        held = self.imports
+        own = self.package.partition(".")[0]
+        if self.parts is None or own in packages or not isinstance(held, NamesAsked):
+            items = held.items()
+        else:
+            self.parts.ask(f"{FROM}{' '.join(sorted(packages))}")
+            items = held.unasked()
+        return {name: to for name, to in items if to.partition(".")[0] in packages}
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from test_cache import NET, TRAINS, analysed, check, edit
 from flake8_torchperf.program.outlines.asked import AskedOutline, answer
 from flake8_torchperf.program.outlines.outline import Kind
 from flake8_torchperf.program.outlines.outlining import outline_of
+from flake8_torchperf.project.answers import PART, noting
+from flake8_torchperf.project.lazy_index import parts_of, read_outline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,6 +45,7 @@ EDITS = {
         False,
     ),
     "a new function at the end": (f"{ASKS}\n\ndef other(x):\n    return x + 1\n", False),
+    "a statement above": (ASKS.replace('    """True', '    print(x)\n    """True'), False),
     "blank lines and a comment": (ASKS.replace("\n\n\n", "\n\n# Asks.\n\n\n"), False),
     "a docstring": (ASKS.replace("True for", "Tell"), False),
     "the class is made": (ASKS.replace("isinstance(x, Net)", "Net()"), True),
@@ -193,12 +196,27 @@ def test_the_answers_are_what_the_statements_there_say(old: str, new: str, diffe
     assert (before != told(outline(BODIES.replace(old, new)), asked)) == differs
 
 
-def test_the_order_of_lines_counts_in_a_body() -> None:
+def test_lines_count_only_where_two_are_compared() -> None:
     text = "def f(x):\n    g(x)\n    h(x)\n"
-    asked = ["outline by_word g", "outline by_word h"]
     swapped = text.replace("g", "_").replace("h(", "g(").replace("_", "h")
+    more = text.replace("    h(x)", "    x.item()\n    h(x)")
+    asked: list[str] = []
+    seen = AskedOutline(outline(text), asked.append)
+    (first,), (second,) = seen.by_word["g"], seen.by_word["h"]
+    apart = [*asked]
+    assert told(outline(text), apart) == told(outline(swapped), apart)
+    assert told(outline(text), apart) == told(outline(more), apart)
+    assert seen.is_below(second, first)
+    assert not seen.is_below(first, second)
     assert told(outline(text), asked) != told(outline(swapped), asked)
     assert told(outline(text), asked) == told(outline(f"\n{text}"), asked)
+
+
+def test_the_lines_of_a_statement_count() -> None:
+    text = "g(x,\n  y)\n"
+    asked = ["outline by_word y"]
+    assert told(outline(text), asked) != told(outline("g(x,  y)\n"), asked)
+    assert told(outline(text), asked) == told(outline("g(x,\n\n  y)\n"), asked)
 
 
 def test_no_question_is_for_all_nodes() -> None:
@@ -219,3 +237,44 @@ def test_an_attribute_among_several_targets_is_asked_for(new: str) -> None:
     assert AskedOutline(outline(UNPACKS), asked.append).unpacked["loader"]
     changed = outline(UNPACKS.replace("self.loader, self.size", new))
     assert told(outline(UNPACKS), asked) != told(changed, asked)
+
+
+IMPORTS = """\
+import typing
+from torch import nn
+from .sizes import size
+
+try:
+    import numpy as np
+except ImportError:
+    np = None
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differs"),
+    [
+        ("import typing\n", "", False),
+        ("from .sizes import size\n", "", False),
+        ("import numpy as np", "import scipy as np", False),
+        ("import typing\n", "import torch\n", True),
+        ("from torch import nn", "from torch import fx as nn", True),
+        ("import typing\n", "from .stubs import nn\n", True),
+        ("from torch import nn\n", "", True),
+        ("from .sizes", "from ...torch", True),
+        ("import numpy as np", "import torch as np", True),
+    ],
+)
+def test_imports_of_other_packages_do_not_count(old: str, new: str, differs: bool) -> None:
+    before, after = parts_of(IMPORTS), parts_of(IMPORTS.replace(old, new))
+    assert before is not None
+    assert after is not None
+    assert (before.answer("from torch") != after.answer("from torch")) == differs
+
+
+def test_only_the_imports_of_a_package_are_asked_for(tmp_path: Path) -> None:
+    module = read_outline(IMPORTS, tmp_path / "net.py")
+    reads: dict[str, str] = {}
+    with noting(reads):
+        assert module.imported_from(("torch", "jax")) == {"nn": "torch.nn"}
+    assert [one.partition(PART)[2] for one in reads] == ["from jax torch"]

@@ -82,8 +82,7 @@ FROM_BUILT_INS = frozenset(dir(builtins))
 @once_per_module
 def _of_torch(module: ModuleMap) -> frozenset[str]:
     """Return the names under which a module imports torch, or anything of torch."""
-    names = (n for n, target in module.imports.items() if target.partition(".")[0] == "torch")
-    return frozenset(("torch", *names))
+    return frozenset(("torch", *module.imported_from(("torch",))))
 
 
 def of_no_tensor(call: ast.Call, table: TorchTable) -> bool:
@@ -359,7 +358,8 @@ def _owners(module: ModuleMap) -> dict[int, ast.ClassDef]:
 @once_per_module
 def _array_names(module: ModuleMap) -> frozenset[str] | None:
     """Return the names of imported array libraries; None if the module does not import torch."""
-    heads = {name: target.partition(".")[0] for name, target in module.imports.items()}
+    found = module.imported_from(("torch", *ARRAYS))
+    heads = {name: target.partition(".")[0] for name, target in found.items()}
     if "torch" not in heads.values():
         return None
     return frozenset(name for name, head in heads.items() if head in ARRAYS)

@@ -3,7 +3,7 @@
 Whoever follows values looks names up in the tables of an outline, and reads the statements that
 stand there. Each look-up is a question, and its answer is what these statements say. So a changed
 body concerns only those who came to a statement that changed: an answer holds no line of the
-file, only the order of the lines in a body.
+file, only the order of the lines in a statement. The order of statements is a question of its own.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ Row = TypeVar("Row", bound=tuple[Any, ...])
 EVERY = "*"
 # Asks if a module has a main block, and for its signs of training.
 MAIN, TRAINING = "main", "training"
+# Asks for all statements of a body, in the order of their lines.
+ORDER = "order"
 # The question for the dotted names of a module and of its package.
 NAME = f"{OUTLINED}name"
 _MAIN_BLOCK = re.compile(rb"^if\s+\(?__name__\s*==", re.MULTILINE)
@@ -78,6 +80,10 @@ def has_main_block(text: bytes) -> bool:
 
 def _said(outline: Outline, table: str, key: str) -> Iterator[str]:
     """Yield what an entry of a table says; nothing without the entry."""
+    if table == ORDER:
+        bodies = enumerate(outline.nodes.bodies)
+        yield from _rows(outline, [number for number, body in bodies if body == int(key)])
+        return
     entries = getattr(outline, table)
     if table in ("bodies", "classes"):
         numbers = range(len(entries)) if key == EVERY else [int(key)]
@@ -136,15 +142,16 @@ def _members(outline: Outline, root: int) -> list[int]:
 
 
 def _rows(outline: Outline, members: list[int]) -> Iterator[str]:
-    """Yield each node as text: numbers of other nodes become those within the statement."""
+    """Yield each node as text: numbers of nodes, and lines, become those among these nodes."""
     within = {number: position for position, number in enumerate(members)}
+    lines = sorted({outline.nodes.lines[number] for number in members})
+    order = {line: position for position, line in enumerate(lines)}
     for number in members:
         node = outline.nodes[number]
         word = node.word
         if node.kind == Kind.USED and word:
             word = str(within.get(int(word), ""))
-        line = outline.order_of_line(node.body, node.line)
-        parent = within.get(node.parent, -1)
+        parent, line = within.get(node.parent, -1), order[node.line]
         yield repr((int(node.kind), word, parent, node.slot, node.body, line, node.column))
 
 
@@ -245,6 +252,12 @@ class AskedOutline(Outline):
     def of(self, kind: Kind, word: str) -> Sequence[int]:
         """Return the nodes of a kind with a word; the test of a branch belongs to its statement."""
         return self._plain.of(kind, word) if kind == Kind.USED else super().of(kind, word)
+
+    def is_below(self, number: int, other: int) -> bool:
+        """True if a node stands in a later line of the same body than another."""
+        if self.nodes.bodies[number] == self.nodes.bodies[other]:
+            self.ask(question(ORDER, str(self.nodes.bodies[number])))
+        return super().is_below(number, other)
 
     @cached_property
     def lambdas(self) -> list[int]:

@@ -5,13 +5,12 @@ An outline is a pure function of a text. It holds no node of the ast, so it can 
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
-from flake8_torchperf.program.outlines.nodes import Children, Groups, NodeColumns, nodes_of, packed
+from flake8_torchperf.program.outlines.nodes import Children, Groups, NodeColumns, nodes_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +23,6 @@ Source: TypeAlias = "tuple[int, str, str]"
 # The parent of a node that is a root, and the body around a module level.
 NONE = -1
 EMPTY_COLUMNS = nodes_of((), ())
-# The bits of a line's number where one number holds a body and a line.
-_LINE_BITS = 32
 
 
 class Kind(IntEnum):
@@ -123,7 +120,8 @@ class Outline:
     their level.
 
     Those who use an outline find nodes by its tables, and from a node only what stands in the same
-    statement: `asked.py` records what was looked up, and what the statements there say.
+    statement: `asked.py` records what was looked up, and what the statements there say. They
+    compare the lines of two statements only by `is_below`.
     """
 
     bodies: Sequence[Body] = ()
@@ -253,16 +251,10 @@ class Outline:
         """The nodes of the kind LAMBDA."""
         return self._of_kind(Kind.LAMBDA)
 
-    @cached_property
-    def _places(self) -> Sequence[int]:
-        """The bodies and lines where nodes stand, in order, each pair as one number."""
-        places = zip(self.nodes.bodies, self.nodes.lines, strict=True)
-        return packed(sorted({body << _LINE_BITS | line for body, line in places}))
-
-    def order_of_line(self, body: int, line: int) -> int:
-        """Return the place of a line among those of the nodes of the same body."""
-        first = bisect_left(self._places, body << _LINE_BITS)
-        return bisect_left(self._places, body << _LINE_BITS | line) - first
+    def is_below(self, number: int, other: int) -> bool:
+        """True if a node stands in a later line of the same body than another."""
+        bodies, lines = self.nodes.bodies, self.nodes.lines
+        return bodies[number] == bodies[other] and lines[number] > lines[other]
 
     @cached_property
     def statements(self) -> dict[int, tuple[str, Sequence[int]]]:
