@@ -350,8 +350,8 @@ class FunctionHeats:
     def _method_around(self, node: ast.expr, module: ModuleMap) -> FunctionInfo | None:
         """Return the method of a class of the module that holds an expression."""
         if module.name not in self._methods:
-            methods = (one for owner in module.classes.values() for one in owner.functions)
-            self._methods[module.name] = sorted(methods, key=_first_line)
+            found = (one for owner in module.classes.values() for one in owner.functions)
+            self._methods[module.name] = sorted(found, key=_first_line)
         methods = self._methods[module.name]
         at = bisect_right(methods, node.lineno, key=_first_line) - 1
         return methods[at] if at >= 0 and _holds(methods[at].node, node) else None
