@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.names import names_of
@@ -10,7 +11,7 @@ from flake8_torchperf.syntax.names import dotted_name, spelled
 from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
 
 # Expressions that hold some steps; a call may return all of them, as ``range`` does.
@@ -26,6 +27,39 @@ def asks_for_steps(test: ast.AST) -> bool:
             last = dotted_name(count).rpartition(".")[2].rpartition("_")[2]
             return isinstance(steps, _LISTED) and last in names_of("step-counters")
     return False
+
+
+@once
+def interval_flags(function: ast.AST) -> frozenset[str]:
+    """Return the names that a function binds to whether a step is one in several, and to no more.
+
+    ``save = every and step % every == 0`` is an example.
+    """
+    flags: list[str] = []
+    bound: list[str] = []
+    for node in walk([function]):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                if asks_for_interval(value, ()):
+                    flags.append(name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                bound.append(name)
+    counts = Counter(bound)
+    return frozenset(name for name, count in Counter(flags).items() if counts[name] == count)
+
+
+def asks_for_interval(test: ast.expr, flags: Collection[str]) -> bool:
+    """True if a test holds for one step in several: it, or one of some flags, says so."""
+    match test:
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return all(asks_for_interval(one, flags) for one in values)
+        case ast.BoolOp(values=values):
+            return any(asks_for_interval(one, flags) for one in values)
+        case ast.Compare(left=ast.BinOp(op=ast.Mod()), ops=[ast.Eq()]):
+            return True
+        case ast.Name(id=name):
+            return name in flags
+    return asks_for_steps(test)
 
 
 def first_only(node: ast.If, loop: ast.AST | None, function: ast.AST | None) -> bool:

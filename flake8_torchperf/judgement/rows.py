@@ -196,6 +196,13 @@ ROWS = (
         "The method is itself the conversion to a host value, as `__bool__` or `__float__`.",
     ),
     Row(
+        Cause.PICKLING,
+        FREQUENCY,
+        COLD,
+        "beside pickling",
+        "The function pickles objects or reads pickled ones, on the host.",
+    ),
+    Row(
         Cause.REGISTERED,
         FREQUENCY,
         COLD,

@@ -38,6 +38,7 @@ class Cause(Enum):
     TEST = auto()
     DATA_WORKER = auto()
     CONVERSION = auto()
+    PICKLING = auto()
     REGISTERED = auto()
     RESULT_KEPT = auto()
     # Branches.

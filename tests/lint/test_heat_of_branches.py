@@ -23,6 +23,44 @@ BRANCHES = {
                     print(x.max().item())
                 return x / x.max().item()  # TPF101
         """,
+    "where names say that it is one step in several": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor, step: int, every: int):
+                save = every and step % every == 0
+                show = step % 100 == 0
+                if save or show:
+                    self.saved(x)
+                if save or self.training:
+                    self.shown(x)
+                if not show:
+                    self.hidden(x)
+                return x / x.max().item()  # TPF101
+
+            def saved(self, x: Tensor):
+                print(x.max().item())
+
+            def shown(self, x: Tensor):
+                print(x.max().item())  # TPF101
+
+            def hidden(self, x: Tensor):
+                print(x.max().item())  # TPF101
+        """,
+    "beside pickling": """
+        import pickle
+        import torch.distributed as dist
+
+        def gathered(data: object):
+            tensor = torch.frombuffer(pickle.dumps(data), dtype=torch.uint8).cuda()
+            return pickle.loads(_padded(tensor).cpu().numpy().tobytes())
+
+        def _padded(tensor: Tensor):
+            size = torch.tensor([tensor.numel()], device=tensor.device)
+            dist.all_reduce(size)
+            return tensor.new_zeros(size.item())
+
+        def scaled(tensor: Tensor):
+            return tensor / tensor.max().item()  # TPF101
+        """,
     "what is made once": """
         class Net(nn.Module):
             def forward(self, x: Tensor):

@@ -10,8 +10,10 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.idioms.first_call import (
+    asks_for_interval,
     asks_for_steps,
     fills_table,
+    interval_flags,
     made_by_call,
     made_once,
     turned_on,
@@ -170,8 +172,10 @@ def _frequencies(
 ) -> tuple[AbstractSet[int], AbstractSet[int]]:
     """Return what `_parts` does; a branch that only the first call takes seldom runs, too."""
     repeated, seldom = _parts(node)
-    if isinstance(node, ast.If) and not seldom and _on_first_call(node, place, classes):
-        seldom = set(map(id, node.body))
+    if isinstance(node, ast.If) and not seldom:
+        flags = frozenset() if place.info is None else interval_flags(place.info.node)
+        if asks_for_interval(node.test, flags) or _on_first_call(node, place, classes):
+            seldom = set(map(id, node.body))
     return repeated, seldom
 
 

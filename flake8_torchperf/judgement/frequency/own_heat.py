@@ -5,8 +5,10 @@ The calls that lead to it are judged in `propagation`, which also orders all the
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.evaluations import runs_without_gradients
@@ -14,6 +16,7 @@ from flake8_torchperf.idioms.loop_kinds import holds_steps, takes_training_step
 from flake8_torchperf.idioms.module_roles import is_test_file, row_of_module
 from flake8_torchperf.judgement.frequency.protocols import root_of
 from flake8_torchperf.judgement.heat import Heat, Level
+from flake8_torchperf.knowledge.names import names_of
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -30,6 +33,7 @@ COMPILING_DECORATORS = ("torch.compile", "torch.jit.script")
 SET_UP = frozenset((
     Cause.SET_UP_ROOT, Cause.TEST, Cause.DATA_WORKER, Cause.CONVERSION, Cause.REGISTERED,
     Cause.RESULT_KEPT, Cause.CONVENTION, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS, Cause.EVALUATION,
+    Cause.PICKLING,
 ))  # fmt: skip
 # With these causes (a setting, a test, a tracer, a dead class), not even loops over elements or
 # steps are reported.
@@ -110,7 +114,22 @@ def own_heat(
         return Heat(Level.COLD, root, info.name, loops=False)
     if evaluates(info, names):
         return Heat(Level.COLD, Cause.EVALUATION, info.name, loops=False)
+    if Cause.PICKLING not in names.ignored and _pickles(info):
+        return Heat(Level.COLD, Cause.PICKLING, info.name, loops=False)
     return _by_convention(info, names) or _by_default(info, names, given_tensors)
+
+
+def _pickles(info: FunctionInfo) -> bool:
+    """True if a function pickles objects or reads pickled ones."""
+    if info.nodes.words().isdisjoint(_pickling_words()):
+        return False
+    known = names_of("pickling")
+    return any(info.module.qualify(call.func) in known for call in info.nodes.of(ast.Call))
+
+
+@cache
+def _pickling_words() -> frozenset[str]:
+    return frozenset(name.rpartition(".")[2] for name in names_of("pickling"))
 
 
 def evaluates(info: FunctionInfo, names: NameEvidence) -> bool:

@@ -247,7 +247,8 @@ class _Walk:
     def _parameter(self, function: Unit, name: str) -> Values:
         """Return the values that the calls of a function give a parameter."""
         body = self._linker.body(function)
-        counts, self._counts = self._counts, None
+        # Set-up code calls constructors, so all of their calls count.
+        counts = None if body.name == "__init__" else self._counts
         if body.owner >= 0 and not body.is_static and body.positional[:1] == (name,):
             return None
         if self._makers.is_called_elsewhere(function):
@@ -260,11 +261,19 @@ class _Walk:
         found: frozenset[object] = frozenset()
         arguments = [*self._arguments.of(function, name, counts)]
         for path, number in arguments:
-            more = self.of(path, number)
+            more = self._by(counts, path, number)
             if more is None:
                 return None
             found |= more
         return found if arguments else None
+
+    def _by(self, counts: Callable[[Run], bool] | None, path: str, number: int | None) -> Values:
+        """Return the values of an expression where some places that run its function count."""
+        before, self._counts = self._counts, counts
+        try:
+            return self.of(path, number)
+        finally:
+            self._counts = before
 
     def _of_command_line(self, function: Unit, name: str) -> Values:
         """Return the default of an option that a decorator of click gives a function."""
