@@ -6,6 +6,7 @@ import os
 import random
 import re
 import sys
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 
@@ -174,3 +175,54 @@ def found(path: Path, way: str) -> list[tuple[int, int, str]]:
         re.match(r".*?:(\d+):(\d+): (TPF\d+)", one) for one in done.stdout.decode().splitlines()
     ]
     return [(int(row[1]), int(row[2]), row[3]) for row in rows if row]
+
+
+WRITTEN_ELSEWHERE = {
+    "pyproject.toml": '[project]\nname = "kit"\n',
+    "kit/__init__.py": "",
+    "kit/holder.py": """
+        class Holder:
+            def __init__(self):
+                self.scale = None
+        """,
+    "kit/writer.py": """
+        import torch
+
+        from kit.holder import Holder
+
+
+        def fill(h: Holder, x: torch.Tensor):
+            h.scale = torch.ones(3).cuda()
+            return x
+        """,
+    "kit/first.py": """
+        import torch
+
+        from kit.holder import Holder
+        from kit.writer import fill
+
+
+        def training_step(h: Holder, x: torch.Tensor):
+            return fill(h, x).max().item()
+        """,
+    "kit/last.py": """
+        import torch
+
+        from kit.holder import Holder
+
+
+        def training_step(h: Holder, x: torch.Tensor):
+            return x * h.scale.max().item()
+        """,
+}
+
+
+def test_what_was_opened_before_adds_nothing(tmp_path: Path) -> None:
+    for name, text in WRITTEN_ELSEWHERE.items():
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(textwrap.dedent(text), encoding="utf-8")
+    alone = printed(tmp_path, "-j1", "kit/last.py")
+    both = printed(tmp_path, "-j1", "kit/first.py", "kit/last.py")
+    assert "`torch.ones` returns it" in alone
+    assert alone in both

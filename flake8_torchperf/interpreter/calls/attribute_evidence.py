@@ -10,7 +10,9 @@ from flake8_torchperf.interpreter.calls.attribute_writes import NO_WRITES
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
+from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.mapped_files import read_file
+from flake8_torchperf.project.whole_modules import whole_module
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.values.environments import path_of
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+    from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.values.environments import Env
 
 # The most modules that are searched for writes of one attribute, and the most writers that count.
@@ -87,6 +90,7 @@ def written_elsewhere(info: ClassInfo, name: str, ctx: Context) -> Value | None:
 
 
 def _modules_that_write(info: ClassInfo, name: str, ctx: Context) -> Iterator[ModuleMap]:
+    """Yield the modules that write an attribute of that name, with all of their functions."""
     project = ctx.analysis.project
     near = {id(module): module for module in (project.linted, info.module)}
     for path in (project.all_modules_that_say(f".{name}") or ())[:MAX_MODULES]:
@@ -96,7 +100,17 @@ def _modules_that_write(info: ClassInfo, name: str, ctx: Context) -> Iterator[Mo
             near[id(module)] = module
     for module in near.values():
         if module.says(f".{name} = "):
-            yield module
+            yield module if module is project.linted else _whole(module, project)
+
+
+def _whole(module: ModuleMap, project: Project) -> ModuleMap:
+    """Return a module with all of its functions; one that was opened holds what was looked up."""
+    if module.path is None:
+        return module
+    project.note_whole(module.place)
+    whole = whole_module(module.place)
+    record(whole.checked)
+    return whole
 
 
 def _writes(module: ModuleMap, name: str) -> Iterator[tuple[FunctionInfo, ast.expr]]:

@@ -319,11 +319,16 @@ class FunctionHeats:
             if called is not None:
                 yield node, called
 
-    def function_called(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
-        """Return the function that a name, an imported path or a method of ``self`` refers to."""
+    def function_called(
+        self, called: ast.expr, module: ModuleMap, caller: FunctionInfo | None = None
+    ) -> FunctionInfo | None:
+        """Return the function that a name, an imported path or a method of ``self`` refers to.
+
+        ``caller`` is the method around it, if that is known.
+        """
         if isinstance(called, ast.Name) and called.id in module.functions:
             return module.functions[called.id]
-        method = self._method(called, module) or self._method_of_object(called, module)
+        method = self._method(called, module, caller) or self._method_of_object(called, module)
         if method is not None:
             return method
         head = called
@@ -334,11 +339,13 @@ class FunctionHeats:
         value = self._analysis.external(module.qualify(called))
         return value.info if isinstance(value, Function) else None
 
-    def _method(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
+    def _method(
+        self, called: ast.expr, module: ModuleMap, caller: FunctionInfo | None
+    ) -> FunctionInfo | None:
         """Return the method that ``self.train_epoch`` names, in the class around the call."""
         if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
             return None
-        caller = self._method_around(called, module)
+        caller = caller or self._method_around(called, module)
         if caller is None or caller.owner is None:
             return None
         me = named_parameters(caller.node.args)[:1]

@@ -82,23 +82,28 @@ class Tails:
         waits = {id(node) for node in inside if _is_spelled_wait(node)}
         operators = {id(node) for node in inside if isinstance(node, ast.BinOp)}
         module = info.module
-        behind = partial(self._behind, module)
+        behind = partial(self._behind, module, info)
         return Code([info.node], waits, operators, behind, module.qualify)
 
     def _code(self, judged: Judged) -> Code:
         module = self._linted
-        behind = partial(self._behind, module)
+        behind = partial(self._behind, module, None)
         waits = waits_of(judged)
         return Code(judged.snippet.nodes, waits, judged.queued, behind, module.qualify)
 
-    def _behind(self, module: ModuleMap, call: ast.Call) -> Queue | None:
-        """Return the queue behind a call that was evaluated; None if its function is unknown."""
+    def _behind(
+        self, module: ModuleMap, caller: FunctionInfo | None, call: ast.Call
+    ) -> Queue | None:
+        """Return the queue behind a call in a module; None if its function is unknown.
+
+        ``caller`` is the function around it where the module may not hold all of its functions.
+        """
         known = self._callees.get(id(call))
         if known is not None:
             return self._fullest(known.values())
         if call not in self._called:
             followed = _is_followed(call.func, module)
-            self._called[call] = self._function(call.func, module) if followed else None
+            self._called[call] = self._function(call.func, module, caller) if followed else None
         found = self._called[call]
         return None if found is None else self._fullest([found])
 
