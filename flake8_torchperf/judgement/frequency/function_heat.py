@@ -329,8 +329,10 @@ class FunctionHeats:
         if isinstance(called, ast.Name) and called.id in module.functions:
             return module.functions[called.id]
         method = self._method(called, module, caller) or self._method_of_object(called, module)
-        if method is not None:
-            return method
+        return method or self.imported(called, module)
+
+    def imported(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
+        """Return the function that a path stands for which begins with an imported name."""
         head = called
         while isinstance(head, ast.Attribute):
             head = head.value

@@ -47,7 +47,7 @@ class Tails:
     def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
         self._callees = analysis.callees
         self._linted = analysis.project.linted
-        self._function = heats.function_called
+        self._heats = heats
         self._judged: dict[str, Judged] = {}
         # The functions that calls run of which the interpreter knows none.
         self._called: dict[ast.Call, FunctionInfo | None] = {}
@@ -102,10 +102,23 @@ class Tails:
         if known is not None:
             return self._fullest(known.values())
         if call not in self._called:
-            followed = _is_followed(call.func, module)
-            self._called[call] = self._function(call.func, module, caller) if followed else None
+            self._called[call] = self._function(call.func, module, caller)
         found = self._called[call]
         return None if found is None else self._fullest([found])
+
+    def _function(
+        self, func: ast.expr, module: ModuleMap, caller: FunctionInfo | None
+    ) -> FunctionInfo | None:
+        """Return a function of the module, an imported one, or a method of ``self`` or its parts.
+
+        What a local variable holds is not asked for: each place that binds it would be looked at.
+        """
+        head = dotted_name(func).partition(".")[0]
+        if head in module.imports:
+            return self._heats.imported(func, module)
+        if head in ("self", "cls") or head in module.functions:
+            return self._heats.function_called(func, module, caller)
+        return None
 
     def _fullest(self, callees: Iterable[FunctionInfo]) -> Queue | None:
         """Return the queue behind one of several functions: as if all had waited, or none."""
@@ -130,15 +143,6 @@ class Tails:
     def _at_end(self, info: FunctionInfo) -> Queue | None:
         found = queue_behind(self._code_of(info))
         return None if found is None else Queue(min(found.work, LARGE), found.leader)
-
-
-def _is_followed(func: ast.expr, module: ModuleMap) -> bool:
-    """True for a function of the module, an imported one, and a method of ``self`` or of its parts.
-
-    What a local variable holds is not asked for: each place that binds it would be looked at.
-    """
-    head = dotted_name(func).partition(".")[0]
-    return head in ("self", "cls") or head in module.functions or head in module.imports
 
 
 def _is_spelled_wait(node: ast.AST) -> bool:
