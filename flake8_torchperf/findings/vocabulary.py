@@ -28,7 +28,7 @@ _OF_PLACES = ("as-array", "base", "beside-list", "bounded",
               "compiling-guard", "counted", "default-accelerator", "default-device",
               "error-message", "given-away", "in-helper", "keyed",
               "made-text", "message", "named-host", "no-gradients", "of-bools",
-              "of-numbers", "opaque-body", "recorded", "syncs", "traced", "uses-streams",
+              "of-numbers", "opaque-body", "recorded", "sized", "syncs", "traced", "uses-streams",
               "whole")  # fmt: skip
 TRAITS = frozenset((*_OF_COPIES, *_OF_CODE, *_OF_COMPILING, *_OF_TRAINING, *_OF_PLACES))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.selections import needs_size
 from flake8_torchperf.interpreter.events.recording import names_rows, waits
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.copied_data import is_compiled_in, varies
@@ -17,7 +18,7 @@ from flake8_torchperf.judgement.judged_site import Judged, JudgedSite, Loop
 from flake8_torchperf.judgement.row import row_id
 from flake8_torchperf.judgement.table import WANTED, all_that_apply
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Interpreted, Site
@@ -66,6 +67,8 @@ def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
     found = heat(evidence, why if met is None else met)
     if site.at_once and Cause.AT_ONCE not in ignored:
         found = found.cooled(Cause.AT_ONCE)
+    if _selects(site) and place.node is not None and needs_size(site.node, place.node):
+        traits |= {"sized"}
     judged = JudgedSite(
         site.kind,
         site.operation,
@@ -85,6 +88,11 @@ def _judged(site: Site, frames: FrameHeats) -> JudgedSite | None:
     others = (one for one in (met, base.cause) if one is not None)
     shown = {*causes, *others} - ignored
     return judged.showing(f"row:{row_id(one)}" for one in shown)
+
+
+def _selects(site: Site) -> bool:
+    """True if a mask selects elements at a site, which are read there."""
+    return site.operation in ("read", "masked_select") and site.kind in SIZED_KINDS
 
 
 def _compiled(site: Site, traits: frozenset[str]) -> str:

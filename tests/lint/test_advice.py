@@ -166,3 +166,25 @@ def test_replacements_of_math_compute_the_same() -> None:
         (torch.frac(t), math.modf(5.5)[0]),
     ):
         assert result.item() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("body", "offered"),
+    [
+        ("return x[x > 0]", "keep the mask"),
+        ("y = x[x > 0].abs() * 2\n    return {'y': y}", "keep the mask"),
+        ("y = x[x > 0]\n    print(y.shape)", "keep the mask"),
+        ("y = x[x > 0]\n    return len(y)", "keep the mask"),
+        ("y = torch.masked_select(x, x > 0)\n    ts.append(y)", "keep the mask"),
+        ("y = x[x > 0]\n    for one in y: print(n)", "keep the mask"),
+        ("return x[x > 0].max(dim=1)", "keep the mask"),
+        ("return x[x > 0].sum()", "torch.where"),
+        ("y = x[x > 0]\n    return (y * 2).mean()", "torch.where"),
+        ("x[x > 0] = x[x > 0] * 2", "torch.where"),
+        ("return torch.nn.functional.mse_loss(x[x > 0], eps)", "torch.where"),
+    ],
+)
+def test_selections_whose_size_is_needed(body: str, offered: str) -> None:
+    source = program(f"def f(x: Tensor, ts: list[Tensor], n: int, eps):\n    {body}\n")
+    (told,) = [found for found in findings(source, ALL) if "TPF402" in found]
+    assert offered in told.partition("; ")[2]

@@ -59,8 +59,7 @@ class PackageCallers:
             return []
         places = list(runs.places) if is_test_file(info.module) else runs.outside_tests
         public = info.owner is not None or not info.name.startswith("_")
-        alone = public and not info.module.package and not self._elsewhere(places, info)
-        if alone and not self.is_run_by_own_program(info):
+        if public and not info.module.package and not self._elsewhere(places, info):
             return []  # programs outside the project may use a script
         return list(map(self.site_at, places))
 

@@ -112,6 +112,7 @@ _TRAITS = {
     "repeated": "each round or call makes the same copy again",
     "row-by-row": "vmap runs the function row by row",
     "scalar": "the copied tensor has one element",
+    "sized": "the code needs to know how many elements are selected",
     "step": "the compiled code steps an optimizer",
     "strided": "the copied part is not contiguous",
     "syncs": "torch itself waits in the call",
