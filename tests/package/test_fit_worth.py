@@ -163,7 +163,7 @@ def test_a_table_that_differs_is_named(tmp_path: Path) -> None:
     file, table = tmp_path / "features.jsonl", tmp_path / "worth.toml"
     both = [measured("a:b", "A"), replace(measured("a:b", "B"), line=2)]
     sources = [Source(f"owner/{name}", "0" * 40, "digest") for name in ("one", "other")]
-    places.write(file, {source: both for source in sources})
+    places.write(file, dict.fromkeys(sources, both))
     told = fit_worth("--features", file, "fit", "--check", "--table", table, status=1)
     assert told == f"{table} is out of date; run python tools/fit_worth.py fit\n"
 
