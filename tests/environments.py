@@ -28,6 +28,8 @@ def clean_environment(python: Path | None = None) -> dict[str, str]:
     left_out |= {"VIRTUAL_ENV"}
     clean = {name: value for name, value in os.environ.items() if name not in left_out}
     clean["FLAKE8_TORCHPERF_COMPILE"] = "0"
+    # "no" is how pip takes `--no-compile`: what is imported compiles itself, all else need not.
+    clean |= {"PIP_NO_COMPILE": "no", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     if python is not None:
         clean["PATH"] = f"{python.parent}{os.pathsep}{clean['PATH']}"
         clean["VIRTUAL_ENV"] = str(python.parents[1])

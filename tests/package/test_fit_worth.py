@@ -160,8 +160,11 @@ def test_without_places_there_is_nothing_to_fit(tmp_path: Path) -> None:
 
 
 def test_a_table_that_differs_is_named(tmp_path: Path) -> None:
-    table = tmp_path / "worth.toml"
-    told = fit_worth("fit", "--check", "--table", table, status=1)
+    file, table = tmp_path / "features.jsonl", tmp_path / "worth.toml"
+    both = [measured("a:b", "A"), replace(measured("a:b", "B"), line=2)]
+    sources = [Source(f"owner/{name}", "0" * 40, "digest") for name in ("one", "other")]
+    places.write(file, dict.fromkeys(sources, both))
+    told = fit_worth("--features", file, "fit", "--check", "--table", table, status=1)
     assert told == f"{table} is out of date; run python tools/fit_worth.py fit\n"
 
 

@@ -190,8 +190,12 @@ def test_every_option_that_is_documented_for_a_command_exists(command: str) -> N
     assert offered - {"--help"} == named
 
 
+@pytest.mark.thorough
 def test_the_command_that_lints_the_fixtures_finds_something() -> None:
-    """The README's first command, with the checkout's own configuration, not around it."""
+    """The README's first command, with the checkout's own configuration, not around it.
+
+    The slow tests run it where test_readme_commands.py installs the checkout, and so does .ci/run.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "flake8", "--select", "TPF", "fixtures"],
         cwd=ROOT,

@@ -8,6 +8,7 @@ import inspect
 import logging
 import warnings
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ NUMERIC = {
     "torch.fft": "fft_",
     "torch.special": "special_",
 }
+# How many rounds what no sample lets converge is to do; by default a thousand, all alike.
+_ROUNDS = {"lobpcg": {"niter": 4}}
 _PLUMBING = {
     "__class__", "__deepcopy__", "__delattr__", "__dict__", "__dir__", "__doc__",
     "__getattribute__", "__getstate__", "__init__", "__init_subclass__", "__module__",
@@ -92,9 +95,8 @@ class Assembler:
         if module in NUMERIC:
             signatures = self._numeric_signatures(module, name, function)
             operator = NUMERIC[module] + name
-            return (
-                self.builder.build(name, function, signatures, [operator]) if signatures else None
-            )
+            called = partial(function, **_ROUNDS[name]) if name in _ROUNDS else function
+            return self.builder.build(name, called, signatures, [operator]) if signatures else None
         if not inspect.isfunction(stubs.undispatched(function)):
             value = self.reader.documented_return(function)
             return None if value == UNKNOWN else Entry([Signature((), value)])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -67,18 +68,24 @@ class Scenario:
         shape = self.shape if first or self.other_shape is None else self.other_shape
         dtype = DTYPES[self.dtype if first or self.other_dtype is None else self.other_dtype]
         fill = self.fill if self.fill != "mixed" else ("zeros" if first else "ones")
-        if fill == "zeros":
-            return torch.zeros(shape, dtype=dtype)
-        if fill == "ones":
-            return torch.ones(shape, dtype=dtype)
-        count = torch.Size(shape).numel()
-        values = (torch.arange(count) % 3).reshape(shape)
-        if dtype.is_floating_point or dtype.is_complex:
-            unit = values.to(torch.float32) * 0.25 + 0.3
-            if fill == "definite" and len(shape) > 1 and shape[-1] == shape[-2]:
-                unit = (unit + unit.mT) / 2 + 3 * torch.eye(shape[-1])
-            return unit.to(dtype)
-        return values.remainder(2).to(dtype)
+        return _tensor(shape, dtype, fill).clone()  # an operation may write to its argument
+
+
+@cache
+def _tensor(shape: tuple[int, ...], dtype: torch.dtype, fill: str) -> torch.Tensor:
+    """Return the sample of a shape, to be copied."""
+    if fill == "zeros":
+        return torch.zeros(shape, dtype=dtype)
+    if fill == "ones":
+        return torch.ones(shape, dtype=dtype)
+    count = torch.Size(shape).numel()
+    values = (torch.arange(count) % 3).reshape(shape)
+    if dtype.is_floating_point or dtype.is_complex:
+        unit = values.to(torch.float32) * 0.25 + 0.3
+        if fill == "definite" and len(shape) > 1 and shape[-1] == shape[-2]:
+            unit = (unit + unit.mT) / 2 + 3 * torch.eye(shape[-1])
+        return unit.to(dtype)
+    return values.remainder(2).to(dtype)
 
 
 def arguments(

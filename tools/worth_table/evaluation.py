@@ -61,15 +61,20 @@ class Experiment:
         ]
         self._applications = np.array([application for application, _ in pairs])
         self._evidence = Evidence(self._features, [place.verdict == "A" for _, place in pairs])
+        self._models: dict[float, Model] = {}
+        self._left_out: dict[float, list[Judged]] = {}
 
     def model(self, strength: float) -> Model:
         """Return the model of all places."""
-        return fit(self._evidence, np.ones(len(self._pairs), dtype=bool), strength)
+        if strength not in self._models:
+            every = np.ones(len(self._pairs), dtype=bool)
+            self._models[strength] = fit(self._evidence, every, strength)
+        return self._models[strength]
 
     def unseen(self, applications: Collection[str], strength: float) -> list[Judged]:
         """Return the places of some applications with their worth, fitted to the others."""
         theirs = np.isin(self._applications, sorted(applications))
-        model = fit(self._evidence, ~theirs, strength)
+        model = fit(self._evidence, ~theirs, strength, self.model(strength))
         return [
             Judged(application, place, model.worth(features))
             for (application, place), features in zip(self._pairs, self._features, strict=True)
@@ -78,8 +83,12 @@ class Experiment:
 
     def left_out(self, strength: float) -> list[Judged]:
         """Return each place with the worth by a model that has not seen its application."""
-        applications = sorted({application for application, _ in self._pairs})
-        return [one for name in applications for one in self.unseen([name], strength)]
+        if strength not in self._left_out:
+            applications = sorted({application for application, _ in self._pairs})
+            self._left_out[strength] = [
+                one for name in applications for one in self.unseen([name], strength)
+            ]
+        return self._left_out[strength]
 
     def best_strength(self) -> tuple[float, dict[float, float]]:
         """Return the strength of the smallest loss on applications left out, and each loss."""
