@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.selections import needs_size
 from flake8_torchperf.interpreter.events.recording import names_rows, waits
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.copied_data import is_compiled_in, varies
@@ -16,6 +15,7 @@ from flake8_torchperf.judgement.frequency.place_heat import heat
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judged_site import Judged, JudgedSite, Loop
 from flake8_torchperf.judgement.row import row_id
+from flake8_torchperf.judgement.selections import needs_size
 from flake8_torchperf.judgement.table import WANTED, all_that_apply
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind

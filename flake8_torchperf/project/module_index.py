@@ -488,8 +488,3 @@ def imports_torch(module: ModuleMap) -> bool:
     """True if a module imports torch, or something of it, at its top level."""
     heads = (name.partition(".")[0] for name in (*module.imports.values(), *module.stars))
     return "torch" in heads
-
-
-def imports_arrays_alone(module: ModuleMap) -> bool:
-    """True if a module imports numpy, and not torch, at its top level."""
-    return "numpy" in module.imports.values() and not imports_torch(module)

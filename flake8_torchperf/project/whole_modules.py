@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.stores.kept import Kept
@@ -13,6 +14,7 @@ from flake8_torchperf.project.stores.module_facts import once_per_module
 
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.project.resolver import Project
 
 # The bytes of text whose trees stay in memory from one linted file to the next. A tree takes 27
 # times its text: 27 MB.
@@ -24,6 +26,19 @@ def whole_module(path: str) -> ModuleMap:
     """Return the module in a file; an empty one if the file is not Python."""
     modified, size = stamp(path)
     return _MODULES.made((path, modified, size), size, lambda: _read(path))
+
+
+def noted_module(path: str, project: Project) -> ModuleMap:
+    """Return the linted module, or that in a file of its project, all of which findings depend on.
+
+    The linted text may differ from its file.
+    """
+    if path == project.linted_path:
+        return project.linted
+    project.note_whole(path)
+    found = whole_module(path)
+    record(found.checked)
+    return found
 
 
 def _read(path: str) -> ModuleMap:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.program.running import Program
-from flake8_torchperf.project.whole_modules import whole_module
+from flake8_torchperf.project.whole_modules import noted_module
 from flake8_torchperf.torch_compile.compile_calls import CompileSettings
 from flake8_torchperf.torch_compile.compiled_code import Compilation
 from flake8_torchperf.torch_compile.traced_nodes import body_of, is_entry, not_traced, traced
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.program.outlines.outlining import Callable_
     from flake8_torchperf.program.runs import Run
-    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+    from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.project.resolver import Project
 
     Place = tuple[int, int]
@@ -81,16 +81,10 @@ class PackageReach:
     def _caller(self, run: Run) -> FunctionInfo | None:
         """Return the function around a place that stands in no other one."""
         if run.path not in self._functions:
-            module = self._module(run.path)
+            module = noted_module(run.path, self._project)
             self._functions[run.path] = {info.qualname: info for info in module.defined}
         body = self._program.outermost(Unit(run.path, run.body))
         return self._functions[run.path].get(body.qualname)
-
-    def _module(self, path: str) -> ModuleMap:
-        if path == self._project.linted_path:
-            return self._project.linted
-        self._project.note_whole(path)
-        return whole_module(path)
 
 
 def _traced_places(function: Callable_) -> Iterator[Place]:

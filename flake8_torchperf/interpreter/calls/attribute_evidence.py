@@ -10,9 +10,8 @@ from flake8_torchperf.interpreter.calls.attribute_writes import NO_WRITES
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
-from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.mapped_files import read_file
-from flake8_torchperf.project.whole_modules import whole_module
+from flake8_torchperf.project.whole_modules import noted_module
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.values.environments import path_of
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
-    from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.values.environments import Env
 
 # The most modules that are searched for writes of one attribute, and the most writers that count.
@@ -100,17 +98,8 @@ def _modules_that_write(info: ClassInfo, name: str, ctx: Context) -> Iterator[Mo
             near[id(module)] = module
     for module in near.values():
         if module.says(f".{name} = "):
-            yield module if module is project.linted else _whole(module, project)
-
-
-def _whole(module: ModuleMap, project: Project) -> ModuleMap:
-    """Return a module with all of its functions; one that was opened holds what was looked up."""
-    if module.path is None:
-        return module
-    project.note_whole(module.place)
-    whole = whole_module(module.place)
-    record(whole.checked)
-    return whole
+            # A module that was opened holds the functions that were looked up in it, no others.
+            yield module if module.path is None else noted_module(module.place, project)
 
 
 def _writes(module: ModuleMap, name: str) -> Iterator[tuple[FunctionInfo, ast.expr]]:

@@ -7,6 +7,7 @@ import builtins
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import casts_to, methods_of
+from flake8_torchperf.project.module_index import imports_torch
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.syntax.names import called_a_device
@@ -322,6 +323,12 @@ def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> boo
     if function not in known:
         known[function] = _knows_arrays(module, function)
     return known[function]
+
+
+@once_per_module
+def imports_arrays_alone(module: ModuleMap) -> bool:
+    """True if a module imports numpy, and not torch, at its top level."""
+    return "numpy" in module.imports.values() and not imports_torch(module)
 
 
 @once_per_module

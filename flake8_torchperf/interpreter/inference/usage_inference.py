@@ -21,6 +21,7 @@ from flake8_torchperf.interpreter.inference.tensor_api import (
     brought,
     foreign,
     hands_on,
+    imports_arrays_alone,
     loss_of,
     may_tell,
     of_a_size,
@@ -34,7 +35,6 @@ from flake8_torchperf.interpreter.inference.tensor_api import (
 )
 from flake8_torchperf.interpreter.inference.usage import Use, value_of
 from flake8_torchperf.knowledge.returns import TensorReturn
-from flake8_torchperf.project.module_index import imports_arrays_alone
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.syntax.traversal import DEFINITIONS, PLAIN, children, put_children
 from flake8_torchperf.values.values import NONE, UNKNOWN, Value, union
@@ -64,7 +64,7 @@ class Knowledge:
 
     @property
     def indexes_arrays(self) -> bool:
-        """True if the module imports numpy and not torch: an index then shows no tensor."""
+        """True if an index shows no tensor, because the module imports arrays alone."""
         return imports_arrays_alone(self.module)
 
 

@@ -170,11 +170,12 @@ class _Classes:
 def _frequencies(
     node: ast.AST, place: _Place, classes: _Classes
 ) -> tuple[AbstractSet[int], AbstractSet[int]]:
-    """Return what `_parts` does; a branch that only the first call takes seldom runs, too."""
+    """Return what `_parts` does; branches that the whole function shows to run seldom do, too."""
     repeated, seldom = _parts(node)
-    if isinstance(node, ast.If) and not seldom:
-        flags = frozenset() if place.info is None else interval_flags(place.info.node)
-        if asks_for_interval(node.test, flags) or _on_first_call(node, place, classes):
+    info = place.info
+    if isinstance(node, ast.If) and not seldom and info is not None:
+        in_intervals = asks_for_interval(node.test, interval_flags(info.node))
+        if in_intervals or _on_first_call(node, info, classes):
             seldom = set(map(id, node.body))
     return repeated, seldom
 
@@ -208,20 +209,18 @@ def _seldom_branch(node: ast.If) -> AbstractSet[int]:
     return NO_NODES
 
 
-def _on_first_call(node: ast.If, place: _Place, classes: _Classes) -> bool:
+def _on_first_call(node: ast.If, info: FunctionInfo, classes: _Classes) -> bool:
     """True if the branch runs only once, because it sets what its test finds missing.
 
     That is a key of a table, or an attribute, which a method that the branch calls may set.
     """
-    if place.info is None:
-        return False
-    if fills_table(node, place.info.node):
+    if fills_table(node, info.node):
         return True
-    if place.info.owner is None:
+    if info.owner is None:
         return False
-    if turned_on(node, place.info.node):
+    if turned_on(node, info.node):
         return True
-    owner = place.info.owner.name
+    owner = info.owner.name
     return made_by_call(node, lambda name: [one.node for one in classes.methods(owner, name)])
 
 

@@ -24,7 +24,7 @@ from flake8_torchperf.judgement.worth.features import (
 from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.project.answers import BASES, COLLATED, PART, answer_of_facts, record
 from flake8_torchperf.project.file_index import is_test_path
-from flake8_torchperf.project.whole_modules import bases_in, whole_module
+from flake8_torchperf.project.whole_modules import bases_in, noted_module, whole_module
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -238,17 +238,11 @@ class PackageCallers:
         yield from (here, *(path for path in paths if path != here))
 
     def _module(self, path: str) -> ModuleMap:
-        """Return a whole module; the linted text may differ from its file."""
-        project = self._analysis.project
-        return project.linted if path == project.linted_path else self._read(path)
-
-    def _read(self, path: str) -> ModuleMap:
+        """Return a whole module; one outside the package of the linted one is adopted."""
         known = self._modules.get(path)
         if known is None:
-            self._analysis.project.note_whole(path)
-            known = self._modules[path] = whole_module(path)
-            record(known.checked)
             project = self._analysis.project
-            if not project.is_in_package(path, project.linted):
+            known = self._modules[path] = noted_module(path, project)
+            if known is not project.linted and not project.is_in_package(path, project.linted):
                 project.adopt(known)
         return known

@@ -153,17 +153,13 @@ class Work:
 
     def is_small(self, func: ast.expr) -> bool:
         """True for one operation of torch; any other call may run a model or a whole loop."""
-        return _is_small(func, self._full_name(func))
-
-
-def _is_small(func: ast.expr, spelled: str) -> bool:
-    if spelled.startswith(_SMALL) or _makes_record(_name(func)):
-        return True
-    if isinstance(func, ast.Name):
-        return load().function(f"torch.{func.id}") is not None
-    if not isinstance(func, ast.Attribute) or func.attr in names_of("starts-work"):
-        return False
-    return not _is_own(func.value) and load().method(func.attr) is not None
+        if self._full_name(func).startswith(_SMALL) or _makes_record(_name(func)):
+            return True
+        if isinstance(func, ast.Name):
+            return load().function(f"torch.{func.id}") is not None
+        if not isinstance(func, ast.Attribute) or func.attr in names_of("starts-work"):
+            return False
+        return not _is_own(func.value) and load().method(func.attr) is not None
 
 
 def _is_idle(func: ast.expr, spelled: str) -> bool | None:

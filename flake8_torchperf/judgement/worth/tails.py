@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.worth.queue import (
-    LARGE,
     Code,
     Queue,
     queue_behind,
@@ -19,7 +18,7 @@ from flake8_torchperf.judgement.worth.queue import (
     with_queues,
 )
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.names import called_a_device, dotted_name
 from flake8_torchperf.syntax.traversal import walk
 
 if TYPE_CHECKING:
@@ -136,13 +135,9 @@ class Tails:
                 return None
             self._left[info.key] = None  # while it is looked at: a function may call itself
             self._depth += 1
-            self._left[info.key] = self._at_end(info)
+            self._left[info.key] = queue_behind(self._code_of(info))
             self._depth -= 1
         return self._left[info.key]
-
-    def _at_end(self, info: FunctionInfo) -> Queue | None:
-        found = queue_behind(self._code_of(info))
-        return None if found is None else Queue(min(found.work, LARGE), found.leader)
 
 
 def _is_spelled_wait(node: ast.AST) -> bool:
@@ -150,7 +145,8 @@ def _is_spelled_wait(node: ast.AST) -> bool:
         case ast.Call(func=ast.Attribute(attr="cuda"), keywords=keywords):
             return not _is_queued(keywords)
         case ast.Call(func=ast.Attribute(attr="to"), keywords=keywords):
-            return _names_device(node) and not _is_queued(keywords)
+            given = [*node.args[:1], *(one.value for one in keywords if one.arg == "device")]
+            return any(map(called_a_device, given)) and not _is_queued(keywords)
         case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]):
             return name in _SPELLED
     return False
@@ -159,9 +155,3 @@ def _is_spelled_wait(node: ast.AST) -> bool:
 def _is_queued(keywords: Sequence[ast.keyword]) -> bool:
     """True if a copy is asked for that Python doesn't wait for."""
     return any(one.arg == "non_blocking" for one in keywords)
-
-
-def _names_device(call: ast.Call) -> bool:
-    """True if a call of ``to`` names a device: ``x.to(device)``, ``x.to(self.device)``."""
-    given = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "device")]
-    return any("device" in dotted_name(one).rpartition(".")[2] for one in given)
