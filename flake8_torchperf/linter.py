@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.options import Options
     from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+    from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.suspects.nominate import Suspects
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
     from flake8_torchperf.values.values import Value
@@ -475,4 +476,13 @@ def _judged(module: ModuleMap, suspects: Suspects, judging: _Judging) -> list[Fi
         for result in judging.judged(chosen, module if whole else None)
         for one in report(result, catalogue, options, module.qualify)
     ]
+    _note_lines(found, judging.analysis.project)
     return _with_contracts(found, suspects, judging)
+
+
+def _note_lines(found: Sequence[Finding], project: Project) -> None:
+    """Record that findings name the lines of calls in other modules."""
+    heats = (heat for one in found for heat in (one.site.heat, one.site.heat.frequency))
+    for call in {call: None for heat in heats for call in heat.calls}:
+        if call.path and call.path != str(project.linted.path):
+            project.note_lines(call.path, call.caller)

@@ -48,7 +48,7 @@ class Program:
     """Says where bodies are run, for the functions of one project."""
 
     def __init__(self, project: Project) -> None:
-        self._project = project
+        self.project = project
         self._linker = Linker(project)
         self._flow = Flow(self._linker, self._search)
         self._living = Living(project, self._linker, self._search, self.runs)
@@ -104,7 +104,7 @@ class Program:
         if not isinstance(asked, (ast.Name, ast.Attribute)):
             return self._literals.of_item(key_of(asked))
         path = self.path_of_module(module)
-        number = self._number(asked, path) if self._project.is_searched_whole else None
+        number = self._number(asked, path) if self.project.is_searched_whole else None
         return None if number is None else self._literals.at(path, number, counts)
 
     def _number(self, asked: ast.Name | ast.Attribute, path: str) -> int | None:
@@ -137,12 +137,12 @@ class Program:
     def placed_at(self, asked: ast.Name | ast.Attribute, module: ModuleMap) -> PlacedAt | None:
         """Return where the project puts the value of an expression on the device of its choice."""
         path = self.path_of_module(module)
-        number = self._number(asked, path) if self._project.is_searched_whole else None
+        number = self._number(asked, path) if self.project.is_searched_whole else None
         return None if number is None else self._placing.at(path, number)
 
     def _values(self, path: str, number: int) -> set[Unit | str | Itself]:
         """Return what an expression may hold, by its own module where others leave it open."""
-        if not self._project.is_searched_whole:
+        if not self.project.is_searched_whole:
             return self._literals.objects.values(path, number)
         found = self._literals.passed.values(path, number)
         if OF_UNKNOWN_CLASS in found:
@@ -162,13 +162,13 @@ class Program:
     def module_at(self, path: str) -> ModuleMap | None:
         """Return the map of a module of the project by its resolved path."""
         if path == self._linker.linted_path:
-            return self._project.linted
-        return self._project.module(self._linker.module(path).name)
+            return self.project.linted
+        return self.project.module(self._linker.module(path).name)
 
     def definition(self, unit: Unit) -> FunctionInfo | ClassInfo | None:
         """Return a function or a class as its module holds it; None if it can't be read."""
         module = self.module_at(unit.path)
-        if module is None or (module.place != unit.path and module is not self._project.linted):
+        if module is None or (module.place != unit.path and module is not self.project.linted):
             return None
         if unit.is_class:
             klass = self._linker.klass(unit)
@@ -185,7 +185,7 @@ class Program:
     def classes_below(self, owner: ClassInfo, method: str = "") -> list[ClassInfo]:
         """Return the classes below a class that something makes; if given, those with a method."""
         unit = self._class_unit(owner)
-        if unit is None or not self._project.is_searched_whole:
+        if unit is None or not self.project.is_searched_whole:
             return []
         below = [
             self.definition(one)
@@ -198,7 +198,7 @@ class Program:
     def all_places(self, info: FunctionInfo) -> list[Run]:
         """Return the places that run a function, tests excepted; none if there may be others."""
         unit = self.unit(info)
-        if unit is None or not self._project.is_searched_whole:
+        if unit is None or not self.project.is_searched_whole:
             return []
         runs = self.runs(unit)
         elsewhere = bool(runs.open) or self._literals.makers.is_called_elsewhere(unit)
@@ -207,7 +207,7 @@ class Program:
     def all_makings(self, owner: ClassInfo) -> list[Run]:
         """Return the places that make objects of a class; none if there may be others."""
         unit = self._class_unit(owner)
-        if unit is None or not self._project.is_searched_whole:
+        if unit is None or not self.project.is_searched_whole:
             return []
         if any(
             self._linker.is_looked_up(one) for one in (unit, *self._literals.makers.below(unit))
@@ -236,7 +236,7 @@ class Program:
         found = self._flow.runs(unit)
         body = self._linker.body(unit)
         private = body.owner < 0 and body.name.startswith("_")
-        if found.open or private or self._project.is_searched_whole:
+        if found.open or private or self.project.is_searched_whole:
             return found
         return found._replace(open="the project is too large to be searched")
 
@@ -263,7 +263,7 @@ class Program:
     def is_run_inside(self, unit: Unit) -> bool:
         """True if the project holds programs, and code of these may run a body."""
         name = self._linker.body(unit).name
-        if self._project.program_texts(name, closed=True) is None:
+        if self.project.program_texts(name, closed=True) is None:
             return False
         return self._inside.is_alive(unit)
 
@@ -360,7 +360,7 @@ class Program:
 
     def path_of_module(self, module: ModuleMap) -> str:
         """Return the resolved path of a module, as `Run` spells it."""
-        linted = module is self._project.linted or module.path is None
+        linted = module is self.project.linted or module.path is None
         return self._linker.linted_path if linted else module.place
 
     def _search(
@@ -370,13 +370,13 @@ class Program:
 
         For an attribute, these may be any modules, unless too many hold the word.
         """
-        module = self._project.linted
+        module = self.project.linted
         if path != self._linker.linted_path:
             name = self._linker.module(path).name
-            module = self._project.module(name) or module
-        found = self._project.all_modules_that_say(word) if is_attribute else None
+            module = self.project.module(name) or module
+        found = self.project.all_modules_that_say(word) if is_attribute else None
         if found is None:
-            found = self._project.modules_that_say(word, module)
+            found = self.project.modules_that_say(word, module)
         if found is None:
             return None
         here = self._linker.linted_path

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.project.option_values import Given
 
-    # A module's text without its definitions, and these: name, text, True for a class.
-    Cut = Callable[[str], tuple[str, Iterable[tuple[str, str, bool]]]]
-    # A class's text without the bodies of its methods, and these methods with their names.
-    Split = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
+    # A module's text without its definitions, and these: name, text, True for a class, first line.
+    Cut = Callable[[str], tuple[str, Iterable[tuple[str, str, bool, int]]]]
+    # A class's text without the bodies of its methods, and these: name, text, the lines before it.
+    Split = Callable[[str], tuple[str, Iterable[tuple[str, str, int]]]]
     # The names that a text without definitions binds.
     Bound = Callable[[str], "Bindings"]
 
@@ -37,6 +37,8 @@ IMPORTS, STARS, SPLITS = "imports", "stars", "-"
 FROM = "from "
 # Asks for a class with all of its methods.
 CLASS = "class "
+# Asks for the lines of a function or a method, which findings name.
+LINES_OF = "lines "
 # The parts of a folder: the modules that hold a word, and the modules that may call it.
 THAT_SAY, THAT_CALL = "say ", "call "
 # Asks a folder if one of its modules trains a model.
@@ -113,9 +115,10 @@ class Parts:
         self._cut = cut
         self._split = split
         self._bound = bound
-        # The texts of each definition, and those of classes among them.
+        # The texts of each definition, those of classes among them, and the lines of each.
         self._defined: dict[str, list[str]] | None = None
         self._classes: set[str] = set()
+        self._lines: dict[str, list[tuple[int, str]]] = {}
         self._rest = Bindings({}, (), (), {})
         self._named: dict[str, str] = {}
         # The parts that were queried in each context of `heard`, innermost last.
@@ -167,13 +170,16 @@ class Parts:
         if part.startswith(CLASS):
             name = part.removeprefix(CLASS)
             return _digest((*defined.get(name, ()), *self._rest.names.get(name, ())))
-        name = part.removeprefix(NAMED)
+        name = part.removeprefix(LINES_OF if part.startswith(LINES_OF) else NAMED)
         owner = name.partition(".")[0]
         if owner in self._classes and owner not in self._named:
-            self._add_class(owner, defined[owner])
+            self._add_class(owner)
         elif name not in self._named and (name in defined or name in self._rest.names):
             texts = (*defined.get(name, ()), *self._rest.names.get(name, ()))
             self._named[name] = _digest(texts)
+        if part.startswith(LINES_OF):
+            found = self._lines.get(name) or self._lines.get(owner, [])
+            return digest_of(f"{line}:{text}" for line, text in found)
         return self._named.get(name, "")
 
     def _definitions(self) -> dict[str, list[str]]:
@@ -181,20 +187,22 @@ class Parts:
             self._defined = {}
             rest, definitions = self._cut(self._text)
             self._rest = self._bound(rest)
-            for name, text, is_class in definitions:
+            for name, text, is_class, line in definitions:
                 self._defined.setdefault(name, []).append(text)
+                self._lines.setdefault(name, []).append((line, text))
                 if is_class:
                     self._classes.add(name)
         return self._defined
 
-    def _add_class(self, owner: str, texts: Iterable[str]) -> None:
+    def _add_class(self, owner: str) -> None:
         heads: list[str] = []
         methods: dict[str, list[str]] = {}
-        for text in texts:
+        for line, text in self._lines[owner]:
             head, bodies = self._split(text)
             heads.append(head)
-            for name, body in bodies:
+            for name, body, before in bodies:
                 methods.setdefault(f"{owner}.{name}", []).append(body)
+                self._lines.setdefault(f"{owner}.{name}", []).append((line + before, body))
         self._named[owner] = _digest((*heads, *self._rest.names.get(owner, ())))
         self._named.update({name: _digest(held) for name, held in methods.items()})
 

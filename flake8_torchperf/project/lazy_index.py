@@ -22,6 +22,7 @@ from flake8_torchperf.project.answers import (
 )
 from flake8_torchperf.project.module_index import (
     ModuleMap,
+    Span,
     module_name,
     read_block,
     read_module,
@@ -56,6 +57,11 @@ class _Definition:
     is_class: bool
     text: str
     line: int
+
+    @property
+    def end(self) -> int:
+        """The line after the definition."""
+        return self.line + self.text.count("\n") + 1
 
 
 class _Deferred(dict[str, Info]):
@@ -142,6 +148,7 @@ def read_outline(text: str, path: Path) -> ModuleMap:
         annotations=NamesAsked(parts, ALL),
         checked=checked,
         parts=parts,
+        spans=[Span(one.line, one.end, one.name, one.is_class) for one in definitions],
     )
     holder.append(module)
     with parts.heard() as heard:
@@ -160,13 +167,13 @@ def parts_of(text: str) -> Parts | None:
     return Parts("", text, cut, split, bindings)
 
 
-def cut(text: str) -> tuple[str, list[tuple[str, str, bool]]]:
+def cut(text: str) -> tuple[str, list[tuple[str, str, bool, int]]]:
     """Return a module's text without functions and classes, and these.
 
-    Each has its name, its text and True for a class.
+    Each has its name, its text, True for a class, and its first line.
     """
     rest, definitions = _cut(text)
-    return rest, [(one.name, one.text, one.is_class) for one in definitions]
+    return rest, [(one.name, one.text, one.is_class, one.line) for one in definitions]
 
 
 def bindings(rest: str) -> Bindings:
@@ -214,10 +221,11 @@ def _bound_by(one: ast.stmt) -> list[str]:
     return []
 
 
-def split(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return a class's text without the bodies of its methods, and the methods with their names.
+def split(text: str) -> tuple[str, list[tuple[str, str, int]]]:
+    """Return a class's text without the bodies of its methods, and the methods.
 
-    A method in a branch, of a nested class or on one line stays where it is.
+    Each has its name, its text, and the number of lines before it. A method in a branch, of a
+    nested class or on one line stays where it is.
     """
     try:
         [node] = _parse(text).body
@@ -225,7 +233,7 @@ def split(text: str) -> tuple[str, list[tuple[str, str]]]:
         return text, []
     lines = [f"{line}\n" for line in text.split("\n")]
     head: list[str] = []
-    methods: list[tuple[str, str]] = []
+    methods: list[tuple[str, str, int]] = []
     done = 0
     for one in node.body if isinstance(node, ast.ClassDef) else ():
         if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)):
@@ -235,7 +243,7 @@ def split(text: str) -> tuple[str, list[tuple[str, str]]]:
             continue
         start = min((one.lineno, *(each.lineno for each in one.decorator_list))) - 1
         end = one.end_lineno or one.lineno
-        methods.append((one.name, "".join(lines[start:end])))
+        methods.append((one.name, "".join(lines[start:end]), start))
         head += lines[done:body]
         done = end
     return "".join((*head, *lines[done:])), methods

@@ -7,7 +7,7 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from flake8_torchperf.project.answers import (
     ALL,
@@ -176,17 +176,34 @@ class ClassInfo:
                 record_writes(method, *self._tables)
         return self._tables
 
+    @cached_property
+    def by_line(self) -> list[FunctionInfo]:
+        """All functions of the class and of those in it, by their lines; asks for nothing."""
+        first, last = self.tree.lineno, self.tree.end_lineno or self.tree.lineno
+        held = (one for one in self.module.defined if first <= one.node.lineno <= last)
+        return sorted(held, key=lambda one: one.node.lineno)
+
     def forget(self) -> None:
         """Drop the methods, which refer to their class."""
         self.methods.clear()
         self.held.clear()
         self._tables.clear()
         vars(self).pop("_written_by", None)
+        vars(self).pop("by_line", None)
 
     @cached_property
     def key(self) -> str:
         """A name that is unique over all modules read in one run."""
         return f"{self.module.name}:{self.name}:{self.tree.lineno}"
+
+
+class Span(NamedTuple):
+    """The first line of a definition, decorators included, the line after it, and its name."""
+
+    line: int
+    end: int
+    name: str
+    is_class: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -214,6 +231,8 @@ class ModuleMap:
     checked: dict[str, str] = field(default_factory=dict)
     # Records the queries of an outline.
     parts: Parts | None = None
+    # The definitions of an outline at module level, in order.
+    spans: list[Span] = field(default_factory=list)
     _nodes: dict[int, Nodes] = field(default_factory=dict)
     _places: list[str] = field(default_factory=list)
     # The answers that `module_facts.once_per_module` keeps.

@@ -12,6 +12,7 @@ from flake8_torchperf.project import files
 from flake8_torchperf.project.answers import (
     ALL,
     IS_PROGRAM,
+    LINES_OF,
     OPTION,
     PART,
     PROMISES,
@@ -103,7 +104,7 @@ class Project:
                 break
             if self._folders.holds(path):
                 self._read += 1
-                self._modules[name] = self._opened(path)
+                self._modules[name] = self.opened(path)
                 break
             self.note(path, NO_FILE)
         return self._modules[name]
@@ -136,8 +137,13 @@ class Project:
         here = self._start(head) or self._adopted.get(head, "")
         return self._start_from(root, head) == here
 
-    def _opened(self, path: str) -> ModuleMap | None:
-        """Map the file at a path, and record that it can be queried in parts, or all of it."""
+    def opened(self, path: str) -> ModuleMap | None:
+        """Map the file at a path, and record that it can be queried in parts, or all of it.
+
+        None if the file cannot be read or is not Python.
+        """
+        if path == self._own:
+            return self.linted
         module, content = read_file(path)
         self.note(path, content)
         with noting(self._reads):
@@ -154,6 +160,15 @@ class Project:
         if self._reads is not None and f"{path}{PART}{ALL}" not in self._reads:
             self.note_content(path)
             self.note(f"{path}{PART}{ALL}", self._reads[path])
+
+    def note_lines(self, path: str, qualname: str) -> None:
+        """Record that findings name a line of a function of another module."""
+        module = self.opened(path)
+        if module is None or module.parts is None:
+            return
+        names = qualname.split(".")
+        with noting(self._reads):
+            module.parts.ask(f"{LINES_OF}{'.'.join(names[: 1 + (len(names) == 2)])}")
 
     def note_content(self, path: str) -> None:
         """Record the content of a file of which parts are queried."""

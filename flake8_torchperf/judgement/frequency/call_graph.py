@@ -6,6 +6,7 @@ import ast
 from bisect import bisect_right
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -20,10 +21,12 @@ from flake8_torchperf.idioms.first_call import (
 )
 from flake8_torchperf.idioms.loop_kinds import goes_backward, is_written_out, takes_step
 from flake8_torchperf.program.runs import Run, Runs
+from flake8_torchperf.project.definitions import definition_at, function_at, tree_of
+from flake8_torchperf.project.whole_modules import noted_module
 from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import (
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
         FunctionNode,
         ModuleMap,
     )
+    from flake8_torchperf.project.resolver import Project
 
 # None of a node's children.
 NO_NODES: frozenset[int] = frozenset()
@@ -72,7 +76,7 @@ class Calls:
 
     def __init__(self, module: ModuleMap, program: Program) -> None:
         self._program = program
-        self._places = CallPlaces(module)
+        self._places = CallPlaces(module, program.project)
         self._sites: dict[str, list[CallSite]] = {}
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
@@ -136,11 +140,12 @@ class _Place:
         loops = self.loops if loop is None else (*self.loops, loop)
         return _Place(self.info, loops, self.seldom or seldom, self.tests)
 
-    def within(self, node: FunctionNode, known: Mapping[int, FunctionInfo]) -> _Place:
-        info = known.get(id(node))
+    def within(self, node: FunctionNode, info: FunctionInfo | None) -> _Place:
+        """Return the place in a function, which ``info`` is unless another holds it."""
+        if info is not None and info.node is node:
+            return _Place(info)
         # A function in a function may be the step that a loop of the outer one calls.
-        nested = (node,) if info is None and goes_backward(node) else ()
-        return _Place(self.info if info is None else info, nested)
+        return _Place(self.info, (node,) if goes_backward(node) else ())
 
     def under(self, test: ast.expr, *, holds: bool) -> _Place:
         return _Place(self.info, self.loops, self.seldom, (*self.tests, (test, holds)))
@@ -149,22 +154,30 @@ class _Place:
 class _Classes:
     """The classes of a module, with the lookups that resolving a method call needs."""
 
-    def __init__(self, module: ModuleMap) -> None:
+    def __init__(self, module: ModuleMap, project: Project) -> None:
+        self._module = module
+        self._project = project
+
+    def methods(self, name: str, method: str) -> list[FunctionInfo]:
+        """Return the methods of that name of a class, its bases and its subclasses."""
+        found = (one.methods.get(method) for one in self._related.get(name, ()))
+        return [one for one in found if one is not None]
+
+    @cached_property
+    def _related(self) -> dict[str, list[ClassInfo]]:
+        """The name of each class -> the class, its bases and its subclasses."""
+        module = self._module
+        if module.parsed is None:
+            module = noted_module(module.place, self._project)
         above = {name: _bases(info, module) for name, info in module.classes.items()}
         below: dict[str, list[ClassInfo]] = {}
         for name, bases in above.items():
             for base in bases:
                 below.setdefault(base.name, []).append(module.classes[name])
-        # A class, its bases and its subclasses.
-        self._related = {
+        return {
             name: [info, *above[name], *below.get(name, ())]
             for name, info in module.classes.items()
         }
-
-    def methods(self, name: str, method: str) -> list[FunctionInfo]:
-        """Return the methods of that name of a class, its bases and its subclasses."""
-        related = self._related.get(name, ())
-        return [one.methods[method] for one in related if method in one.methods]
 
 
 def _frequencies(
@@ -244,28 +257,39 @@ def _bases(info: ClassInfo, module: ModuleMap) -> list[ClassInfo]:
 
 
 class CallPlaces:
-    """Places of a module as the sites of calls."""
+    """Places of a module as the sites of calls.
 
-    def __init__(self, module: ModuleMap) -> None:
-        self._tree = module.tree
-        self._known = {id(info.node): info for info in module.defined}
-        self._classes = _Classes(module)
+    Of an outline, only the definitions around places are read; all of it for a place outside them.
+    """
+
+    def __init__(self, module: ModuleMap, project: Project) -> None:
+        self._module = module
+        self._project = project
+        self._classes = _Classes(module, project)
         # The first lines of the statements of the module and of its classes, which may be many.
         self._lines: dict[ast.AST, list[int]] = {}
         self._parts: dict[ast.AST, _Parts] = {}
 
     def site(self, line: int, column: int) -> CallSite:
         """Return the place where an expression or a statement begins."""
+        around = definition_at(self._module, line)
+        if around is None and self._module.parsed is None:
+            return self._in_whole.site(line, column)
+        info = function_at(self._module, line)
         place = _Place()
-        node: ast.AST | None = self._tree
+        node: ast.AST | None = self._module.tree if around is None else tree_of(around)
         while node is not None:
             if isinstance(node, FUNCTIONS) and node.lineno <= line:
-                place = place.within(node, self._known)
+                place = place.within(node, info)
             inner = self._below(node, line, column)
             if inner is not None:
                 place = _inside(node, inner, place, self._classes)
             node = inner
         return CallSite(place.info, line, place.loops, place.seldom, place.tests)
+
+    @cached_property
+    def _in_whole(self) -> CallPlaces:
+        return CallPlaces(noted_module(self._module.place, self._project), self._project)
 
     def _below(self, node: ast.AST, line: int, column: int) -> ast.AST | None:
         """Return the child of a node that holds a place."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from bisect import bisect_right
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -34,6 +33,7 @@ from flake8_torchperf.judgement.frequency.protocols import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
 from flake8_torchperf.program.given import UNCALLING_BASES
 from flake8_torchperf.program.running import Program
+from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
     from flake8_torchperf.knowledge.conventions import Conventions
-    from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
+    from flake8_torchperf.project.module_index import ModuleMap
 
 
 # Causes of methods that hold even if nothing makes an object of their class.
@@ -78,8 +78,6 @@ class FunctionHeats:
         self._stepping: dict[ast.AST, frozenset[int]] = {}
         self._over_steps: dict[ast.AST, frozenset[int]] = {}
         self._steps: dict[ast.AST, bool] = {}
-        # The methods of each module's classes, by their lines.
-        self._methods: dict[str, list[FunctionInfo]] = {}
         analysis.is_around_steps = self.is_around_steps
         analysis.is_made = self.program.is_made
         analysis.values_of = self.program.values_of
@@ -96,7 +94,7 @@ class FunctionHeats:
         for called in self._called.values():
             called.forget()
         for table in (self._own, self._calls, self._called, self._around, self._warmed, self._off,
-                      self._stepping, self._over_steps, self._steps, self._methods):  # fmt: skip
+                      self._stepping, self._over_steps, self._steps):  # fmt: skip
             table.clear()
 
     def own(self, info: FunctionInfo) -> Heat:
@@ -347,7 +345,7 @@ class FunctionHeats:
         """Return the method that ``self.train_epoch`` names, in the class around the call."""
         if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
             return None
-        caller = caller or self._method_around(called, module)
+        caller = caller or function_at(module, called.lineno)
         if caller is None or caller.owner is None:
             return None
         me = named_parameters(caller.node.args)[:1]
@@ -355,15 +353,6 @@ class FunctionHeats:
             return None
         found = find_method(caller.owner, called.attr, self._analysis)
         return None if found is None else found.info
-
-    def _method_around(self, node: ast.expr, module: ModuleMap) -> FunctionInfo | None:
-        """Return the method of a class of the module that holds an expression."""
-        if module.name not in self._methods:
-            found = (one for owner in module.classes.values() for one in owner.functions)
-            self._methods[module.name] = sorted(found, key=_first_line)
-        methods = self._methods[module.name]
-        at = bisect_right(methods, node.lineno, key=_first_line) - 1
-        return methods[at] if at >= 0 and _holds(methods[at].node, node) else None
 
     def _method_of_object(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
         """Return the method that ``solver.optimize`` names, by the object that the name holds.
@@ -389,12 +378,3 @@ class FunctionHeats:
                 if found is not None:
                     return found.info
         return None
-
-
-def _first_line(info: FunctionInfo) -> int:
-    return info.node.lineno
-
-
-def _holds(outer: ast.ClassDef | FunctionNode, inner: ast.expr) -> bool:
-    """True if the lines of a class or function enclose an expression of its module."""
-    return outer.lineno <= inner.lineno <= (outer.end_lineno or outer.lineno)

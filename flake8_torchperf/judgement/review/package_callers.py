@@ -183,7 +183,7 @@ class PackageCallers:
 
     def _finder(self, path: str) -> CallPlaces:
         if path not in self._finders:
-            self._finders[path] = CallPlaces(self._module(path))
+            self._finders[path] = CallPlaces(self._module(path), self._analysis.project)
         return self._finders[path]
 
     def are_collated(self, info: FunctionInfo) -> bool:
@@ -224,7 +224,7 @@ class PackageCallers:
         """Return what a module says; findings depend on that alone, and not on its text."""
         project = self._analysis.project
         if path == project.linted_path or not project.is_in_package(path, project.linted):
-            return read(self._module(path))
+            return read(noted_module(path, project))
         module = whole_module(path)
         record(module.checked)
         found = read(module)
@@ -238,11 +238,11 @@ class PackageCallers:
         yield from (here, *(path for path in paths if path != here))
 
     def _module(self, path: str) -> ModuleMap:
-        """Return a whole module; one outside the package of the linted one is adopted."""
+        """Return a module; one outside the package of the linted one is adopted."""
         known = self._modules.get(path)
         if known is None:
             project = self._analysis.project
-            known = self._modules[path] = noted_module(path, project)
+            known = self._modules[path] = project.opened(path) or noted_module(path, project)
             if known is not project.linted and not project.is_in_package(path, project.linted):
                 project.adopt(known)
         return known

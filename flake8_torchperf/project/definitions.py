@@ -1,0 +1,69 @@
+"""The definitions around a line of a module; of an outline, no other is read."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.project.module_index import FunctionInfo
+from flake8_torchperf.project.stores.module_facts import once_per_module
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Sequence
+
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
+
+
+def definition_at(module: ModuleMap, line: int) -> ClassInfo | FunctionInfo | None:
+    """Return the function or class at module level of an outline whose lines hold a line.
+
+    None for a line outside definitions, for one of a definition that another of its name replaces,
+    and in a module that is no outline.
+    """
+    at = bisect_right(module.spans, line, key=lambda span: span.line) - 1
+    if at < 0 or line >= module.spans[at].end:
+        return None
+    span = module.spans[at]
+    found = (module.classes if span.is_class else module.functions).get(span.name)
+    if found is None:
+        return None
+    return found if span.line <= tree_of(found).lineno < span.end else None
+
+
+def tree_of(found: ClassInfo | FunctionInfo) -> ast.ClassDef | FunctionNode:
+    """Return the node of a function, or of a class whose methods are not queried by that."""
+    return found.node if isinstance(found, FunctionInfo) else found.tree
+
+
+def function_at(module: ModuleMap, line: int) -> FunctionInfo | None:
+    """Return the function or method whose lines, without decorators, hold a line.
+
+    A function in a function is not listed by its module; the outer one is returned.
+    """
+    if not module.spans:
+        return _holding(_by_line(module), line)
+    around = definition_at(module, line)
+    if around is None or isinstance(around, FunctionInfo):
+        return None if around is None else _holding([around], line)
+    found = _holding(around.by_line, line)
+    if found is not None and found.owner is around and around.methods.get(found.name) is not found:
+        around.ask()  # one of several methods of its name
+    return found
+
+
+@once_per_module
+def _by_line(module: ModuleMap) -> list[FunctionInfo]:
+    return sorted(module.defined, key=_first_line)
+
+
+def _holding(functions: Sequence[FunctionInfo], line: int) -> FunctionInfo | None:
+    """Return that of some functions, by their lines, which holds a line."""
+    at = bisect_right(functions, line, key=_first_line) - 1
+    if at < 0 or line > (functions[at].node.end_lineno or line):
+        return None
+    return functions[at]
+
+
+def _first_line(info: FunctionInfo) -> int:
+    return info.node.lineno
