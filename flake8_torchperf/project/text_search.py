@@ -23,7 +23,7 @@ from flake8_torchperf.project.answers import (
     answer_of_search,
     answer_of_values,
 )
-from flake8_torchperf.project.file_index import INIT, MAX_NAMED, modules_below
+from flake8_torchperf.project.file_index import INIT, MAX_NAMED, is_test_path, modules_below
 from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
 from flake8_torchperf.project.import_roots import TORCH_WORDS
 from flake8_torchperf.project.looked_up import LookedUp
@@ -156,14 +156,14 @@ class TextSearch:
         """True if a module names something other than to define it.
 
         Modules of tests count, and a class that names itself for ``super`` does not. Neither does
-        an import whose module doesn't use it, but where a package offers it.
+        an import whose module doesn't use it, but in a test and where a package offers it.
         """
         if name not in self._shown:
             used = re.compile(rb"(?<!class )(?<!def )(?<!super\()\b" + name.encode() + rb"\b")
             said = self.that_say(name)
             self._shown[name] = said is None or any(
                 used.search(self._data[one])
-                if os.path.basename(one) == INIT
+                if os.path.basename(one) == INIT or is_test_path(one)
                 else used.search(_IMPORT.sub(partial(_without, name.encode()), self._data[one]))
                 for one in said
             )
