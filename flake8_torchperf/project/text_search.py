@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.digest import digest, digest_of_files
@@ -23,7 +23,7 @@ from flake8_torchperf.project.answers import (
     answer_of_search,
     answer_of_values,
 )
-from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
+from flake8_torchperf.project.file_index import INIT, MAX_NAMED, is_test_path, modules_below
 from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
 from flake8_torchperf.project.import_roots import TORCH_WORDS
 from flake8_torchperf.project.looked_up import LookedUp
@@ -52,6 +52,10 @@ _STEP = re.compile(rb"\.step\(")
 _TRAINING_STEP = re.compile(rb"^\s+def training_step\(", re.MULTILINE)
 # Signs of a module that is run as a program; one may read its command line without asking.
 _STARTS = re.compile(rb"^(?:if\s+\(?__name__\s*==|[^\s#].*\bparse_(?:known_)?args\()", re.MULTILINE)
+# An import of names, which may stand in parentheses.
+_IMPORT = re.compile(
+    rb"^[ \t]*from[ \t]+[\w.]+[ \t]+import[ \t]*(?:\([^)]*\)|[^\n]*)", re.MULTILINE
+)
 # How many other names an option is followed through.
 MAX_RENAMED = 3
 # Blanks for all bytes that no word contains; bytes above ASCII are parts of letters.
@@ -151,12 +155,18 @@ class TextSearch:
     def is_shown(self, name: str) -> bool:
         """True if a module names something other than to define it.
 
-        Modules of tests count, and a class that names itself for ``super`` does not.
+        Modules of tests count, and a class that names itself for ``super`` does not. Neither does
+        an import whose module doesn't use it, but in a test and where a package offers it.
         """
         if name not in self._shown:
             used = re.compile(rb"(?<!class )(?<!def )(?<!super\()\b" + name.encode() + rb"\b")
             said = self.that_say(name)
-            self._shown[name] = said is None or any(used.search(self._data[one]) for one in said)
+            self._shown[name] = said is None or any(
+                used.search(self._data[one])
+                if os.path.basename(one) == INIT or is_test_path(one)
+                else used.search(_IMPORT.sub(partial(_without, name.encode()), self._data[one]))
+                for one in said
+            )
         return self._shown[name]
 
     def option_values(self, name: str, further: int = MAX_RENAMED) -> Given:
@@ -354,6 +364,11 @@ def _holds(data: bytes, text: bytes) -> bool:
 def _apart(word: bytes) -> re.Pattern[bytes]:
     """Return the pattern of an attribute that does not follow its point directly."""
     return re.compile(rb"\.(?:\s|\\\n|#[^\n]*\n)+" + re.escape(word) + rb"\b")
+
+
+def _without(name: bytes, found: re.Match[bytes]) -> bytes:
+    """Return an import of names without one of them, unless it gets another name."""
+    return re.sub(rb"\b" + name + rb"\b(?!\s+as\b)(?=[\s,)\\#]|$)", b"", found[0])
 
 
 @lru_cache(maxsize=1024)
