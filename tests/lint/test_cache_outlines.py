@@ -278,3 +278,53 @@ def test_only_the_imports_of_a_package_are_asked_for(tmp_path: Path) -> None:
     with noting(reads):
         assert module.imported_from(("torch", "jax")) == {"nn": "torch.nn"}
     assert [one.partition(PART)[2] for one in reads] == ["from jax torch"]
+
+
+WAITS = "import torch\n\n\ndef mean(x: torch.Tensor):\n    return x.mean().item()\n"
+ENGINE = """\
+from pkg.waits import mean
+
+
+def told(x):
+    return str(x)
+
+
+class Engine:
+    def show(self, x):
+        return told(x)
+
+    def run(self, model, loader, optimizer):
+        for x in loader:
+            loss = model(x)
+            loss.backward()
+            optimizer.step()
+            print(mean(loss))
+"""
+# How a module changes whose loop calls a function that waits -> if the function's file is looked at
+# again. Its finding names the line of the call.
+CALLERS = {
+    "another function": ("return str(x)", "return repr(x)", False),
+    "another method": ("return told(x)", "return told(x) or x", False),
+    "another class": ("class Engine:", "class Small:\n    size = 3\n\n\nclass Engine:", True),
+    "a comment above the call": (
+        "            loss = ",
+        "            # Runs it.\n            loss = ",
+        True,
+    ),
+    "a comment behind the call": ("mean(loss))\n", "mean(loss))\n            # Shown.\n", False),
+    "the loop": ("optimizer.step()", "pass", True),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "again"), CALLERS.values(), ids=CALLERS)
+def test_what_calls_a_function_is_looked_at(
+    old: str, new: str, again: bool, tmp_path: Path
+) -> None:
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    (project / "pkg").mkdir(parents=True)
+    edit(project, "pkg/__init__.py", "")
+    edit(project, "pkg/waits.py", WAITS)
+    edit(project, "pkg/engine.py", ENGINE)
+    assert "called by `run` at line 17" in check(cwd=project, cache=cache).output
+    edit(project, "pkg/engine.py", ENGINE.replace(old, new))
+    assert ("./pkg/waits.py" in analysed(project, cache)) == again
