@@ -29,10 +29,10 @@ from flake8_torchperf.project.import_roots import (
     STARTS,
     exists,
     is_folder,
+    module_name,
     started,
 )
 from flake8_torchperf.project.lazy_index import parts_of
-from flake8_torchperf.project.module_index import module_name
 from flake8_torchperf.project.settings_files import BESIDE_MODULES
 from flake8_torchperf.project.text_search import read_texts
 from flake8_torchperf.project.whole_modules import bases_in, whole_module

@@ -74,7 +74,7 @@ class Program:
     def unit(self, info: FunctionInfo) -> Unit | None:
         """Return a function as a body of its module; None if the outline does not list it."""
         named = self._named(info.qualname, info)
-        return next((one for one in named if self._linker.body(one).line == info.node.lineno), None)
+        return next((one for one in named if self._linker.body(one).line == info.tree.lineno), None)
 
     def inside(self, info: FunctionInfo, name: str) -> Unit | None:
         """Return the body of a qualified name inside a function; None if there isn't just one."""

@@ -18,27 +18,27 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.project.option_values import Given
 
-    # A module's text without its definitions, and these: name, text, True for a class, first line.
-    Cut = Callable[[str], tuple[str, Iterable[tuple[str, str, bool, int]]]]
-    # A class's text without the bodies of its methods, and these: name, text, the lines before it.
-    Split = Callable[[str], tuple[str, Iterable[tuple[str, str, int]]]]
+    # A module's text without its definitions, and these: name and text.
+    Cut = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
+    # The text of a function without its body, or of a class without the bodies of its methods; and
+    # these methods with their names.
+    Split = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
     # The names that a text without definitions binds.
     Bound = Callable[[str], "Bindings"]
 
 # Separates a path and the part of it that is queried; no path holds it.
 PART = "\0"
-# The parts of a module: all of it, what binds a name at its module level, a word. A class counts
-# without the bodies of its methods, which have names of their own: ``Net.forward``.
+# The parts of a module: all of it, a definition at its module level or a method of one
+# (``Net.forward``), a word.
 ALL, NAMED, SAYS = "*", "def ", "says "
+# Asks a module for what binds a name: a function counts without its body, and a class without the
+# bodies of its methods.
+HEADED = "head "
 # Ask a module for all names that it imports, for the modules of its star imports, and if it is
 # Python that can be split into parts.
 IMPORTS, STARS, SPLITS = "imports", "stars", "-"
 # Asks a module for the names that it imports from some packages.
 FROM = "from "
-# Asks for a class with all of its methods.
-CLASS = "class "
-# Asks for the lines of a function or a method, which findings name.
-LINES_OF = "lines "
 # The parts of a folder: the modules that hold a word, and the modules that may call it.
 THAT_SAY, THAT_CALL = "say ", "call "
 # Asks a folder if one of its modules trains a model.
@@ -115,12 +115,12 @@ class Parts:
         self._cut = cut
         self._split = split
         self._bound = bound
-        # The texts of each definition, those of classes among them, and the lines of each.
+        # The texts of each definition.
         self._defined: dict[str, list[str]] | None = None
-        self._classes: set[str] = set()
-        self._lines: dict[str, list[tuple[int, str]]] = {}
         self._rest = Bindings({}, (), (), {})
-        self._named: dict[str, str] = {}
+        # Answers that were given: what binds a name, and the bodies of methods.
+        self._heads: dict[str, str] = {}
+        self._methods: dict[str, str] = {}
         # The parts that were queried in each context of `heard`, innermost last.
         self._heard: list[dict[str, None]] = []
         # The table that recorded the last query, and the parts recorded in it.
@@ -167,34 +167,25 @@ class Parts:
             heads = part.removeprefix(FROM).split()
             bound = sorted({name for head in heads for name in self._rest.heads.get(head, ())})
             return digest_of(text for name in bound for text in (name, *self._rest.names[name]))
-        if part.startswith(CLASS):
-            name = part.removeprefix(CLASS)
-            return _digest((*defined.get(name, ()), *self._rest.names.get(name, ())))
-        name = part.removeprefix(LINES_OF if part.startswith(LINES_OF) else NAMED)
-        owner = name.partition(".")[0]
-        if owner in self._classes and owner not in self._named:
-            self._add_class(owner)
-        elif name not in self._named and (name in defined or name in self._rest.names):
-            texts = (*defined.get(name, ()), *self._rest.names.get(name, ()))
-            self._named[name] = _digest(texts)
-        if part.startswith(LINES_OF):
-            found = self._lines.get(name) or self._lines.get(owner, [])
-            return digest_of(f"{line}:{text}" for line, text in found)
-        return self._named.get(name, "")
+        kind, _, name = part.partition(" ")
+        owner, _, method = name.partition(".")
+        texts = self._rest.names.get(owner, ())
+        if kind == NAMED.strip() and not method:
+            return _digest((*defined.get(owner, ()), *texts))
+        if owner not in self._heads:
+            self._add_heads(owner, defined.get(owner, ()), texts)
+        return self._heads[owner] if kind == HEADED.strip() else self._methods.get(name, "")
 
     def _definitions(self) -> dict[str, list[str]]:
         if self._defined is None:
             self._defined = {}
             rest, definitions = self._cut(self._text)
             self._rest = self._bound(rest)
-            for name, text, is_class, line in definitions:
+            for name, text in definitions:
                 self._defined.setdefault(name, []).append(text)
-                self._lines.setdefault(name, []).append((line, text))
-                if is_class:
-                    self._classes.add(name)
         return self._defined
 
-    def _add_class(self, owner: str) -> None:
+    def _add_heads(self, owner: str, texts: Iterable[str], bound: Iterable[str]) -> None:
         heads: list[str] = []
         methods: dict[str, list[str]] = {}
         for line, text in self._lines[owner]:
@@ -202,9 +193,8 @@ class Parts:
             heads.append(head)
             for name, body, before in bodies:
                 methods.setdefault(f"{owner}.{name}", []).append(body)
-                self._lines.setdefault(f"{owner}.{name}", []).append((line + before, body))
-        self._named[owner] = _digest((*heads, *self._rest.names.get(owner, ())))
-        self._named.update({name: _digest(held) for name, held in methods.items()})
+        self._heads[owner] = _digest((*heads, *bound))
+        self._methods.update({name: _digest(held) for name, held in methods.items()})
 
 
 class NamesAsked(dict[str, Any]):
@@ -216,11 +206,11 @@ class NamesAsked(dict[str, Any]):
         self._all = all_of_them
 
     def __getitem__(self, name: str) -> Any:
-        self._parts.ask(f"{NAMED}{name}")
+        self._parts.ask(f"{HEADED}{name}")
         return super().__getitem__(name)
 
     def __contains__(self, name: object) -> bool:
-        self._parts.ask(f"{NAMED}{name}")
+        self._parts.ask(f"{HEADED}{name}")
         return super().__contains__(name)
 
     def unasked(self) -> Any:
@@ -229,7 +219,7 @@ class NamesAsked(dict[str, Any]):
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return what a name stands for, as `dict.get` does."""
-        self._parts.ask(f"{NAMED}{name}")
+        self._parts.ask(f"{HEADED}{name}")
         return super().get(name, default)
 
     def __iter__(self) -> Iterator[str]:
@@ -266,12 +256,12 @@ class MethodsAsked(dict[str, Any]):
 
     def values(self) -> Any:
         """Return all methods, as `dict.values` does."""
-        self._parts.ask(f"{CLASS}{self._owner}")
+        self._parts.ask(f"{NAMED}{self._owner}")
         return super().values()
 
     def items(self) -> Any:
         """Return all methods with their names, as `dict.items` does."""
-        self._parts.ask(f"{CLASS}{self._owner}")
+        self._parts.ask(f"{NAMED}{self._owner}")
         return super().items()
 
 

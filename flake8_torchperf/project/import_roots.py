@@ -20,6 +20,7 @@ from flake8_torchperf.project.files import read_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 # The words of modules that handle tensors: one that never says torch may import `Tensor` from a
 # module of its own package.
@@ -274,3 +275,26 @@ def is_elsewhere(head: str) -> bool:
 def started(root: str, head: str) -> str:
     """Return the answer to a query for where an import starts."""
     return start_of(head, root, project_folder(root), FileIndex())
+
+
+# The path of a file in PyTorch's own package.
+PYTORCH = "_tensor.py"
+
+
+def module_name(path: Path | None, text: str) -> tuple[str, str, dict[str, str]]:
+    """Return the dotted name of the module in a file and of the package it lies in.
+
+    `import_roots.place_of` says which folders are packages. The queries that decided it come third.
+    """
+    if path is None:
+        return "", "", {}
+    own = () if path.stem == "__init__" else (path.stem,)
+    folder, packages, checked = place_of(os.path.dirname(os.path.abspath(path)), text)
+    parts = [*packages, *own]
+    inside = parts[:1] == ["torch"] and (len(parts) > 1 or path.stem == "__init__")
+    if inside and not os.path.isfile(os.path.join(folder, "torch", PYTORCH)):
+        # `texar/torch/` without `texar/__init__.py`: `import torch` means another one.
+        parts.insert(0, os.path.basename(folder))
+    name = ".".join(parts)
+    package = name if path.stem == "__init__" else name.rpartition(".")[0]
+    return name, package, checked

@@ -14,16 +14,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from flake8_torchperf.project.answers import (
     ALL,
+    HEADED,
     IMPORTS,
-    NAMED,
     Bindings,
     NamesAsked,
     Parts,
 )
+from flake8_torchperf.project.import_roots import module_name
 from flake8_torchperf.project.module_index import (
     ModuleMap,
-    Span,
-    module_name,
     read_block,
     read_module,
     statements_of,
@@ -86,7 +85,7 @@ class _Deferred(dict[str, Info]):
             self._heard.update(dict.fromkeys(dict.keys(self), heard))
 
     def __contains__(self, name: object) -> bool:
-        self._parts.ask(f"{NAMED}{name}")
+        self._parts.ask(f"{HEADED}{name}")
         waiting = self._waiting.pop(str(name), None) if self._waiting else None
         if waiting is not None:
             with self._parts.heard() as heard:
@@ -167,13 +166,10 @@ def parts_of(text: str) -> Parts | None:
     return Parts("", text, cut, split, bindings)
 
 
-def cut(text: str) -> tuple[str, list[tuple[str, str, bool, int]]]:
-    """Return a module's text without functions and classes, and these.
-
-    Each has its name, its text, True for a class, and its first line.
-    """
+def cut(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return a module's text without functions and classes, and these with their names."""
     rest, definitions = _cut(text)
-    return rest, [(one.name, one.text, one.is_class, one.line) for one in definitions]
+    return rest, [(one.name, one.text) for one in definitions]
 
 
 def bindings(rest: str) -> Bindings:
@@ -221,11 +217,11 @@ def _bound_by(one: ast.stmt) -> list[str]:
     return []
 
 
-def split(text: str) -> tuple[str, list[tuple[str, str, int]]]:
-    """Return a class's text without the bodies of its methods, and the methods.
+def split(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return a definition's text without bodies, and the methods of a class with their names.
 
-    Each has its name, its text, and the number of lines before it. A method in a branch, of a
-    nested class or on one line stays where it is.
+    The text of a class holds no bodies of its methods; but a method in a branch or of a nested
+    class stays where it is, and so does a function with its body on a line of its head.
     """
     try:
         [node] = _parse(text).body
@@ -235,15 +231,16 @@ def split(text: str) -> tuple[str, list[tuple[str, str, int]]]:
     head: list[str] = []
     methods: list[tuple[str, str, int]] = []
     done = 0
-    for one in node.body if isinstance(node, ast.ClassDef) else ():
+    for one in node.body if isinstance(node, ast.ClassDef) else (node,):
         if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
-        body = one.body[0].lineno - 1
-        if body < one.lineno:
+        body, before = one.body[0].lineno - 1, one.body[0].col_offset
+        if lines[body][:before].strip():
             continue
         start = min((one.lineno, *(each.lineno for each in one.decorator_list))) - 1
         end = one.end_lineno or one.lineno
-        methods.append((one.name, "".join(lines[start:end]), start))
+        if one is not node:
+            methods.append((one.name, "".join(lines[start:end])))
         head += lines[done:body]
         done = end
     return "".join((*head, *lines[done:])), methods

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import ast
-import os
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.project.answers import (
     ALL,
-    CLASS,
     FROM,
+    HEADED,
+    NAMED,
     SAYS,
     STARS,
     MethodsAsked,
     NamesAsked,
-)  # fmt: skip
-from flake8_torchperf.project.import_roots import place_of
+)
+from flake8_torchperf.project.import_roots import module_name
+from flake8_torchperf.project.noted_calls import called_by_super, called_on_first
 from flake8_torchperf.project.noted_writes import record_writes
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.syntax.record_types import empty_class, made_record
@@ -26,6 +26,7 @@ from flake8_torchperf.syntax.traversal import Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, MutableMapping
+    from pathlib import Path
 
     from flake8_torchperf.project.answers import Parts
 
@@ -35,61 +36,88 @@ Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
 
 @dataclass(frozen=True, eq=False)
 class FunctionInfo:
-    """A function or method: its node, the class it stands in, and its module."""
+    """A function or method: its definition, the class it stands in, and its module.
+
+    Who looks up a function in an outline has asked for its decorators and parameters; reading the
+    rest of it is recorded as a query.
+    """
 
     name: str
     qualname: str
-    node: FunctionNode
+    tree: FunctionNode
     owner: ClassInfo | None
     module: ModuleMap
+
+    def ask(self) -> None:
+        """Record a query for all of the function."""
+        if self.module.parts is not None:
+            for part in self._asked:
+                self.module.parts.ask(part)
+
+    @property
+    def node(self) -> FunctionNode:
+        """The definition, with its body."""
+        self.ask()
+        return self.tree
+
+    @cached_property
+    def _asked(self) -> tuple[str, ...]:
+        """The queries for the text of the function.
+
+        A method of a nested class, or in a branch, is a part of the head of a class.
+        """
+        outer = self.qualname.partition(".<locals>")[0]
+        owner, _, method = outer.partition(".")
+        return (f"{HEADED}{owner}", f"{NAMED}{outer}") if method else (f"{NAMED}{owner}",)
 
     @cached_property
     def key(self) -> str:
         """A name that is unique over all modules read in one run."""
-        return f"{self.module.name}:{self.qualname}:{self.node.lineno}"
+        return f"{self.module.name}:{self.qualname}:{self.tree.lineno}"
 
     @property
     def nodes(self) -> Nodes:
         """The nodes of the function, nested functions included."""
         return self.module.nodes(self.node)
 
-    @cached_property
+    @property
     def hosts(self) -> HostNames:
         """The names of the function whose values lie on the host wherever they are bound."""
+        self.ask()
+        return self._hosts
+
+    @property
+    def own_calls(self) -> tuple[str, ...]:
+        """The names of the methods that the function calls on its first parameter, each once."""
+        self.ask()
+        return self._own_calls
+
+    @property
+    def super_calls(self) -> tuple[str, ...]:
+        """The names of the methods that the function calls through ``super()``, each once."""
+        self.ask()
+        return self._super_calls
+
+    @cached_property
+    def _hosts(self) -> HostNames:
+        """See `hosts`."""
         return HostNames(self.node.args, self.nodes)
 
     @cached_property
-    def own_calls(self) -> tuple[str, ...]:
-        """The names of the methods that the function calls on its first parameter, each once."""
-        parameters = [*self.node.args.posonlyargs, *self.node.args.args]
-        me = parameters[0].arg if parameters else ""
-        found: dict[str, None] = {}
-        for call in self.nodes.of(ast.Call):
-            match call.func:
-                case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == me:
-                    found[attr] = None
-                case ast.Name(id=name) if name == me:
-                    found["forward"] = None
-        return tuple(found)
+    def _own_calls(self) -> tuple[str, ...]:
+        """See `own_calls`."""
+        return called_on_first(self.node.args, self.nodes)
 
     @cached_property
-    def super_calls(self) -> tuple[str, ...]:
-        """The names of the methods that the function calls through ``super()``, each once."""
-        found: dict[str, None] = {}
-        for call in self.nodes.of(ast.Call):
-            match call.func:
-                case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=attr):
-                    found[attr] = None
-        return tuple(found)
+    def _super_calls(self) -> tuple[str, ...]:
+        """See `super_calls`."""
+        return called_by_super(self.nodes)
 
     @property
     def decorators(self) -> tuple[str, ...]:
         """The qualified names of the decorators; calls are written without their arguments."""
-        found = (
-            self.module.qualify(d.func if isinstance(d, ast.Call) else d)
-            for d in self.node.decorator_list
-        )
-        return tuple(name for name in found if name)
+        called = [d.func if isinstance(d, ast.Call) else d for d in self.tree.decorator_list]
+        return tuple(filter(None, map(self.module.qualify, called)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +141,7 @@ class ClassInfo:
     def ask(self) -> None:
         """Record a query for all of the class."""
         if self.module.parts is not None:
-            self.module.parts.ask(f"{CLASS}{self.name.partition('.')[0]}")
+            self.module.parts.ask(f"{NAMED}{self.name.partition('.')[0]}")
 
     @property
     def node(self) -> ast.ClassDef:
@@ -327,29 +355,6 @@ def read_module(tree: ast.Module, lines: tuple[str, ...], path: Path | None) -> 
     module = ModuleMap(name, package, lines, tree, path, checked=checked)
     read_block(tree.body, module)
     return module
-
-
-# The path of a file in PyTorch's own package.
-PYTORCH = "_tensor.py"
-
-
-def module_name(path: Path | None, text: str) -> tuple[str, str, dict[str, str]]:
-    """Return the dotted name of the module in a file and of the package it lies in.
-
-    `import_roots.place_of` says which folders are packages. The queries that decided it come third.
-    """
-    if path is None:
-        return "", "", {}
-    own = () if path.stem == "__init__" else (path.stem,)
-    folder, packages, checked = place_of(os.path.dirname(os.path.abspath(path)), text)
-    parts = [*packages, *own]
-    inside = parts[:1] == ["torch"] and (len(parts) > 1 or path.stem == "__init__")
-    if inside and not os.path.isfile(os.path.join(folder, "torch", PYTORCH)):
-        # `texar/torch/` without `texar/__init__.py`: `import torch` means another one.
-        parts.insert(0, os.path.basename(folder))
-    name = ".".join(parts)
-    package = name if path.stem == "__init__" else name.rpartition(".")[0]
-    return name, package, checked
 
 
 def absolute_import(level: int, module: str, package: str) -> str:

@@ -119,7 +119,7 @@ def test_the_bases_of_a_class_are_asked_for_each_linted_file(tmp_path: Path) -> 
         with noting(reads):
             assert module.classes["Net"].bases == ("pkg.base.Sums",)
         told.append({question.partition(PART)[2] for question in reads})
-    assert told == [{"def Net", "def Base"}] * 2
+    assert told == [{"head Net", "head Base"}] * 2
 
 
 def test_all_imports_are_one_question(tmp_path: Path) -> None:
@@ -128,3 +128,85 @@ def test_all_imports_are_one_question(tmp_path: Path) -> None:
     with noting(reads):
         assert "torch" in module.imports.values()
     assert [question.partition(PART)[2] for question in reads] == [IMPORTS]
+
+
+DEFINITIONS = """\
+@cached
+def make(n,
+         m=1):
+    return n
+
+def short(n): return n
+
+class Net(Base):
+    SIZE = 3
+
+    @property
+    def width(self):
+        return self.SIZE
+
+    def forward(self, x,
+                y=1): return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differs"),
+    [
+        ("return n\n\ndef", "print(n)\n\ndef", "def make"),
+        ("m=1", "m=2", "head make, def make"),
+        ("@cached\n", "", "head make, def make"),
+        ("def make", "async def make", "head make, def make"),
+        ("short(n): return n", "short(n): return 1", "head short, def short"),
+        ("return self.SIZE", "return 1", "def Net, def Net.width"),
+        ("@property", "@cached", "head Net, def Net, def Net.width"),
+        ("SIZE = 3", "SIZE = 4", "head Net, def Net"),
+        ("y=1", "y=2", "head Net, def Net"),
+        ("class Net(Base)", "class Net", "head Net, def Net"),
+    ],
+)
+def test_bodies_are_questions_of_their_own(old: str, new: str, differs: str) -> None:
+    heads = ("head make", "head short", "head Net")
+    parts = (*heads, "def make", "def short", "def Net", "def Net.width")
+    assert DEFINITIONS.count(old) == 1
+    before = answers(DEFINITIONS, *parts)
+    after = answers(DEFINITIONS.replace(old, new), *parts)
+    changed = [one for one, then, now in zip(parts, before, after, strict=True) if then != now]
+    assert ", ".join(changed) == differs
+
+
+def test_a_function_that_is_only_found_is_not_asked_for_its_body(tmp_path: Path) -> None:
+    module = read_outline(DEFINITIONS, tmp_path / "helper.py")
+    asked: list[set[str]] = []
+    for _ in range(2):
+        for read in ("key", "decorators", "node", "nodes", "hosts", "own_calls", "super_calls"):
+            reads: dict[str, str] = {}
+            with noting(reads):
+                getattr(module.functions["make"], read)
+            asked.append({question.partition(PART)[2] for question in reads} - {"head cached"})
+    whole = {"head make", "def make"}
+    assert asked == [{"head make"}, {"head make"}, *[whole] * 5] * 2
+
+
+def test_a_table_of_functions_needs_no_bodies(tmp_path: Path) -> None:
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    (project / "pkg").mkdir(parents=True)
+    edit(project, "pkg/__init__.py", "")
+    losses = (
+        "import torch\n\n\ndef first(x):\n    return x.sum()\n\n\ndef second(x):\n    return 1\n"
+    )
+    edit(project, "pkg/losses.py", losses)
+    table = "from pkg.losses import first, second\n\nLOSSES = {'a': first, 'b': second}\n"
+    edit(project, "pkg/table.py", table)
+    user = (
+        "import torch\nfrom pkg.table import LOSSES\n\n\ndef train(batches):\n"
+        "    for x in batches:\n        print(LOSSES['a'](x).item())\n"
+    )
+    edit(project, "pkg/user.py", user)
+    check("-j1", cwd=project, cache=cache)
+    edit(project, "pkg/losses.py", losses.replace("return 1", "print(x)"))
+    assert "./pkg/user.py" not in analysed(project, cache)
+    edit(project, "pkg/losses.py", losses.replace("x.sum()", "x.sum().item()"))
+    assert "./pkg/user.py" in analysed(project, cache)
+    edit(project, "pkg/losses.py", losses.replace("second(x)", "third(x)"))
+    assert "./pkg/user.py" in analysed(project, cache)
