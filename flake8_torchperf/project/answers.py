@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     # The text of a function without its body, or of a class without the bodies of its methods; and
     # these methods with their names.
     Split = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
+    # The attributes that methods of a class write, each with these methods, by the class's text.
+    Written = Callable[[str], Iterable[str]]
     # The names that a text without definitions binds.
     Bound = Callable[[str], "Bindings"]
 
@@ -34,6 +36,8 @@ ALL, NAMED, SAYS = "*", "def ", "says "
 # Asks a module for what binds a name: a function counts without its body, and a class without the
 # bodies of its methods.
 HEADED = "head "
+# Asks for the attributes that the methods of a class write on their object.
+WRITES = "writes "
 # Ask a module for all names that it imports, for the modules of its star imports, and if it is
 # Python that can be split into parts.
 IMPORTS, STARS, SPLITS = "imports", "stars", "-"
@@ -105,16 +109,19 @@ class Bindings:
 class Parts:
     """The parts of a module that may be queried.
 
-    ``cut`` takes the definitions out of its text, ``bound`` reads what is left, and ``split`` takes
-    the methods out of a class.
+    ``cut`` takes the definitions out of its text, ``bound`` reads what is left, ``split`` takes the
+    methods out of a class, and ``written`` reads what they write.
     """
 
-    def __init__(self, path: str, text: str, cut: Cut, split: Split, bound: Bound) -> None:
+    def __init__(
+        self, path: str, text: str, cut: Cut, split: Split, bound: Bound, written: Written
+    ) -> None:
         self._path = path
         self._text = text
         self._cut = cut
         self._split = split
         self._bound = bound
+        self._written = written
         # The texts of each definition.
         self._defined: dict[str, list[str]] | None = None
         self._rest = Bindings({}, (), (), {})
@@ -172,6 +179,10 @@ class Parts:
         texts = self._rest.names.get(owner, ())
         if kind == NAMED.strip() and not method:
             return _digest((*defined.get(owner, ()), *texts))
+        if kind == WRITES.strip():
+            return digest_of(
+                one for text in (*defined.get(owner, ()), *texts) for one in self._written(text)
+            )
         if owner not in self._heads:
             self._add_heads(owner, defined.get(owner, ()), texts)
         return self._heads[owner] if kind == HEADED.strip() else self._methods.get(name, "")
@@ -238,30 +249,41 @@ class NamesAsked(dict[str, Any]):
 
 
 class MethodsAsked(dict[str, Any]):
-    """The methods of a class in an outline; each that is looked up is recorded as a query."""
+    """The methods of a class in an outline; a look-up is recorded as a query for the class's head.
+
+    Whoever reads a method that was found asks for its body (`FunctionInfo.node`).
+    """
 
     def __init__(self, owner: str, parts: Parts) -> None:
         super().__init__()
-        self._owner = owner
+        self._question = f"{HEADED}{owner}"
         self._parts = parts
 
     def __getitem__(self, name: str) -> Any:
-        self._parts.ask(f"{NAMED}{self._owner}.{name}")
+        self._parts.ask(self._question)
         return super().__getitem__(name)
+
+    def __contains__(self, name: object) -> bool:
+        self._parts.ask(self._question)
+        return super().__contains__(name)
+
+    def __iter__(self) -> Iterator[str]:
+        self._parts.ask(self._question)
+        return super().__iter__()
 
     def get(self, name: str, default: Any = None) -> Any:
         """Return a method, as `dict.get` does."""
-        self._parts.ask(f"{NAMED}{self._owner}.{name}")
+        self._parts.ask(self._question)
         return super().get(name, default)
 
     def values(self) -> Any:
         """Return all methods, as `dict.values` does."""
-        self._parts.ask(f"{NAMED}{self._owner}")
+        self._parts.ask(self._question)
         return super().values()
 
     def items(self) -> Any:
         """Return all methods with their names, as `dict.items` does."""
-        self._parts.ask(f"{NAMED}{self._owner}")
+        self._parts.ask(self._question)
         return super().items()
 
 

@@ -128,7 +128,7 @@ def read_outline(text: str, path: Path) -> ModuleMap:
     except (_UnclearError, SyntaxError):
         return read_module(_parse(text), (text,), path)
     holder: list[ModuleMap] = []
-    parts = Parts(str(path), text, cut, split, bindings)
+    parts = Parts(str(path), text, cut, split, bindings, writes)
     functions: _Deferred[FunctionInfo] = _Deferred(holder, parts)
     classes: _Deferred[ClassInfo] = _Deferred(holder, parts)
     for definition in definitions:
@@ -163,7 +163,7 @@ def parts_of(text: str) -> Parts | None:
         _parse(rest)
     except (_UnclearError, SyntaxError, ValueError):
         return None
-    return Parts("", text, cut, split, bindings)
+    return Parts("", text, cut, split, bindings, writes)
 
 
 def cut(text: str) -> tuple[str, list[tuple[str, str]]]:
@@ -244,6 +244,23 @@ def split(text: str) -> tuple[str, list[tuple[str, str]]]:
         head += lines[done:body]
         done = end
     return "".join((*head, *lines[done:])), methods
+
+
+def writes(text: str) -> list[str]:
+    """Return the attributes that the methods of classes in a text write, each with these methods.
+
+    A method is told by its place among those of its class: several may have one name.
+    """
+    try:
+        module = read_module(_parse(text), (text,), None)
+    except (SyntaxError, ValueError, RecursionError):
+        return [text]
+    return [
+        f"{klass.name} {attribute} {' '.join(str(klass.functions.index(one)) for one in methods)}"
+        for klass in module.classes.values()
+        for table in (klass.writers, klass.setters)
+        for attribute, methods in (("", []), *table.items())
+    ]
 
 
 def _cut(text: str) -> tuple[str, list[_Definition]]:

@@ -14,6 +14,7 @@ from flake8_torchperf.project.answers import (
     NAMED,
     SAYS,
     STARS,
+    WRITES,
     MethodsAsked,
     NamesAsked,
 )
@@ -38,8 +39,7 @@ Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
 class FunctionInfo:
     """A function or method: its definition, the class it stands in, and its module.
 
-    Who looks up a function in an outline has asked for its decorators and parameters; reading the
-    rest of it is recorded as a query.
+    Whoever reads more of one in an outline than its decorators and parameters asks for its body.
     """
 
     name: str
@@ -124,8 +124,7 @@ class FunctionInfo:
 class ClassInfo:
     """A class: its bases by qualified name, its methods, and the declarations in its body.
 
-    In an outline, each method that is looked up is recorded as a query. What depends on all methods
-    is recorded as one for the whole class.
+    In an outline, reading the whole class is a query, and so is what its methods write.
     """
 
     name: str
@@ -138,10 +137,11 @@ class ClassInfo:
     held: list[FunctionInfo] = field(default_factory=list)
     _tables: list[Writers] = field(default_factory=list)
 
-    def ask(self) -> None:
-        """Record a query for all of the class."""
+    def ask(self, kind: str = NAMED) -> None:
+        """Record a query for all of the class, or of another kind; a local one counts whole."""
         if self.module.parts is not None:
-            self.module.parts.ask(f"{NAMED}{self.name.partition('.')[0]}")
+            outer, _, inner = self.name.partition(".")
+            self.module.parts.ask(f"{NAMED if '<locals>' in inner else kind}{outer}")
 
     @property
     def node(self) -> ast.ClassDef:
@@ -152,7 +152,7 @@ class ClassInfo:
     @property
     def functions(self) -> list[FunctionInfo]:
         """All functions in the body, also several of one name."""
-        self.ask()
+        self.ask(HEADED)
         return self.held
 
     @property
@@ -168,13 +168,13 @@ class ClassInfo:
     @property
     def written_by(self) -> dict[str, list[FunctionInfo]]:
         """Attribute -> the methods that write it, in any way."""
-        self.ask()
+        self.ask(WRITES)
         return self._written_by
 
     @property
     def written(self) -> dict[str, frozenset[str]]:
         """Key of a method -> the attributes that it writes."""
-        self.ask()
+        self.ask(WRITES)
         return self._written
 
     @cached_property
@@ -197,11 +197,11 @@ class ClassInfo:
 
     def _noted(self) -> list[Writers]:
         """Return both tables, made on first use, because they take a walk over every method."""
-        self.ask()
+        self.ask(WRITES)
         if not self._tables:
             self._tables.extend(({}, {}))
             for method in self.held:
-                record_writes(method, *self._tables)
+                record_writes(method, self.module.nodes(method.tree), *self._tables)
         return self._tables
 
     @cached_property

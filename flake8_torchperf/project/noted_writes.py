@@ -12,15 +12,11 @@ if TYPE_CHECKING:
 
 
 class Method(Protocol):
-    """A method with the nodes below it."""
+    """A method."""
 
     @property
-    def node(self) -> ast.FunctionDef | ast.AsyncFunctionDef:
-        """The definition."""
-
-    @property
-    def nodes(self) -> Nodes:
-        """The nodes of the definition."""
+    def tree(self) -> ast.FunctionDef | ast.AsyncFunctionDef:
+        """The definition, for whoever asks for the attributes that methods write."""
 
 
 Info = TypeVar("Info", bound=Method)
@@ -34,14 +30,13 @@ ANY = "*"
 
 
 def record_writes(
-    method: Info, writers: dict[str, list[Info]], setters: dict[str, list[Info]]
+    method: Info, nodes: Nodes, writers: dict[str, list[Info]], setters: dict[str, list[Info]]
 ) -> None:
-    """Note the attributes that a method writes, but not their values."""
-    arguments = [*method.node.args.posonlyargs, *method.node.args.args]
+    """Note the attributes that a method writes in its nodes, but not their values."""
+    arguments = [*method.tree.args.posonlyargs, *method.tree.args.args]
     if not arguments:
         return
     me = arguments[0].arg
-    nodes = method.nodes
     for attribute in nodes.of(ast.Attribute):
         if isinstance(attribute.ctx, ast.Store) and is_name(attribute.value, me):
             _note(writers, attribute.attr, method)

@@ -210,3 +210,58 @@ def test_a_table_of_functions_needs_no_bodies(tmp_path: Path) -> None:
     assert "./pkg/user.py" in analysed(project, cache)
     edit(project, "pkg/losses.py", losses.replace("second(x)", "third(x)"))
     assert "./pkg/user.py" in analysed(project, cache)
+
+
+WRITING = """\
+class Net(Base):
+    class Inner:
+        def fill(self):
+            self.inner = []
+
+    def fill(self, x):
+        self.size = x.sum()
+        self.register_buffer("mask", x)
+
+    def forward(self, x):
+        return x
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differs"),
+    [
+        ("x.sum()", "x.sum().item()", False),
+        ("return x", "print(x)", False),
+        ("return x", "self.size = x", True),
+        ("self.size = x.sum()", "pass", True),
+        ('"mask"', '"masks"', True),
+        ('"mask"', "x.name", True),
+        ("self.inner = []", "self.outer = []", True),
+        ("def forward(self, x)", "def size(self, x)", False),
+        ("def forward", "def before(self): ...\n\n    def forward", False),
+        ("    def fill(self, x)", "    def before(self): ...\n\n    def fill(self, x)", True),
+    ],
+)
+def test_what_methods_write_is_one_question(old: str, new: str, differs: bool) -> None:
+    assert WRITING.count(old) == 1
+    before, after = answers(WRITING, "writes Net"), answers(WRITING.replace(old, new), "writes Net")
+    assert (before != after) == differs
+
+
+def test_a_method_that_is_only_found_is_not_asked_for_its_body(tmp_path: Path) -> None:
+    module = read_outline(WRITING, tmp_path / "helper.py")
+    reads: dict[str, str] = {}
+    with noting(reads):
+        net = module.classes["Net"]
+        methods = [net.methods["fill"], *net.methods.values(), *net.functions]
+    asked = {question.partition(PART)[2] for question in reads}
+    assert asked == {"head Net", "head Base"}
+    for _ in range(2):
+        with noting(reads := {}):
+            assert net.writers == {"size": [methods[0]]}
+            assert net.setters == {"mask": [methods[0]]}
+            assert [*net.written_by] == ["size", "mask"]
+        assert {question.partition(PART)[2] for question in reads} == {"writes Net"}
+        with noting(reads := {}):
+            assert methods[0].node.name == "fill"
+        assert {question.partition(PART)[2] for question in reads} == {"head Net", "def Net.fill"}
