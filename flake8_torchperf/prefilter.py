@@ -87,7 +87,7 @@ def _may_be_given_tensors(text: str, path: str) -> bool:
     project = _Starts(os.path.dirname(path)).project
     if not project:
         return False
-    from flake8_torchperf.project.text_search import is_too_large, read_texts
+    from flake8_torchperf.project.texts.text_search import is_too_large, read_texts
 
     folder = os.path.join(project, "")
     if is_too_large(folder):

@@ -18,6 +18,7 @@ from flake8_torchperf.project.answers import (
     OUTLINED,
     PART,
     PROMISES,
+    STORED,
     WHOLE,
     answer_of_facts,
 )
@@ -33,9 +34,9 @@ from flake8_torchperf.project.import_roots import (
     started,
 )
 from flake8_torchperf.project.lazy_index import parts_of
-from flake8_torchperf.project.settings_files import BESIDE_MODULES
-from flake8_torchperf.project.text_search import read_texts
-from flake8_torchperf.project.whole_modules import bases_in, whole_module
+from flake8_torchperf.project.texts.settings_files import BESIDE_MODULES
+from flake8_torchperf.project.texts.text_search import read_texts
+from flake8_torchperf.project.whole_modules import bases_in, storing_in, whole_module
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
@@ -186,6 +187,9 @@ class CurrentModule:
             return answer_of_name(*module_name(Path(self._path), self._text))
         if part in _FACTS:
             return answer_of_facts(_FACTS[part](whole_module(self._path)))
+        if part.startswith(STORED):
+            names = storing_in(whole_module(self._path), part.removeprefix(STORED))
+            return answer_of_facts(names)
         if part.startswith(OUTLINED):
             return answer(self._outline, part, lambda: self._data)
         if self._parts is None:

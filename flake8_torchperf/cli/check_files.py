@@ -441,7 +441,7 @@ def _import_before(filenames: Sequence[str]) -> None:
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.module_index import read_module
     from flake8_torchperf.project.resolver import Project
-    from flake8_torchperf.project.text_search import SEARCHES
+    from flake8_torchperf.project.texts.text_search import SEARCHES
 
     load()
     for filename in filenames:

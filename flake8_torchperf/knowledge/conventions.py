@@ -91,6 +91,10 @@ class Conventions:
                 return row
         return None
 
+    def has_rows(self, subject: str) -> bool:
+        """True if there are rows on a subject."""
+        return any(row.applies_to == subject for row in self.rows)
+
     def effect_of(self, row: str) -> str:
         """Return the effect of the row with this id; "" if there is none."""
         return next((one.effect for one in self.rows if one.id == row), "")

@@ -20,19 +20,18 @@ from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, VALUE, Ki
 from flake8_torchperf.program.outlines.store import OUTLINED, outline_of_text, outline_once
 from flake8_torchperf.project.answers import PART, record
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
-from flake8_torchperf.project.import_roots import module_name
+from flake8_torchperf.project.import_roots import absolute_import, module_name
 from flake8_torchperf.project.live_names import is_class_found, is_looked_up
-from flake8_torchperf.project.module_index import absolute_import
 from flake8_torchperf.project.resolver import root_of
 from flake8_torchperf.project.stores.kept import Kept
-from flake8_torchperf.project.text_search import signs_of_training
+from flake8_torchperf.project.texts.text_search import signs_of_training
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.program.outlines.outline import Body, Class
     from flake8_torchperf.project.resolver import Project
-    from flake8_torchperf.project.text_search import TrainingSigns
+    from flake8_torchperf.project.texts.text_search import TrainingSigns
 
 # The most imports that are followed for one name, from module to module.
 MAX_IMPORTS = 8

@@ -15,7 +15,7 @@ from flake8_torchperf.program.origins.literals import Literals
 from flake8_torchperf.program.origins.placing import Placing
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
-from flake8_torchperf.project.text_search import signs_train
+from flake8_torchperf.project.texts.text_search import signs_train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.outlines.outline import Body
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.project.resolver import Project
-    from flake8_torchperf.project.text_search import TrainingSigns
+    from flake8_torchperf.project.texts.text_search import TrainingSigns
 
 
 # The most bodies on the way to a function that are looked at.

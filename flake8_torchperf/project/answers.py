@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.project.option_values import Given
 
-    # A module's text without its definitions, and these: name and text.
-    Cut = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
+    # A module's text without its definitions, and these: name, text, and first line.
+    Cut = Callable[[str], tuple[str, Iterable[tuple[str, str, int]]]]
     # The text of a function without its body, or of a class without the bodies of its methods; and
-    # these methods with their names.
-    Split = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
+    # these methods: name, text, and the number of lines before it.
+    Split = Callable[[str], tuple[str, Iterable[tuple[str, str, int]]]]
     # The attributes that methods of a class write, each with these methods, by the class's text.
     Written = Callable[[str], Iterable[str]]
     # The names that a text without definitions binds.
@@ -38,6 +38,8 @@ ALL, NAMED, SAYS = "*", "def ", "says "
 HEADED = "head "
 # Asks for the attributes that the methods of a class write on their object.
 WRITES = "writes "
+# Asks for the lines of a function or a method, which findings name.
+LINES_OF = "lines "
 # Ask a module for all names that it imports, for the modules of its star imports, and if it is
 # Python that can be split into parts.
 IMPORTS, STARS, SPLITS = "imports", "stars", "-"
@@ -61,6 +63,8 @@ OPTION = "option "
 OUTLINED = "outline "
 # Ask a module for the bases of its classes, and for what it hands loaders to make batches with.
 BASES, COLLATED = "bases", "collated"
+# Asks a module for the functions that write an attribute of some object.
+STORED = "stored "
 # Ends the path of a folder in a query for the modules below it that may hold a function that must
 # not wait.
 PROMISES = "*promises"
@@ -122,12 +126,12 @@ class Parts:
         self._split = split
         self._bound = bound
         self._written = written
-        # The texts of each definition.
-        self._defined: dict[str, list[str]] | None = None
+        # The first line and the text of each definition, and of each method.
+        self._defined: dict[str, list[tuple[int, str]]] | None = None
+        self._methods: dict[str, list[tuple[int, str]]] = {}
+        self._heads: dict[str, list[str]] = {}
         self._rest = Bindings({}, (), (), {})
-        # Answers that were given: what binds a name, and the bodies of methods.
-        self._heads: dict[str, str] = {}
-        self._methods: dict[str, str] = {}
+        self._answers: dict[str, str] = {}
         # The parts that were queried in each context of `heard`, innermost last.
         self._heard: list[dict[str, None]] = []
         # The table that recorded the last query, and the parts recorded in it.
@@ -162,6 +166,11 @@ class Parts:
 
     def answer(self, part: str) -> str:
         """Return the digest of a part; "" for a name that is not bound."""
+        if part not in self._answers:
+            self._answers[part] = self._answer(part)
+        return self._answers[part]
+
+    def _answer(self, part: str) -> str:
         if part == ALL:
             return digest(self._text.encode("utf-8", "surrogatepass"))
         if part.startswith(SAYS):
@@ -174,38 +183,39 @@ class Parts:
             heads = part.removeprefix(FROM).split()
             bound = sorted({name for head in heads for name in self._rest.heads.get(head, ())})
             return digest_of(text for name in bound for text in (name, *self._rest.names[name]))
-        kind, _, name = part.partition(" ")
+        word, _, name = part.partition(" ")
+        kind = f"{word} "
         owner, _, method = name.partition(".")
-        texts = self._rest.names.get(owner, ())
-        if kind == NAMED.strip() and not method:
-            return _digest((*defined.get(owner, ()), *texts))
-        if kind == WRITES.strip():
-            return digest_of(
-                one for text in (*defined.get(owner, ()), *texts) for one in self._written(text)
-            )
+        placed = defined.get(owner, [])
+        named = self._rest.names.get(owner, ())
+        texts = [*(text for _, text in placed), *named]
+        if kind == NAMED and not method:
+            return _digest(texts)
+        if kind == WRITES:
+            return digest_of(one for text in texts for one in self._written(text))
         if owner not in self._heads:
-            self._add_heads(owner, defined.get(owner, ()), texts)
-        return self._heads[owner] if kind == HEADED.strip() else self._methods.get(name, "")
+            self._heads[owner] = [self._head(owner, *one) for one in placed]
+        if kind == HEADED:
+            return _digest((*self._heads[owner], *named))
+        if kind == LINES_OF:
+            return digest_of(f"{line}:{text}" for line, text in self._methods.get(name) or placed)
+        return _digest(text for _, text in self._methods.get(name, ()))
 
-    def _definitions(self) -> dict[str, list[str]]:
+    def _definitions(self) -> dict[str, list[tuple[int, str]]]:
         if self._defined is None:
             self._defined = {}
             rest, definitions = self._cut(self._text)
             self._rest = self._bound(rest)
-            for name, text in definitions:
-                self._defined.setdefault(name, []).append(text)
+            for name, text, line in definitions:
+                self._defined.setdefault(name, []).append((line, text))
         return self._defined
 
-    def _add_heads(self, owner: str, texts: Iterable[str], bound: Iterable[str]) -> None:
-        heads: list[str] = []
-        methods: dict[str, list[str]] = {}
-        for line, text in self._lines[owner]:
-            head, bodies = self._split(text)
-            heads.append(head)
-            for name, body, before in bodies:
-                methods.setdefault(f"{owner}.{name}", []).append(body)
-        self._heads[owner] = _digest((*heads, *bound))
-        self._methods.update({name: _digest(held) for name, held in methods.items()})
+    def _head(self, owner: str, line: int, text: str) -> str:
+        """Return the head of a definition; note its methods."""
+        head, methods = self._split(text)
+        for name, body, before in methods:
+            self._methods.setdefault(f"{owner}.{name}", []).append((line + before, body))
+        return head
 
 
 class NamesAsked(dict[str, Any]):

@@ -9,10 +9,9 @@ from flake8_torchperf.project.module_index import FunctionInfo
 from flake8_torchperf.project.stores.module_facts import once_per_module
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Sequence
 
-    from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
+    from flake8_torchperf.project.module_index import ClassInfo, ModuleMap
 
 
 def definition_at(module: ModuleMap, line: int) -> ClassInfo | FunctionInfo | None:
@@ -28,28 +27,21 @@ def definition_at(module: ModuleMap, line: int) -> ClassInfo | FunctionInfo | No
     found = (module.classes if span.is_class else module.functions).get(span.name)
     if found is None:
         return None
-    return found if span.line <= tree_of(found).lineno < span.end else None
-
-
-def tree_of(found: ClassInfo | FunctionInfo) -> ast.ClassDef | FunctionNode:
-    """Return the node of a function, or of a class whose methods are not queried by that."""
-    return found.node if isinstance(found, FunctionInfo) else found.tree
+    return found if span.line <= found.tree.lineno < span.end else None
 
 
 def function_at(module: ModuleMap, line: int) -> FunctionInfo | None:
     """Return the function or method whose lines, without decorators, hold a line.
 
-    A function in a function is not listed by its module; the outer one is returned.
+    A function in a function is not listed by its module; the outer one is returned. Its body is not
+    queried by that.
     """
     if not module.spans:
         return _holding(_by_line(module), line)
     around = definition_at(module, line)
     if around is None or isinstance(around, FunctionInfo):
         return None if around is None else _holding([around], line)
-    found = _holding(around.by_line, line)
-    if found is not None and found.owner is around and around.methods.get(found.name) is not found:
-        around.ask()  # one of several methods of its name
-    return found
+    return _holding(around.by_line, line)
 
 
 @once_per_module
@@ -60,10 +52,10 @@ def _by_line(module: ModuleMap) -> list[FunctionInfo]:
 def _holding(functions: Sequence[FunctionInfo], line: int) -> FunctionInfo | None:
     """Return that of some functions, by their lines, which holds a line."""
     at = bisect_right(functions, line, key=_first_line) - 1
-    if at < 0 or line > (functions[at].node.end_lineno or line):
+    if at < 0 or line > (functions[at].tree.end_lineno or line):
         return None
     return functions[at]
 
 
 def _first_line(info: FunctionInfo) -> int:
-    return info.node.lineno
+    return info.tree.lineno

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import sys
@@ -298,3 +299,38 @@ def module_name(path: Path | None, text: str) -> tuple[str, str, dict[str, str]]
     name = ".".join(parts)
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
     return name, package, checked
+
+
+def absolute_import(level: int, module: str, package: str) -> str:
+    """Return the dotted module that a ``from ... import`` names, relative dots resolved."""
+    if not level:
+        return module
+    base = package.split(".") if package else []
+    base = base[: len(base) - (level - 1)]
+    return ".".join([*base, module] if module else base)
+
+
+def record_import(
+    node: ast.Import | ast.ImportFrom, package: str
+) -> tuple[dict[str, str], list[str]]:
+    """Return the names that an import statement binds, and the modules of its star imports.
+
+    Each name comes with its dotted name.
+    """
+    bound: dict[str, str] = {}
+    stars: list[str] = []
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            if alias.asname:
+                bound[alias.asname] = alias.name
+            else:
+                head = alias.name.partition(".")[0]
+                bound[head] = head
+        return bound, stars
+    source = absolute_import(node.level, node.module or "", package)
+    for alias in node.names:
+        if alias.name == "*":
+            stars.append(source)
+        else:
+            bound[alias.asname or alias.name] = f"{source}.{alias.name}" if source else alias.name
+    return bound, stars

@@ -23,6 +23,7 @@ from flake8_torchperf.project.answers import (
 from flake8_torchperf.project.import_roots import module_name
 from flake8_torchperf.project.module_index import (
     ModuleMap,
+    Span,
     read_block,
     read_module,
     statements_of,
@@ -166,10 +167,13 @@ def parts_of(text: str) -> Parts | None:
     return Parts("", text, cut, split, bindings, writes)
 
 
-def cut(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return a module's text without functions and classes, and these with their names."""
+def cut(text: str) -> tuple[str, list[tuple[str, str, int]]]:
+    """Return a module's text without functions and classes, and these.
+
+    Each has its name, its text, and its first line.
+    """
     rest, definitions = _cut(text)
-    return rest, [(one.name, one.text) for one in definitions]
+    return rest, [(one.name, one.text, one.line) for one in definitions]
 
 
 def bindings(rest: str) -> Bindings:
@@ -217,11 +221,12 @@ def _bound_by(one: ast.stmt) -> list[str]:
     return []
 
 
-def split(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """Return a definition's text without bodies, and the methods of a class with their names.
+def split(text: str) -> tuple[str, list[tuple[str, str, int]]]:
+    """Return a definition's text without bodies, and the methods of a class.
 
-    The text of a class holds no bodies of its methods; but a method in a branch or of a nested
-    class stays where it is, and so does a function with its body on a line of its head.
+    Each method has its name, its text, and the number of lines before it. The text of a class holds
+    no bodies of its methods; but a method in a branch or of a nested class stays where it is, and
+    so does a function with its body on a line of its head.
     """
     try:
         [node] = _parse(text).body
@@ -240,7 +245,7 @@ def split(text: str) -> tuple[str, list[tuple[str, str]]]:
         start = min((one.lineno, *(each.lineno for each in one.decorator_list))) - 1
         end = one.end_lineno or one.lineno
         if one is not node:
-            methods.append((one.name, "".join(lines[start:end])))
+            methods.append((one.name, "".join(lines[start:end]), start))
         head += lines[done:body]
         done = end
     return "".join((*head, *lines[done:])), methods

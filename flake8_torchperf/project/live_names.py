@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.project.answers import CLASS_FOUND, LOOKED_UP, PART
-from flake8_torchperf.project.settings_files import (
+from flake8_torchperf.project.texts.settings_files import (
     ALL_NOTEBOOKS,
     ALL_SETTINGS,
     read_notebooks,

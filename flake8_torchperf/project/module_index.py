@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from flake8_torchperf.project.answers import (
     ALL,
@@ -18,7 +18,7 @@ from flake8_torchperf.project.answers import (
     MethodsAsked,
     NamesAsked,
 )
-from flake8_torchperf.project.import_roots import module_name
+from flake8_torchperf.project.import_roots import module_name, record_import
 from flake8_torchperf.project.noted_calls import called_by_super, called_on_first
 from flake8_torchperf.project.noted_writes import record_writes
 from flake8_torchperf.syntax.host_expressions import HostNames
@@ -208,8 +208,8 @@ class ClassInfo:
     def by_line(self) -> list[FunctionInfo]:
         """All functions of the class and of those in it, by their lines; asks for nothing."""
         first, last = self.tree.lineno, self.tree.end_lineno or self.tree.lineno
-        held = (one for one in self.module.defined if first <= one.node.lineno <= last)
-        return sorted(held, key=lambda one: one.node.lineno)
+        held = (one for one in self.module.defined if first <= one.tree.lineno <= last)
+        return sorted(held, key=lambda one: one.tree.lineno)
 
     def forget(self) -> None:
         """Drop the methods, which refer to their class."""
@@ -357,41 +357,6 @@ def read_module(tree: ast.Module, lines: tuple[str, ...], path: Path | None) -> 
     return module
 
 
-def absolute_import(level: int, module: str, package: str) -> str:
-    """Return the dotted module that a ``from ... import`` names, relative dots resolved."""
-    if not level:
-        return module
-    base = package.split(".") if package else []
-    base = base[: len(base) - (level - 1)]
-    return ".".join([*base, module] if module else base)
-
-
-def record_import(
-    node: ast.Import | ast.ImportFrom, package: str
-) -> tuple[dict[str, str], list[str]]:
-    """Return the names that an import statement binds, and the modules of its star imports.
-
-    Each name comes with its dotted name.
-    """
-    bound: dict[str, str] = {}
-    stars: list[str] = []
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            if alias.asname:
-                bound[alias.asname] = alias.name
-            else:
-                head = alias.name.partition(".")[0]
-                bound[head] = head
-        return bound, stars
-    source = absolute_import(node.level, node.module or "", package)
-    for alias in node.names:
-        if alias.name == "*":
-            stars.append(source)
-        else:
-            bound[alias.asname or alias.name] = f"{source}.{alias.name}" if source else alias.name
-    return bound, stars
-
-
 def read_block(body: list[ast.stmt], module: ModuleMap) -> None:
     """Add the definitions of statements at a module's top level to its map."""
     for statement in statements_of(body):
@@ -510,5 +475,6 @@ def nested_info(node: FunctionNode, outer: str, module: ModuleMap) -> FunctionIn
 
 def imports_torch(module: ModuleMap) -> bool:
     """True if a module imports torch, or something of it, at its top level."""
-    heads = (name.partition(".")[0] for name in (*module.imports.values(), *module.stars))
-    return "torch" in heads
+    if module.imported_from(("torch",)):
+        return True
+    return any(name.partition(".")[0] == "torch" for name in module.stars)

@@ -39,15 +39,15 @@ from flake8_torchperf.project.import_roots import (
     project_folder,
     start_of,
 )
-from flake8_torchperf.project.looked_up import SaidNames, names_said
 from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.project.option_values import NOT_GIVEN, Given
-from flake8_torchperf.project.settings_files import (
+from flake8_torchperf.project.texts.looked_up import SaidNames, names_said
+from flake8_torchperf.project.texts.settings_files import (
     ALL_SETTINGS,
     BESIDE_MODULES,
     read_settings,
 )
-from flake8_torchperf.project.text_search import (
+from flake8_torchperf.project.texts.text_search import (
     EVERYWHERE,
     Range,
     TextSearch,

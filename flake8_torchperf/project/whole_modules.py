@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from flake8_torchperf.project.answers import record
+from flake8_torchperf.project.answers import BASES, PART, STORED, answer_of_facts, record
+from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.stores.kept import Kept
 from flake8_torchperf.project.stores.module_facts import once_per_module
 
 if TYPE_CHECKING:
-    from flake8_torchperf.project.module_index import ModuleMap
+    from collections.abc import Callable
+
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.project.resolver import Project
+
+Fact = TypeVar("Fact")
 
 # The bytes of text whose trees stay in memory from one linted file to the next. A tree takes 27
 # times its text: 27 MB.
@@ -41,6 +46,25 @@ def noted_module(path: str, project: Project) -> ModuleMap:
     return found
 
 
+def asked_of(
+    path: str, part: str, read: Callable[[ModuleMap], tuple[Fact, ...]], project: Project
+) -> tuple[Fact, ...]:
+    """Return facts about a module, which is not noted whole: findings depend on these alone."""
+    module = whole_module(path)
+    record(module.checked)
+    found = read(module)
+    project.note_content(path)
+    project.note(f"{path}{PART}{part}", answer_of_facts(found))
+    return found
+
+
+def bases_of(module: ModuleMap, project: Project) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the classes of a module, each with the last names of its bases."""
+    if module.parsed is not None:
+        return bases_in(module)
+    return asked_of(module.place, BASES, bases_in, project)
+
+
 def _read(path: str) -> ModuleMap:
     data = read_bytes(path)
     text = ""
@@ -51,6 +75,38 @@ def _read(path: str) -> ModuleMap:
     except NO_PYTHON:
         pass  # flake8 reports the error when it lints that file
     return read_module(tree, (text,), Path(path))
+
+
+def storing_in(module: ModuleMap, attribute: str) -> tuple[str, ...]:
+    """Return the qualified names of the functions that write an attribute of some object."""
+    return tuple(
+        info.qualname
+        for info in module.defined
+        if any(
+            one.attr == attribute and isinstance(one.ctx, ast.Store)
+            for one in info.nodes.of(ast.Attribute)
+        )
+    )
+
+
+def storing(module: ModuleMap, attribute: str, project: Project) -> list[FunctionInfo]:
+    """Return the functions of a module that write an attribute of some object."""
+    whole = module
+    if module.parsed is None:
+        whole = whole_module(module.place)
+    names = storing_in(whole, attribute)
+    if whole is module:
+        return [info for info in module.defined if info.qualname in names]
+    asked_of(module.place, f"{STORED}{attribute}", lambda one: storing_in(one, attribute), project)
+    found = {
+        info.tree.lineno: function_at(module, info.tree.lineno)
+        for info in whole.defined
+        if info.qualname in names
+    }
+    if all(one is not None and one.tree.lineno == line for line, one in found.items()):
+        return [one for one in found.values() if one is not None]
+    known = noted_module(module.place, project)  # one stands in a branch of the module
+    return [info for info in known.defined if info.qualname in names]
 
 
 @once_per_module

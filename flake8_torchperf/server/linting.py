@@ -32,8 +32,8 @@ from flake8_torchperf.judgement.rows import BY_CAUSE
 from flake8_torchperf.judgement.worth.features import features
 from flake8_torchperf.options import OptionError
 from flake8_torchperf.plugin import TorchPerfPlugin, check_files
-from flake8_torchperf.project import text_search
 from flake8_torchperf.project.files import split_lines
+from flake8_torchperf.project.texts import text_search
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 from flake8_torchperf.server.counts import counted
 from flake8_torchperf.server.messages import (

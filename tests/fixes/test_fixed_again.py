@@ -12,7 +12,7 @@ from flake8_torchperf.cli.fix.work import Fixed, as_read, concerned
 from flake8_torchperf.linter import lint_tree
 from flake8_torchperf.options import Options
 from flake8_torchperf.project.files import expect
-from flake8_torchperf.project.text_search import forget
+from flake8_torchperf.project.texts.text_search import forget
 
 HELPER = """\
 import torch

@@ -10,7 +10,7 @@ import pytest
 from linting import ALL, HOT, expected, in_package, program
 
 from flake8_torchperf.linter import lint
-from flake8_torchperf.project import text_search
+from flake8_torchperf.project.texts import text_search
 
 ASSUMED = replace(ALL, assume_compiled=True)
 PACKAGE = {

@@ -8,8 +8,8 @@ import pytest
 from linting import HOT
 
 from flake8_torchperf.linter import lint
-from flake8_torchperf.project import text_search
 from flake8_torchperf.project.option_values import Given, values_given
+from flake8_torchperf.project.texts import text_search
 
 
 def told(folder: Path, text: str, others: dict[str, str] | None = None) -> list[int]:

@@ -9,7 +9,7 @@ from linting import HOT
 
 from flake8_torchperf.judgement.worth.features import features
 from flake8_torchperf.linter import lint
-from flake8_torchperf.project import settings_files, text_search
+from flake8_torchperf.project.texts import settings_files, text_search
 
 # A distribution in which dead code alone makes an object of one class.
 LIBRARY = {

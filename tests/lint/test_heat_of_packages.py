@@ -15,8 +15,8 @@ from linting import ALL, HOT, expected
 
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.project import text_search
 from flake8_torchperf.project.file_index import MAX_TREE
+from flake8_torchperf.project.texts import text_search
 
 TORCH = "import torch\nfrom torch import Tensor, nn\n"
 # What most of them lint.

@@ -14,11 +14,12 @@ from test_cache import analysed
 
 from flake8_torchperf.linter import lint
 from flake8_torchperf.prefilter import concerns
-from flake8_torchperf.project import file_index, text_search
+from flake8_torchperf.project import file_index
 from flake8_torchperf.project.import_roots import project_folder
 from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import Project, import_root
+from flake8_torchperf.project.texts import text_search
 
 TORCH = "import torch\nfrom torch import Tensor, nn\n"
 RESAMPLE = """

@@ -8,7 +8,7 @@ import pytest
 from linting import HOT
 
 from flake8_torchperf.linter import lint
-from flake8_torchperf.project import text_search
+from flake8_torchperf.project.texts import text_search
 
 HELPER = """\
 import torch

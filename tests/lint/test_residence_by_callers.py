@@ -10,7 +10,7 @@ from linting import HOT, expected
 
 from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.linter import lint
-from flake8_torchperf.project import text_search
+from flake8_torchperf.project.texts import text_search
 
 HELPERS = """
     import torch

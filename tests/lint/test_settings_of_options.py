@@ -9,8 +9,8 @@ from check_run import check
 from linting import HOT
 
 from flake8_torchperf.linter import lint
-from flake8_torchperf.project import text_search
 from flake8_torchperf.project.option_values import Given, values_given
+from flake8_torchperf.project.texts import text_search
 
 NET = """\
 import torch

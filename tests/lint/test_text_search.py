@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.project import text_search
-from flake8_torchperf.project.text_search import MOST_MODULES, TextSearch
+from flake8_torchperf.project.texts import text_search
+from flake8_torchperf.project.texts.text_search import MOST_MODULES, TextSearch
 
 MODULES = {
     "plain.py": "from package import total\nprint(total)\n",

@@ -9,7 +9,7 @@ from linting import HOT
 
 from flake8_torchperf.linter import lint
 from flake8_torchperf.prefilter import concerns
-from flake8_torchperf.project import text_search
+from flake8_torchperf.project.texts import text_search
 
 METER = """\
 class AverageMeter:

@@ -22,7 +22,7 @@ from flake8_torchperf.cli.parser import USAGE_ERROR
 from flake8_torchperf.fixes.engine.rounds import Choice
 from flake8_torchperf.fixes.engine.source_files import NotWrittenError, check_writable, write
 from flake8_torchperf.plugin import TorchPerfPlugin
-from flake8_torchperf.project import text_search
+from flake8_torchperf.project.texts import text_search
 
 if TYPE_CHECKING:
     import argparse

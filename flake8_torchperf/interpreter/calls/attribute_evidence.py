@@ -11,7 +11,7 @@ from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.project.mapped_files import read_file
-from flake8_torchperf.project.whole_modules import noted_module
+from flake8_torchperf.project.whole_modules import storing
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.values.environments import path_of
@@ -27,7 +27,7 @@ from flake8_torchperf.values.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
@@ -79,7 +79,7 @@ def written_elsewhere(info: ClassInfo, name: str, ctx: Context) -> Value | None:
     """
     values: list[Value] = []
     for module in _modules_that_write(info, name, ctx):
-        for function, owner in _writes(module, name):
+        for function, owner in _writes(storing(module, name, ctx.analysis.project), name):
             if len(values) < MAX_WRITERS and not summaries.out_of_reach(function, ctx):
                 written = _written(function, owner, info, name, ctx)
                 values.extend(() if written is None else (written,))
@@ -88,7 +88,7 @@ def written_elsewhere(info: ClassInfo, name: str, ctx: Context) -> Value | None:
 
 
 def _modules_that_write(info: ClassInfo, name: str, ctx: Context) -> Iterator[ModuleMap]:
-    """Yield the modules that write an attribute of that name, with all of their functions."""
+    """Yield the modules that write an attribute of that name."""
     project = ctx.analysis.project
     near = {id(module): module for module in (project.linted, info.module)}
     for path in (project.all_modules_that_say(f".{name}") or ())[:MAX_MODULES]:
@@ -98,13 +98,14 @@ def _modules_that_write(info: ClassInfo, name: str, ctx: Context) -> Iterator[Mo
             near[id(module)] = module
     for module in near.values():
         if module.says(f".{name} = "):
-            # A module that was opened holds the functions that were looked up in it, no others.
-            yield module if module.path is None else noted_module(module.place, project)
+            yield module
 
 
-def _writes(module: ModuleMap, name: str) -> Iterator[tuple[FunctionInfo, ast.expr]]:
-    """Yield the functions that write an attribute of another object, with the object."""
-    for function in module.defined:
+def _writes(
+    functions: Iterable[FunctionInfo], name: str
+) -> Iterator[tuple[FunctionInfo, ast.expr]]:
+    """Yield those of some functions that write an attribute of another object, with the object."""
+    for function in functions:
         me = summaries.self_name(function)
         for node in function.nodes.of(ast.Attribute):
             stored = node.attr == name and isinstance(node.ctx, ast.Store)

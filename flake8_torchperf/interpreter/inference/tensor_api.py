@@ -328,7 +328,7 @@ def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> boo
 @once_per_module
 def imports_arrays_alone(module: ModuleMap) -> bool:
     """True if a module imports numpy, and not torch, at its top level."""
-    return "numpy" in module.imports.values() and not imports_torch(module)
+    return "numpy" in module.imported_from(("numpy",)).values() and not imports_torch(module)
 
 
 @once_per_module

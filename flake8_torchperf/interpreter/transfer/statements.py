@@ -44,7 +44,8 @@ from flake8_torchperf.interpreter.transfer.kept_growth import kept_growth
 from flake8_torchperf.interpreter.transfer.narrowing import narrow, note_outcome
 from flake8_torchperf.interpreter.transfer.operators import binary
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.project.module_index import ClassInfo, local_class, record_import
+from flake8_torchperf.project.import_roots import record_import
+from flake8_torchperf.project.module_index import ClassInfo, local_class
 from flake8_torchperf.syntax.traversal import DEFINITIONS
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import for_better_reason

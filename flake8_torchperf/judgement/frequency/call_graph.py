@@ -21,16 +21,15 @@ from flake8_torchperf.idioms.first_call import (
 )
 from flake8_torchperf.idioms.loop_kinds import goes_backward, is_written_out, takes_step
 from flake8_torchperf.program.runs import Run, Runs
-from flake8_torchperf.project.definitions import definition_at, function_at, tree_of
-from flake8_torchperf.project.whole_modules import noted_module
+from flake8_torchperf.project.definitions import definition_at, function_at
+from flake8_torchperf.project.whole_modules import bases_of, noted_module
 from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import (
-        ClassInfo,
         FunctionInfo,
         FunctionNode,
         ModuleMap,
@@ -142,7 +141,8 @@ class _Place:
 
     def within(self, node: FunctionNode, info: FunctionInfo | None) -> _Place:
         """Return the place in a function, which ``info`` is unless another holds it."""
-        if info is not None and info.node is node:
+        if info is not None and info.tree is node:
+            info.ask()
             return _Place(info)
         # A function in a function may be the step that a loop of the outer one calls.
         return _Place(self.info, (node,) if goes_backward(node) else ())
@@ -160,24 +160,20 @@ class _Classes:
 
     def methods(self, name: str, method: str) -> list[FunctionInfo]:
         """Return the methods of that name of a class, its bases and its subclasses."""
-        found = (one.methods.get(method) for one in self._related.get(name, ()))
+        classes = (self._module.classes.get(one) for one in self._related.get(name, ()))
+        found = (one.methods.get(method) for one in classes if one is not None)
         return [one for one in found if one is not None]
 
     @cached_property
-    def _related(self) -> dict[str, list[ClassInfo]]:
-        """The name of each class -> the class, its bases and its subclasses."""
-        module = self._module
-        if module.parsed is None:
-            module = noted_module(module.place, self._project)
-        above = {name: _bases(info, module) for name, info in module.classes.items()}
-        below: dict[str, list[ClassInfo]] = {}
-        for name, bases in above.items():
-            for base in bases:
-                below.setdefault(base.name, []).append(module.classes[name])
-        return {
-            name: [info, *above[name], *below.get(name, ())]
-            for name, info in module.classes.items()
-        }
+    def _related(self) -> dict[str, list[str]]:
+        """The name of each class -> that of the class, of its bases and of its subclasses."""
+        bases = dict(bases_of(self._module, self._project))
+        above = {name: _above(name, bases) for name in bases}
+        below: dict[str, list[str]] = {}
+        for name, names in above.items():
+            for one in names:
+                below.setdefault(one, []).append(name)
+        return {name: [name, *names, *below.get(name, ())] for name, names in above.items()}
 
 
 def _frequencies(
@@ -244,15 +240,15 @@ def _every_so_often(test: ast.expr) -> bool:
     )
 
 
-def _bases(info: ClassInfo, module: ModuleMap) -> list[ClassInfo]:
-    found: list[ClassInfo] = []
-    waiting = [info]
+def _above(name: str, bases: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return the names of the classes above one, of those whose bases are known."""
+    found: list[str] = []
+    waiting = [name]
     while waiting:
-        for base in waiting.pop().bases:
-            known = module.classes.get(base.rpartition(".")[2])
-            if known is not None and known is not info and known not in found:
-                found.append(known)
-                waiting.append(known)
+        for base in bases[waiting.pop()]:
+            if base in bases and base != name and base not in found:
+                found.append(base)
+                waiting.append(base)
     return found
 
 
@@ -277,7 +273,7 @@ class CallPlaces:
             return self._in_whole.site(line, column)
         info = function_at(self._module, line)
         place = _Place()
-        node: ast.AST | None = self._module.tree if around is None else tree_of(around)
+        node: ast.AST | None = self._module.tree if around is None else around.tree
         while node is not None:
             if isinstance(node, FUNCTIONS) and node.lineno <= line:
                 place = place.within(node, info)

@@ -62,7 +62,8 @@ class NameEvidence:
     def of_module(self, module: ModuleMap) -> Convention | None:
         """Return the convention for all functions of a module, by its name or by its imports."""
         if id(module) not in self._of_modules:
-            imported = (*module.imports.values(), module.name)
+            by_import = self.conventions.has_rows("import")  # only a team's own
+            imported = (*module.imports.values(), module.name) if by_import else ()
             self._of_modules[id(module)] = row_of_module(
                 module, self.conventions
             ) or self.conventions.first("import", imported)

@@ -22,9 +22,9 @@ from flake8_torchperf.judgement.worth.features import (
     SELDOM,
 )
 from flake8_torchperf.program.linking import Unit
-from flake8_torchperf.project.answers import BASES, COLLATED, PART, answer_of_facts, record
+from flake8_torchperf.project.answers import BASES, COLLATED
 from flake8_torchperf.project.file_index import is_test_path
-from flake8_torchperf.project.whole_modules import bases_in, noted_module, whole_module
+from flake8_torchperf.project.whole_modules import asked_of, bases_in, noted_module
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -225,12 +225,7 @@ class PackageCallers:
         project = self._analysis.project
         if path == project.linted_path or not project.is_in_package(path, project.linted):
             return read(noted_module(path, project))
-        module = whole_module(path)
-        record(module.checked)
-        found = read(module)
-        project.note_content(path)
-        project.note(f"{path}{PART}{part}", answer_of_facts(found))
-        return found
+        return asked_of(path, part, read, project)
 
     def _with_linted(self, paths: Iterable[str]) -> Iterator[str]:
         """Yield the path of the linted module and those of others."""

@@ -17,7 +17,7 @@ from flake8_torchperf.digest import digest_of
 from flake8_torchperf.program.outlines.nodes import Groups, packed
 from flake8_torchperf.program.outlines.outline import Kind, Outline
 from flake8_torchperf.project.answers import OUTLINED
-from flake8_torchperf.project.text_search import signs_of_training
+from flake8_torchperf.project.texts.text_search import signs_of_training
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,7 +16,7 @@ from flake8_torchperf.syntax.traversal import FUNCTIONS, walk
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from flake8_torchperf.project.settings_files import Settings
+    from flake8_torchperf.project.texts.settings_files import Settings
 
     Found = tuple[str, ...] | None
 

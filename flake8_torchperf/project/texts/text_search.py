@@ -26,7 +26,6 @@ from flake8_torchperf.project.answers import (
 from flake8_torchperf.project.file_index import INIT, MAX_NAMED, is_test_path, modules_below
 from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
 from flake8_torchperf.project.import_roots import TORCH_WORDS
-from flake8_torchperf.project.looked_up import LookedUp
 from flake8_torchperf.project.option_values import (
     NOT_GIVEN,
     Given,
@@ -34,8 +33,9 @@ from flake8_torchperf.project.option_values import (
     given_from_data,
     values_given,
 )
-from flake8_torchperf.project.settings_files import read_notebooks, read_settings
 from flake8_torchperf.project.stores.shelf import shelved, version
+from flake8_torchperf.project.texts.looked_up import LookedUp
+from flake8_torchperf.project.texts.settings_files import read_notebooks, read_settings
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:

@@ -1,0 +1,1 @@
+"""Searches in the texts of a project, which are not parsed for them."""
