@@ -103,6 +103,45 @@ def test_a_module_without_arrays(code):
         def f(a):
             return a[:, -1].item() + a[a > 0].item()
         """,
+    "random numbers and constants beside torch are no arrays": """
+        def f(batch):
+            deep = np.random.rand() < 0.5 or np.random.randint(9) > np.pi
+            counts = [n.item() for n in batch["counts"]]  # TPF101
+            return torch.zeros(max(counts)), deep
+        """,
+    "integers with a shape are arrays": """
+        def f(batch):
+            noise = np.random.randint(0, 9, 3)
+            counts = [n.item() for n in batch["counts"]]
+            return torch.zeros(max(counts)), noise
+        """,
+    "random numbers with a shape are arrays": """
+        def f(batch):
+            noise = np.random.rand(3)
+            counts = [n.item() for n in batch["counts"]]
+            return torch.zeros(max(counts)), noise
+        """,
+    "another use of numpy beside a constant": """
+        def f(batch):
+            limit = np.asarray(batch["limits"]).max() * np.pi
+            counts = [n.item() for n in batch["counts"]]
+            return torch.zeros(max(counts)), limit
+        """,
+    "constants without a word of torch": """
+        def wrapped(rows):
+            if rows.sum() > np.pi:
+                return rows
+        """,
+    "a class that makes arrays, whatever its method draws": """
+        class Buffer:
+            def __init__(self, n):
+                self.rows = np.zeros(n)
+
+            def drawn(self, batch):
+                keep = np.random.rand() < 0.5
+                counts = [n.item() for n in batch["counts"]]
+                return torch.zeros(max(counts)), keep
+        """,
     "no word of arrays in this function": """
         def save(x):
             np.save("x.npy", x)
