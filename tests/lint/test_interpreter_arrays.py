@@ -14,6 +14,14 @@ WITH_NUMPY = "import numpy as np\nimport torch\n"
             if kernel(x).sum() < 1:  # TPF301
                 return x
         """,
+    "a mean without arguments, as a score of an edge is": """
+        def score(left, right, edge):
+            return float(left[edge].mean() * right[edge].mean())  # TPF101
+        """,
+    "a mean of a column": """
+        def score(rows):
+            return float(rows["price"].mean(numeric_only=True))
+        """,
     "a parameter of which a norm is asked": """
         def f(x, limit):
             if x.norm() > limit:  # TPF301
@@ -73,6 +81,14 @@ def test_a_module_without_arrays(code):
             gain = jacobian @ step
             if gain > low:
                 return gain
+        """,
+    "a mean of what may be an array": """
+        def score(edges, at):
+            return float(edges[np.argmax(at)].mean())
+        """,
+    "a mean of a column of a frame": """
+        def score(df):
+            return float(df["price"].mean())
         """,
     "a norm of what may be an array": """
         def f(x: "np.ndarray | None", limit):
