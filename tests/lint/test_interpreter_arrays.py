@@ -14,6 +14,14 @@ WITH_NUMPY = "import numpy as np\nimport torch\n"
             if kernel(x).sum() < 1:  # TPF301
                 return x
         """,
+    "a mean without arguments, as a score of an edge is": """
+        def score(left, right, edge):
+            return float(left[edge].mean() * right[edge].mean())  # TPF101
+        """,
+    "a mean of a column": """
+        def score(rows):
+            return float(rows["price"].mean(numeric_only=True))
+        """,
     "a parameter of which a norm is asked": """
         def f(x, limit):
             if x.norm() > limit:  # TPF301
@@ -74,6 +82,14 @@ def test_a_module_without_arrays(code):
             if gain > low:
                 return gain
         """,
+    "a mean of what may be an array": """
+        def score(edges, at):
+            return float(edges[np.argmax(at)].mean())
+        """,
+    "a mean of a column of a frame": """
+        def score(df):
+            return float(df["price"].mean())
+        """,
     "a norm of what may be an array": """
         def f(x: "np.ndarray | None", limit):
             if x.norm() > limit:
@@ -102,6 +118,45 @@ def test_a_module_without_arrays(code):
     "the form of an index, whatever the function says": """
         def f(a):
             return a[:, -1].item() + a[a > 0].item()
+        """,
+    "random numbers and constants beside torch are no arrays": """
+        def f(batch):
+            deep = np.random.rand() < 0.5 or np.random.randint(9) > np.pi
+            counts = [n.item() for n in batch["counts"]]  # TPF101
+            return torch.zeros(max(counts)), deep
+        """,
+    "integers with a shape are arrays": """
+        def f(batch):
+            noise = np.random.randint(0, 9, 3)
+            counts = [n.item() for n in batch["counts"]]
+            return torch.zeros(max(counts)), noise
+        """,
+    "random numbers with a shape are arrays": """
+        def f(batch):
+            noise = np.random.rand(3)
+            counts = [n.item() for n in batch["counts"]]
+            return torch.zeros(max(counts)), noise
+        """,
+    "another use of numpy beside a constant": """
+        def f(batch):
+            limit = np.asarray(batch["limits"]).max() * np.pi
+            counts = [n.item() for n in batch["counts"]]
+            return torch.zeros(max(counts)), limit
+        """,
+    "constants without a word of torch": """
+        def wrapped(rows):
+            if rows.sum() > np.pi:
+                return rows
+        """,
+    "a class that makes arrays, whatever its method draws": """
+        class Buffer:
+            def __init__(self, n):
+                self.rows = np.zeros(n)
+
+            def drawn(self, batch):
+                keep = np.random.rand() < 0.5
+                counts = [n.item() for n in batch["counts"]]
+                return torch.zeros(max(counts)), keep
         """,
     "no word of arrays in this function": """
         def save(x):

@@ -125,10 +125,10 @@ def test_what_is_asked_for_its_number_of_dimensions():
         """
         def gather(source, index):
             index = index.view(index.shape + (1,) * (source.dim() - 1))
-            return source.mean().item()  # TPF101
+            return source.prod().item()  # TPF101
 
         def of_arrays(source):
-            return source.dim + source.mean().item()
+            return source.dim + source.prod().item()
         """,
         ALL,
     )

@@ -316,7 +316,8 @@ def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> boo
     """True if a module imports a library with arrays like tensors, or does not import torch.
 
     If torch is imported and ``function`` is given, that function or its class has to name such a
-    library, or to work on a data frame.
+    library, or to work on a data frame. In a function that names torch, the library's constants and
+    random numbers don't count.
     """
     _array_names(module)  # asked for each linted file, though the answers are kept
     known = _with_arrays(module)
@@ -343,15 +344,52 @@ def _knows_arrays(module: ModuleMap, function: FunctionNode | None) -> bool:
         return names is None
     if function is None:
         return True
-    words = module.nodes(function).words()
-    if not (names.isdisjoint(words) and OF_FRAMES.isdisjoint(words)):
+    nodes = module.nodes(function)
+    words = nodes.words()
+    plain = not _of_torch(module).isdisjoint(words)
+    if _names_arrays(nodes, names, plain) or not OF_FRAMES.isdisjoint(words):
         return True
     owner = _owners(module).get(id(function))
-    if owner is not None and not names.isdisjoint(module.nodes(owner).words()):
+    if owner is not None and _names_arrays(module.nodes(owner), names, plain):
         return True
     spec = function.args
     stated = [p.annotation for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
     return any(_names_one(node, names) for node in (*stated, function.returns) if node is not None)
+
+
+def _names_arrays(nodes: Nodes, names: frozenset[str], plain: bool) -> bool:
+    """True if code names an array library; if ``plain``, for more than a plain number."""
+    if names.isdisjoint(nodes.words()):
+        return False
+    if not plain:
+        return True
+    numbers = {id(n.value) for n in nodes.of(ast.Attribute) if n.attr in CONSTANTS}
+    for call in nodes.of(ast.Call):
+        match call.func:
+            case ast.Attribute(value=ast.Attribute(value=library, attr="random"), attr=name):
+                if _is_number(call, name):
+                    numbers.add(id(library))
+    if any(n.id in names and id(n) not in numbers for n in nodes.of(ast.Name)):
+        return True
+    return any(n.attr in names for n in nodes.of(ast.Attribute)) or any(
+        k.arg in names for k in nodes.of(ast.keyword)
+    )
+
+
+def _is_number(call: ast.Call, name: str) -> bool:
+    """True for ``np.random.rand()`` and ``np.random.randint(9)``, which make one number each."""
+    spread = any(isinstance(one, ast.Starred) for one in call.args)
+    return not (call.keywords or spread) and len(call.args) <= DRAWS.get(name, -1)
+
+
+# The constants of numpy.
+CONSTANTS = frozenset(("pi", "e", "inf", "nan"))
+# Functions of numpy.random that draw one number if they are given no shape, and the count of
+# arguments before the shape. `seed` returns nothing.
+DRAWS = {
+    "rand": 0, "randn": 0, "random": 0, "random_sample": 0, "randint": 2, "uniform": 2, "normal": 2,
+    "seed": 1,
+}  # fmt: skip
 
 
 @once_per_module
