@@ -38,7 +38,9 @@ ALL, NAMED, SAYS = "*", "def ", "says "
 HEADED = "head "
 # Asks for the attributes that the methods of a class write on their object.
 WRITES = "writes "
-# Asks for the lines of a function or a method, which findings name.
+# Asks for the statements of a module outside its functions and classes, but for imports.
+LEVEL = "level"
+# Asks for the lines of a function, of a method, or of those statements, which findings name.
 LINES_OF = "lines "
 # Ask a module for all names that it imports, for the modules of its star imports, and if it is
 # Python that can be split into parts.
@@ -101,13 +103,15 @@ class Bindings:
     """The names that a module binds outside definitions, with the texts there, and its imports.
 
     ``heads`` lists the names that imports bind by the first name of what may be imported: a
-    relative import may lead to any package around the module, or to what it names itself.
+    relative import may lead to any package around the module, or to what it names itself. ``level``
+    lists the texts of all statements but imports and docstrings.
     """
 
     names: Mapping[str, Sequence[str]]
     imports: Sequence[str]
     stars: Sequence[str]
     heads: Mapping[str, Sequence[str]]
+    level: Sequence[str]
 
 
 class Parts:
@@ -130,7 +134,8 @@ class Parts:
         self._defined: dict[str, list[tuple[int, str]]] | None = None
         self._methods: dict[str, list[tuple[int, str]]] = {}
         self._heads: dict[str, list[str]] = {}
-        self._rest = Bindings({}, (), (), {})
+        self._rest = Bindings({}, (), (), {}, ())
+        self._level = ""
         self._answers: dict[str, str] = {}
         # The parts that were queried in each context of `heard`, innermost last.
         self._heard: list[dict[str, None]] = []
@@ -183,6 +188,8 @@ class Parts:
             heads = part.removeprefix(FROM).split()
             bound = sorted({name for head in heads for name in self._rest.heads.get(head, ())})
             return digest_of(text for name in bound for text in (name, *self._rest.names[name]))
+        if part == LEVEL:
+            return _digest(self._rest.level)
         word, _, name = part.partition(" ")
         kind = f"{word} "
         owner, _, method = name.partition(".")
@@ -197,6 +204,8 @@ class Parts:
             self._heads[owner] = [self._head(owner, *one) for one in placed]
         if kind == HEADED:
             return _digest((*self._heads[owner], *named))
+        if kind == LINES_OF and not name:
+            return digest_of((self._level,))
         if kind == LINES_OF:
             return digest_of(f"{line}:{text}" for line, text in self._methods.get(name) or placed)
         return _digest(text for _, text in self._methods.get(name, ()))
@@ -204,8 +213,8 @@ class Parts:
     def _definitions(self) -> dict[str, list[tuple[int, str]]]:
         if self._defined is None:
             self._defined = {}
-            rest, definitions = self._cut(self._text)
-            self._rest = self._bound(rest)
+            self._level, definitions = self._cut(self._text)
+            self._rest = self._bound(self._level)
             for name, text, line in definitions:
                 self._defined.setdefault(name, []).append((line, text))
         return self._defined

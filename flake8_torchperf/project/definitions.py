@@ -9,9 +9,10 @@ from flake8_torchperf.project.module_index import FunctionInfo
 from flake8_torchperf.project.stores.module_facts import once_per_module
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Sequence
 
-    from flake8_torchperf.project.module_index import ClassInfo, ModuleMap
+    from flake8_torchperf.project.module_index import ClassInfo, ModuleMap, Span
 
 
 def definition_at(module: ModuleMap, line: int) -> ClassInfo | FunctionInfo | None:
@@ -20,14 +21,31 @@ def definition_at(module: ModuleMap, line: int) -> ClassInfo | FunctionInfo | No
     None for a line outside definitions, for one of a definition that another of its name replaces,
     and in a module that is no outline.
     """
-    at = bisect_right(module.spans, line, key=lambda span: span.line) - 1
-    if at < 0 or line >= module.spans[at].end:
+    span = _span_at(module, line)
+    if span is None:
         return None
-    span = module.spans[at]
     found = (module.classes if span.is_class else module.functions).get(span.name)
     if found is None:
         return None
     return found if span.line <= found.tree.lineno < span.end else None
+
+
+def code_at(module: ModuleMap, line: int) -> ast.stmt | ast.Module | None:
+    """Return the definition at module level that holds a line, or the code outside definitions.
+
+    That is all code in a module that is no outline. None where it has to be read whole.
+    """
+    around = definition_at(module, line)
+    if around is not None:
+        return around.tree
+    if module.parsed is not None:
+        return module.parsed
+    return module.level if _span_at(module, line) is None else None
+
+
+def _span_at(module: ModuleMap, line: int) -> Span | None:
+    at = bisect_right(module.spans, line, key=lambda span: span.line) - 1
+    return module.spans[at] if at >= 0 and line < module.spans[at].end else None
 
 
 def function_at(module: ModuleMap, line: int) -> FunctionInfo | None:
@@ -36,8 +54,8 @@ def function_at(module: ModuleMap, line: int) -> FunctionInfo | None:
     A function in a function is not listed by its module; the outer one is returned. Its body is not
     queried by that.
     """
-    if not module.spans:
-        return _holding(_by_line(module), line)
+    if module.parsed is not None or _span_at(module, line) is None:
+        return _holding(_outside_spans(module), line)
     around = definition_at(module, line)
     if around is None or isinstance(around, FunctionInfo):
         return None if around is None else _holding([around], line)
@@ -45,8 +63,10 @@ def function_at(module: ModuleMap, line: int) -> FunctionInfo | None:
 
 
 @once_per_module
-def _by_line(module: ModuleMap) -> list[FunctionInfo]:
-    return sorted(module.defined, key=_first_line)
+def _outside_spans(module: ModuleMap) -> list[FunctionInfo]:
+    """Return the functions of a module by their lines; of an outline, those in branches."""
+    found = (one for one in module.defined if _span_at(module, _first_line(one)) is None)
+    return sorted(found, key=_first_line)
 
 
 def _holding(functions: Sequence[FunctionInfo], line: int) -> FunctionInfo | None:

@@ -148,6 +148,7 @@ def read_outline(text: str, path: Path) -> ModuleMap:
         annotations=NamesAsked(parts, ALL),
         checked=checked,
         parts=parts,
+        outside=tree,
         spans=[Span(one.line, one.end, one.name, one.is_class) for one in definitions],
     )
     holder.append(module)
@@ -187,6 +188,7 @@ def bindings(rest: str) -> Bindings:
     imports: list[str] = []
     stars: list[str] = []
     heads: dict[str, list[str]] = {}
+    level = ["\n".join(lines[one.lineno - 1 : one.end_lineno]) for one in body if _runs(one)]
     for one in statements_of(body):
         if isinstance(one, (ast.Import, ast.ImportFrom)):
             source = f"{one.level} {one.module}" if isinstance(one, ast.ImportFrom) else ""
@@ -206,7 +208,14 @@ def bindings(rest: str) -> Bindings:
         text = "\n".join(lines[min((one.lineno, *above)) - 1 : one.end_lineno])
         for name in _bound_by(one):
             names.setdefault(name, []).append(text)
-    return Bindings(names, imports, stars, heads)
+    return Bindings(names, imports, stars, heads, level)
+
+
+def _runs(one: ast.stmt) -> bool:
+    """True for a statement that is no import and no docstring."""
+    if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant):
+        return False
+    return not isinstance(one, (ast.Import, ast.ImportFrom))
 
 
 def _bound_by(one: ast.stmt) -> list[str]:

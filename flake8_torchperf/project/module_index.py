@@ -11,6 +11,7 @@ from flake8_torchperf.project.answers import (
     ALL,
     FROM,
     HEADED,
+    LEVEL,
     NAMED,
     SAYS,
     STARS,
@@ -259,8 +260,9 @@ class ModuleMap:
     checked: dict[str, str] = field(default_factory=dict)
     # Records the queries of an outline.
     parts: Parts | None = None
-    # The definitions of an outline at module level, in order.
+    # The definitions of an outline at module level, in order, and the statements outside them.
     spans: list[Span] = field(default_factory=list)
+    outside: ast.Module | None = None
     _nodes: dict[int, Nodes] = field(default_factory=dict)
     _places: list[str] = field(default_factory=list)
     # The answers that `module_facts.once_per_module` keeps.
@@ -305,6 +307,13 @@ class ModuleMap:
     def tree(self) -> ast.Module:
         """The ast of the whole module; parsed again each time if the map is only an outline."""
         return self.parsed or ast.parse("".join(self.lines))
+
+    @property
+    def level(self) -> ast.Module | None:
+        """The statements of an outline outside its definitions; None in any other module."""
+        if self.parts is not None:
+            self.parts.ask(LEVEL)
+        return self.outside
 
     def says(self, word: str) -> bool:
         """True if the source contains a word, even as part of a longer one."""

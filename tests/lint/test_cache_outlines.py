@@ -328,3 +328,44 @@ def test_what_calls_a_function_is_looked_at(
     assert "called by `run` at line 17" in check(cwd=project, cache=cache).output
     edit(project, "pkg/engine.py", ENGINE.replace(old, new))
     assert ("./pkg/waits.py" in analysed(project, cache)) == again
+
+
+STARTS = """\
+import json
+
+from pkg.waits import mean
+
+print(json.dumps({}))
+
+
+def told(x):
+    return str(x)
+
+
+if __name__ == "__main__":
+    for x in loader:
+        loss = model(x)
+        loss.backward()
+        optimizer.step()
+        print(mean(loss))
+"""
+# How a program changes whose loop at module level calls a function that waits -> if the function's
+# file is looked at again.
+LEVELS = {
+    "a function": ("return str(x)", "return repr(x)", False),
+    "an import": ("import json", "import json as json", False),
+    "another statement": ("json.dumps({})", "json.dumps([])", True),
+    "the loop": ("optimizer.step()", "pass", True),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "again"), LEVELS.values(), ids=LEVELS)
+def test_what_a_program_calls_is_looked_at(old: str, new: str, again: bool, tmp_path: Path) -> None:
+    project, cache = tmp_path / "project", tmp_path / "cache"
+    (project / "pkg").mkdir(parents=True)
+    edit(project, "pkg/__init__.py", "")
+    edit(project, "pkg/waits.py", WAITS)
+    edit(project, "main.py", STARTS)
+    check(cwd=project, cache=cache)
+    edit(project, "main.py", STARTS.replace(old, new))
+    assert ("./pkg/waits.py" in analysed(project, cache)) == again

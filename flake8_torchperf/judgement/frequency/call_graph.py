@@ -21,7 +21,7 @@ from flake8_torchperf.idioms.first_call import (
 )
 from flake8_torchperf.idioms.loop_kinds import goes_backward, is_written_out, takes_step
 from flake8_torchperf.program.runs import Run, Runs
-from flake8_torchperf.project.definitions import definition_at, function_at
+from flake8_torchperf.project.definitions import code_at, function_at
 from flake8_torchperf.project.whole_modules import bases_of, noted_module
 from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
 
@@ -42,7 +42,7 @@ NO_NODES: frozenset[int] = frozenset()
 
 @dataclass(slots=True, eq=False)  # a frozen instance takes twice as long to make
 class CallSite:
-    """One call: the function it stands in (None: module level), its line, and how often it runs.
+    """One call: the function it stands in (None: module level), its place, and how often it runs.
 
     ``loops`` holds the loops of the caller around the call, outermost first. ``seldom`` is True if
     the call runs only once in several rounds or on the way to an error. ``tests`` holds the tests
@@ -52,6 +52,7 @@ class CallSite:
 
     caller: FunctionInfo | None
     line: int
+    path: str = ""
     loops: tuple[ast.AST, ...] = ()
     seldom: bool = False
     tests: tuple[tuple[ast.expr, bool], ...] = ()
@@ -255,7 +256,7 @@ def _above(name: str, bases: Mapping[str, Sequence[str]]) -> list[str]:
 class CallPlaces:
     """Places of a module as the sites of calls.
 
-    Of an outline, only the definitions around places are read; all of it for a place outside them.
+    Of an outline, only the definitions around places are read, or the code outside them.
     """
 
     def __init__(self, module: ModuleMap, project: Project) -> None:
@@ -268,12 +269,11 @@ class CallPlaces:
 
     def site(self, line: int, column: int) -> CallSite:
         """Return the place where an expression or a statement begins."""
-        around = definition_at(self._module, line)
-        if around is None and self._module.parsed is None:
+        node: ast.AST | None = code_at(self._module, line)
+        if node is None:
             return self._in_whole.site(line, column)
         info = function_at(self._module, line)
         place = _Place()
-        node: ast.AST | None = self._module.tree if around is None else around.tree
         while node is not None:
             if isinstance(node, FUNCTIONS) and node.lineno <= line:
                 place = place.within(node, info)
@@ -281,7 +281,8 @@ class CallPlaces:
             if inner is not None:
                 place = _inside(node, inner, place, self._classes)
             node = inner
-        return CallSite(place.info, line, place.loops, place.seldom, place.tests)
+        path = "" if self._module.path is None else str(self._module.path)
+        return CallSite(place.info, line, path, place.loops, place.seldom, place.tests)
 
     @cached_property
     def _in_whole(self) -> CallPlaces:

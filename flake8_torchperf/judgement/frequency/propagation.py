@@ -261,7 +261,4 @@ def called_heat(info: FunctionInfo, path: tuple[Call, ...], around: Level) -> He
 
 def called_from(site: CallSite) -> Call:
     """Return a call as heat names it."""
-    if site.caller is None:
-        return Call("", "", site.line)
-    file = site.caller.module.path
-    return Call(site.caller.qualname, "" if file is None else str(file), site.line)
+    return Call("" if site.caller is None else site.caller.qualname, site.path, site.line)
