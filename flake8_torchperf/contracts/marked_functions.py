@@ -105,7 +105,7 @@ def place_of(closure: Closure) -> Iterator[tuple[Function, str]]:
     """Yield the function around a nested one, and the qualified name of the nested one."""
     line = closure.node.lineno
     for info in closure.module.defined:
-        if info.node.lineno <= line <= (info.node.end_lineno or 0):
+        if info.tree.lineno <= line <= (info.node.end_lineno or 0):
             for source, node in nested_in(info.node, info.qualname):
                 if id(node) == closure.key:
                     yield Function(info, info.key), source
@@ -113,7 +113,7 @@ def place_of(closure: Closure) -> Iterator[tuple[Function, str]]:
 
 def is_recorded(info: FunctionInfo) -> bool:
     """True for a function under ``@torch.compile(mode="reduce-overhead")``."""
-    for decorator in info.node.decorator_list:
+    for decorator in info.tree.decorator_list:
         if isinstance(decorator, ast.Call) and info.module.qualify(decorator.func) == COMPILE:
             for keyword in decorator.keywords:
                 match keyword:

@@ -80,7 +80,7 @@ def _assigned(info: FunctionInfo, name: str) -> list[ast.expr]:
 
 
 def _is_annotated(info: FunctionInfo, name: str) -> bool:
-    given = info.node.args
+    given = info.tree.args
     for one in (*given.posonlyargs, *given.args, *given.kwonlyargs):
         if one.arg == name and one.annotation is not None:
             return info.module.qualify(one.annotation) in _GRAPHS

@@ -57,7 +57,7 @@ def _methods_called(info: FunctionInfo, loops: Sequence[ast.AST]) -> list[Functi
 
 def _calls_values(info: FunctionInfo) -> bool:
     """True if a loop calls a name that the function binds, or an attribute that is no method."""
-    bound = bound_in(info.node) | {one.arg for one in named_parameters(info.node.args)}
+    bound = bound_in(info.node) | {one.arg for one in named_parameters(info.tree.args)}
     methods = {} if info.owner is None else info.owner.methods
     for loop in info.nodes.of_any(*STATEMENTS):
         for node in walk(list(getattr(loop, "body", ()))):

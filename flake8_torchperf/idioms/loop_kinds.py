@@ -175,7 +175,7 @@ def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
     if not own_model:
         return False
     called = _models_called(info)
-    modules = [one.arg for one in named_parameters(info.node.args) if _is_module(one.annotation)]
+    modules = [one.arg for one in named_parameters(info.tree.args) if _is_module(one.annotation)]
     return bool(called) and any(_runs_model(loop, called, modules) for loop in loops)
 
 
@@ -332,7 +332,7 @@ def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
 
     Methods that the class defines are left out; ``self.net.forward(x)`` is a call of ``self.net``.
     """
-    arguments = info.node.args
+    arguments = info.tree.args
     given = {one.arg for one in named_parameters(arguments)}
     methods: set[str] = set() if info.owner is None else set(info.owner.methods)
     me = arguments.args[0].arg if info.owner is not None and arguments.args else ""

@@ -180,7 +180,7 @@ class Program:
         else:
             owner = self.definition(Unit(unit.path, body.owner, is_class=True))
             function = owner.methods.get(body.name) if isinstance(owner, ClassInfo) else None
-        return function if function is not None and function.node.lineno == body.line else None
+        return function if function is not None and function.tree.lineno == body.line else None
 
     def classes_below(self, owner: ClassInfo, method: str = "") -> list[ClassInfo]:
         """Return the classes below a class that something makes; if given, those with a method."""

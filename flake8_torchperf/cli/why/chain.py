@@ -282,7 +282,7 @@ def _argument(call: ast.Call, name: str, info: FunctionInfo) -> ast.expr | None:
     named = next((one.value for one in call.keywords if one.arg == name), None)
     if named is not None:
         return named
-    names = [one.arg for one, _ in parameters_of(info.node.args)]
+    names = [one.arg for one, _ in parameters_of(info.tree.args)]
     bound = info.owner is not None and "staticmethod" not in info.decorators
     place = names.index(name) - bound if name in names else len(call.args)
     plain = call.args[: place + 1]
@@ -304,7 +304,7 @@ def _holds(node: ast.AST, line: int) -> bool:
 
 def _is_parameter(name: str, place: ExpressionPlace) -> bool:
     return place.info is not None and any(
-        one.arg == name for one, _ in parameters_of(place.info.node.args)
+        one.arg == name for one, _ in parameters_of(place.info.tree.args)
     )
 
 

@@ -30,7 +30,7 @@ def attributes_written(
 
 
 def _written(info: FunctionInfo, me: str) -> tuple[tuple[str, str], ...]:
-    names = {a.arg for a in (*info.node.args.posonlyargs, *info.node.args.args)} - {me}
+    names = {a.arg for a in (*info.tree.args.posonlyargs, *info.tree.args.args)} - {me}
     found: dict[tuple[str, str], None] = {}
     for node in info.nodes.of(ast.Attribute):
         match node:
@@ -50,7 +50,7 @@ def set_given(
     skip: bool,
 ) -> None:
     """Set the attributes of arguments that a call has written, where the caller keeps them."""
-    names = [a.arg for a in (*info.node.args.posonlyargs, *info.node.args.args)][1 if skip else 0 :]
+    names = [a.arg for a in (*info.tree.args.posonlyargs, *info.tree.args.args)][1 if skip else 0 :]
     given = arguments.by_parameter(names)
     for (name, attribute), value in written.items():
         argument = given.get(name)

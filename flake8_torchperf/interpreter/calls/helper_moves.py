@@ -50,7 +50,7 @@ def note_copies(function: Function, arguments: Arguments, ctx: Context) -> None:
 def _given_the_host(function: Function, arguments: Arguments) -> frozenset[str]:
     """Return the parameters for which a call names the host."""
     info = function.info
-    spec = info.node.args
+    spec = info.tree.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)]
     if summaries.takes_bound(info, function.bound):
         names = names[1:]

@@ -207,10 +207,10 @@ def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analys
 
 def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
     """Return the value that a class's docstring states for an attribute; None if there is none."""
-    if name not in raw_docstring(info.node):
+    if name not in raw_docstring(info.tree):
         return None
     reason = Reason(f"docstring of `{info.name}`", source=Source.DOCSTRING)
-    found = documented(docstring(info.node), name, reason, analysis)
+    found = documented(docstring(info.tree), name, reason, analysis)
     return None if found is UNKNOWN else found
 
 
@@ -401,7 +401,7 @@ def _keeps(info: ClassInfo, analysis: Analysis) -> list[tuple[str, int, str]]:
             base in MODULE_WRAPPERS for base in lineage(info, analysis) if isinstance(base, str)
         )
         return [("module", 0, "module")] if wraps else []
-    me, *names = [a.arg for a in (*init.info.node.args.posonlyargs, *init.info.node.args.args)]
+    me, *names = [a.arg for a in (*init.info.tree.args.posonlyargs, *init.info.tree.args.args)]
     found: list[tuple[str, int, str]] = []
     for statement in init.info.nodes.of(ast.Assign):
         match statement:

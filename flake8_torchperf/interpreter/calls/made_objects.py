@@ -49,7 +49,7 @@ def made_dict(info: ClassInfo, arguments: Arguments, analysis: Analysis) -> Mapp
         fields = {**_defaults(maker, analysis), **given_fields(maker, arguments, analysis)}
         return Mapping_(STR, UNKNOWN, tuple(fields.items()), made=True, info=info)
     init = find_method(info, "__init__", analysis)
-    if init is not None and init.info.node.args.kwarg is None:
+    if init is not None and init.info.tree.args.kwarg is None:
         return Mapping_(UNKNOWN, UNKNOWN, info=info)  # it may hold other things than its arguments
     return replace(dict_of(arguments), info=info)
 
@@ -70,7 +70,7 @@ def _maker(info: ClassInfo, analysis: Analysis) -> ClassInfo | None:
                 return info
         elif "__init__" in base.methods:
             return None
-        elif any(_makes_fields(decorator, base) for decorator in base.node.decorator_list):
+        elif any(_makes_fields(decorator, base) for decorator in base.tree.decorator_list):
             return base
     return None
 

@@ -198,7 +198,7 @@ def _of_subclass(info: ClassInfo, name: str, ctx: Context) -> Value | None:
     if method is None:
         return None
     known = ctx.analysis.table.method(name) or ctx.analysis.table.attribute(name)
-    if known is not None and method.info.node.returns is None:
+    if known is not None and method.info.tree.returns is None:
         return None
     return instances.instance_attribute(Instance(info.key, info), name, ctx)
 

@@ -188,19 +188,19 @@ def _read_docstring(info: FunctionInfo, analysis: Analysis) -> Value | None:
 
 def returns_annotation(info: FunctionInfo, analysis: Analysis) -> Value | None:
     """Return the result that the annotation states, or None if there is no annotation."""
-    if info.node.returns is None:
+    if info.tree.returns is None:
         return None
     known = ANNOTATED.table(analysis)
     if info.key not in known:
         told = f"return annotation of `{info.qualname}`"
         reason = Reason(told, source=Source.RETURN_ANNOTATION)
-        known[info.key] = annotated(info.node.returns, info.module, analysis, reason)
+        known[info.key] = annotated(info.tree.returns, info.module, analysis, reason)
     return known[info.key]
 
 
 def returns_self(info: FunctionInfo) -> bool:
     """True for a method declared to return its object: ``def fill(self) -> Self``."""
-    match info.node.returns:
+    match info.tree.returns:
         case ast.Name(id="Self") | ast.Attribute(attr="Self"):
             return True
     return False

@@ -229,7 +229,7 @@ def over_elements(info: FunctionInfo, arguments: Arguments | None, ctx: Context)
 
 def lines_of(info: FunctionInfo) -> int:
     """Return the number of lines below the first of a function."""
-    return (info.node.end_lineno or 0) - info.node.lineno
+    return (info.node.end_lineno or 0) - info.tree.lineno
 
 
 def interpret(
@@ -287,7 +287,7 @@ def self_name(info: FunctionInfo) -> str:
     """Return the name of a method's first parameter; "" for functions and static methods."""
     if info.owner is None or "staticmethod" in info.decorators:
         return ""
-    arguments = [*info.node.args.posonlyargs, *info.node.args.args]
+    arguments = [*info.tree.args.posonlyargs, *info.tree.args.args]
     return arguments[0].arg if arguments else ""
 
 
@@ -320,7 +320,7 @@ def _agreed(info: FunctionInfo, bound: Value | None, ctx: Context) -> Env:
 
 def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> None:
     """Bind call arguments: the caller's knowledge adds to the parameter's declaration."""
-    spec = info.node.args
+    spec = info.tree.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)][1 if skip else 0 :]
     for name, argument in zip(names, arguments.placed(), strict=False):
         env[name] = _combine(env.get(name, UNKNOWN), argument)
@@ -377,7 +377,7 @@ def arguments_of(info: FunctionInfo, arguments: Arguments) -> Env:
 
 def _keywords(info: FunctionInfo, arguments: Arguments) -> Env:
     """Return the dict that a call passes as ``**keywords``, if the function takes any."""
-    spec = info.node.args
+    spec = info.tree.args
     if spec.kwarg is None:
         return {}
     named = {one.arg for one in (*spec.args, *spec.kwonlyargs)}

@@ -92,7 +92,7 @@ def _is_parameter(name: str, env: Env, ctx: Context) -> bool:
 
 def _given(name: str, info: FunctionInfo) -> Iterator[ast.expr]:
     """Yield what the calls in its own module give a function's argument."""
-    names = [one.arg for one in (*info.node.args.posonlyargs, *info.node.args.args)]
+    names = [one.arg for one in (*info.tree.args.posonlyargs, *info.tree.args.args)]
     if names[:1] == ["self"]:
         del names[0]
     for call in walk([info.module.tree]):

@@ -63,7 +63,7 @@ def note_helper(function: Function, arguments: Arguments, ctx: Context) -> None:
     if not wrapped.parameter:
         emit(ctx, wrapped.kind, wrapped.operation, node, traits=(IN_HELPER,))
         return
-    names = [one.arg for one in named_parameters(info.node.args)]
+    names = [one.arg for one in named_parameters(info.tree.args)]
     place = names.index(wrapped.parameter) - (1 if function.bound is not None else 0)
     given = arguments.get(place, wrapped.parameter) if place >= 0 else None
     value = UNKNOWN if given is None else given.value
@@ -89,7 +89,7 @@ def _wrapped(info: FunctionInfo) -> Wrapped | None:
     body = info.node.body
     if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
-    if not body or info.node.decorator_list:
+    if not body or info.tree.decorator_list:
         return None
     first = body[0]
     if isinstance(first, ast.If) and len(first.body) == 1 and not first.orelse:
@@ -138,7 +138,7 @@ def _returned(statement: ast.stmt, info: FunctionInfo) -> Wrapped | None:
         and read.func.attr in BEFORE
     ):
         read = read.func.value
-    parameters = {one.arg for one in named_parameters(info.node.args)}
+    parameters = {one.arg for one in named_parameters(info.tree.args)}
     if name not in WRAPPED_READS or not isinstance(read, ast.Name) or read.id not in parameters:
         return None
     return Wrapped(WRAPPED_READS[name], name, read.id)

@@ -23,7 +23,7 @@ def may_fill(callee: Value, position: int, analysis: Analysis) -> bool:
     if not isinstance(callee, Function):
         return True
     info = callee.info
-    parameters = [*info.node.args.posonlyargs, *info.node.args.args][callee.bound is not None :]
+    parameters = [*info.tree.args.posonlyargs, *info.tree.args.args][callee.bound is not None :]
     if position >= len(parameters):
         return True
     filled = FILLED.kept(analysis, info.key, lambda: _filled(info))

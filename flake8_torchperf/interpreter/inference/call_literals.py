@@ -23,7 +23,7 @@ def settled_by(
     """
     if arguments is None:
         return frozenset()
-    spec = info.node.args
+    spec = info.tree.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)][1 if skip else 0 :]
     given = arguments.by_parameter(names)
     found = {name for name, argument in given.items() if is_literal(argument.value)}

@@ -180,7 +180,7 @@ def _methods(
 
 def _taken(callee: FunctionInfo, place: int | str, analysis: Analysis) -> Value:
     """Return the value that a function takes at a position or under a keyword, by its own code."""
-    spec = callee.node.args
+    spec = callee.tree.args
     ordinary = [*spec.posonlyargs, *spec.args]
     if callee.owner is not None and "staticmethod" not in callee.decorators:
         ordinary = ordinary[1:]

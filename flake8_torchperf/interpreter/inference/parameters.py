@@ -90,7 +90,7 @@ def declared_parameters(info: FunctionInfo, analysis: Analysis) -> dict[str, Val
 
 def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
     found: dict[str, Value] = {}
-    spec = info.node.args
+    spec = info.tree.args
     method = info.owner is not None and "staticmethod" not in info.decorators
     docstring = _Docstring(info)
     uses = partial(evidence_of, info.node, info.module, analysis)
@@ -269,7 +269,7 @@ def _assume_compiled(
 ) -> None:
     """Assume tensors where a compiled function calls their methods: arrays become tensors."""
     named = _dicts(info)
-    for parameter, default in parameters_of(info.node.args):
+    for parameter, default in parameters_of(info.tree.args):
         name = parameter.arg
         told = parameter.annotation is not None or default is not None or name in named
         asked = "" if told or found.get(name) is not UNKNOWN else uses().answers(name)
@@ -285,7 +285,7 @@ def _assume_forward(
     uses: Callable[[], UsesOfNames],
 ) -> None:
     """Assume, by convention, that ``forward`` of a module takes tensors first."""
-    spec = info.node.args
+    spec = info.tree.args
     ordinary = [*spec.posonlyargs, *spec.args]
     if info.owner is None or torch_kind(info.owner, analysis) != "module" or len(ordinary) < 2:
         return

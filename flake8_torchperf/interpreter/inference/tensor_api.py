@@ -7,6 +7,7 @@ import builtins
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import casts_to, methods_of
+from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.module_index import imports_torch
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.nominate import called_name
@@ -15,7 +16,7 @@ from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import TorchTable
-    from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
     from flake8_torchperf.syntax.traversal import Nodes
 
 _TELLING = methods_of("tells-a-tensor")
@@ -323,7 +324,10 @@ def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> boo
     known = _with_arrays(module)
     if function not in known:
         known[function] = _knows_arrays(module, function)
-    return known[function]
+    found, owner = known[function]
+    if owner is not None:
+        owner.ask()
+    return found
 
 
 @once_per_module
@@ -333,28 +337,34 @@ def imports_arrays_alone(module: ModuleMap) -> bool:
 
 
 @once_per_module
-def _with_arrays(_module: ModuleMap) -> dict[FunctionNode | None, bool]:
-    """Return what `knows_arrays` finds, by the function."""
+def _with_arrays(
+    _module: ModuleMap,
+) -> dict[FunctionNode | None, tuple[bool, ClassInfo | None]]:
+    """Return what `knows_arrays` finds, by the function, with the class that it was read from."""
     return {}
 
 
-def _knows_arrays(module: ModuleMap, function: FunctionNode | None) -> bool:
+def _knows_arrays(
+    module: ModuleMap, function: FunctionNode | None
+) -> tuple[bool, ClassInfo | None]:
     names = _array_names(module)
     if not names:
-        return names is None
+        return names is None, None
     if function is None:
-        return True
+        return True, None
     nodes = module.nodes(function)
     words = nodes.words()
     plain = not _of_torch(module).isdisjoint(words)
     if _names_arrays(nodes, names, plain) or not OF_FRAMES.isdisjoint(words):
-        return True
-    owner = _owners(module).get(id(function))
-    if owner is not None and _names_arrays(module.nodes(owner), names, plain):
-        return True
+        return True, None
+    info = function_at(module, function.lineno)
+    owner = None if info is None or info.tree is not function else info.owner
+    if owner is not None and _names_arrays(module.nodes(owner.node), names, plain):
+        return True, owner
     spec = function.args
     stated = [p.annotation for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
-    return any(_names_one(node, names) for node in (*stated, function.returns) if node is not None)
+    nodes_of_types = (node for node in (*stated, function.returns) if node is not None)
+    return any(_names_one(node, names) for node in nodes_of_types), owner
 
 
 def _names_arrays(nodes: Nodes, names: frozenset[str], plain: bool) -> bool:
@@ -390,14 +400,6 @@ DRAWS = {
     "rand": 0, "randn": 0, "random": 0, "random_sample": 0, "randint": 2, "uniform": 2, "normal": 2,
     "seed": 1,
 }  # fmt: skip
-
-
-@once_per_module
-def _owners(module: ModuleMap) -> dict[int, ast.ClassDef]:
-    """Return the class that each method of a module stands in, by the method's id."""
-    return {
-        id(method.node): info.node for info in module.classes.values() for method in info.functions
-    }
 
 
 @once_per_module

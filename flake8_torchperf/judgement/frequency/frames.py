@@ -97,7 +97,7 @@ def _as_outer(heat: Heat, outer: Heat, info: FunctionInfo, around: FunctionInfo 
         return True
     if outer.level is not Level.COLD or heat.cause is not Cause.GIVEN_TENSORS:
         return False
-    if info.node.decorator_list or around is None:
+    if info.tree.decorator_list or around is None:
         return False
     return info.name in _names_only_called(around.node)
 

@@ -348,7 +348,7 @@ class FunctionHeats:
         caller = caller or function_at(module, called.lineno)
         if caller is None or caller.owner is None:
             return None
-        me = named_parameters(caller.node.args)[:1]
+        me = named_parameters(caller.tree.args)[:1]
         if not me or not is_name(called.value, me[0].arg):
             return None
         found = find_method(caller.owner, called.attr, self._analysis)

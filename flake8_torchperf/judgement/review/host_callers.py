@@ -102,7 +102,7 @@ class HostCallers:
         maker = None if info.owner is None else find_method(info.owner, "__init__", self._analysis)
         if maker is None or maker.key == info.key or not self._analysis.project.trains:
             return result
-        if not any("device" in one.arg for one in named_parameters(maker.info.node.args)):
+        if not any("device" in one.arg for one in named_parameters(maker.info.tree.args)):
             return result
         made = {
             name: one for name, one in self._given(maker.info, MAX_ABOVE).items() if one == HOST
@@ -241,7 +241,7 @@ class HostCallers:
         if not self._seen.is_known(caller):
             self._seen.interpret(caller, self._given(caller, above - 1) if above > 0 else None)
         seen = self._seen.seen_at(info, site)
-        rest = info.node.args.kwarg
+        rest = info.tree.args.kwarg
         if rest is not None and isinstance(entries := seen.get(rest.arg), Mapping_):
             seen = {**seen, rest.arg: _host_entries(entries)}
         return {

@@ -224,7 +224,7 @@ def _undeclared(names: dict[str, None], info: FunctionInfo, analysis: Analysis) 
     if not names:
         return []
     declared = declared_parameters(info, analysis)
-    keywords = info.node.args.kwarg
+    keywords = info.tree.args.kwarg
     if keywords is not None and not names.keys().isdisjoint(_values_of(keywords.arg, info)):
         names = {**names, keywords.arg: None}
     return [name for name in names if declared.get(name) in UNDECLARED]

@@ -48,7 +48,7 @@ def _records(module: Value, ctx: Context) -> bool:
     forward = find_method(module.info, "forward", ctx.analysis)
     if forward is None:
         return True
-    decorators = forward.info.node.decorator_list
+    decorators = forward.info.tree.decorator_list
     return not any(gradients_off(one, forward.info.module) for one in decorators)
 
 

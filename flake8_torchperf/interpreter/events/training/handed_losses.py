@@ -76,7 +76,7 @@ def _assigned(target: ast.expr, suffix: str) -> set[str]:
 
 def _returned(info: FunctionInfo, ctx: Context) -> Iterator[str]:
     """Yield the paths of losses in a function's result, if it always runs backward on them."""
-    if any(gradients_off(decorator, info.module) for decorator in info.node.decorator_list):
+    if any(gradients_off(decorator, info.module) for decorator in info.tree.decorator_list):
         return
     through = {path for statement in info.node.body for path in _used_up(statement)}
     results = [node.value for node in info.nodes.of(ast.Return)]
