@@ -93,6 +93,16 @@ AVERAGES = {
                     for p in group["params"]:
                         p.add_(p.grad, alpha=-group["lr"])  # TPF204
         """,
+    "norms that are added up, which are told by the norms": """
+        class Convs(nn.Module):
+            def forward(self, x: Tensor):
+                total = 0
+                for name, one in self.named_parameters():
+                    if name.endswith("weight"):
+                        total += torch.norm(one, 2)  # TPF204
+                        one.data += 1  # TPF204
+                return x * total
+        """,
 }
 NO_AVERAGES = {
     "weights that are copied once": """

@@ -177,3 +177,70 @@ def test_a_counter_is_read_on_the_device_unless_it_surely_stays_on_the_host() ->
         """,
         ALL,
     )
+
+
+@table(
+    {
+        "by its indices": """
+        def f(loader, model):
+            for x in loader:
+                x = spread(x)
+                print(model(x))
+                for i in range(len(x)):
+                    x[i] = x[i].cpu()  # TPF102
+                for one in x:
+                    print(one.sum().item())
+        """,
+        "by its keys": """
+        def f(loader, model):
+            for x in loader:
+                for key in x.keys():
+                    x[key] = x[key].cpu()  # TPF102
+                print(x["a"].sum().item())
+                for _, one in x.items():
+                    print(one.sum().item())
+        """,
+        "a list by its declaration, onto the device": """
+        def f(x: list[Tensor]):
+            for i, one in enumerate(x):
+                x[i] = one.cuda()
+            return [one.sum().item() for one in x]  # TPF101
+        """,
+        "only what is a tensor": """
+        def f(x):
+            for key in x:
+                if isinstance(x[key], Tensor):
+                    x[key] = x[key].cpu()  # TPF102
+            return x["a"].sum().item()
+        """,
+        "not all of them": """
+        def f(x: dict[str, Tensor], kept):
+            for key in kept:
+                x[key] = x[key].cpu()  # TPF102
+            return x["a"].sum().item()  # TPF101
+        """,
+        "some keys are left out": """
+        def f(x: dict[str, Tensor]):
+            for key in x:
+                if key != "a":
+                    x[key] = x[key].cpu()  # TPF102
+            return x["a"].sum().item()  # TPF101
+        """,
+        "a loop that may end before": """
+        def f(x: dict[str, Tensor]):
+            for key in x:
+                if key == "a":
+                    break
+                x[key] = x[key].cpu()  # TPF102
+            return x["b"].sum().item()  # TPF101
+        """,
+        "the item of another": """
+        def f(x: list[Tensor], y: list[Tensor]):
+            for i in range(len(x)):
+                x[i] = y[i].cpu()  # TPF102
+            return x[0].sum().item()  # TPF101
+        """,
+    }
+)
+def test_the_items_of_a_container_are_moved(code: str) -> None:
+    check(code, ALL)

@@ -458,3 +458,33 @@ def test_what_class_is_asked_for_decides_what_is_made():
         """,
         ALL,
     )
+
+
+@table(
+    {
+        "at the start of a function": """
+        def score(x: Tensor):
+            assert False, "call the other one"
+            return x.sum().item()
+        """,
+        "in the last of all branches": """
+        def score(x: Tensor, kind: str):
+            if kind == "sum":
+                y = 3.0
+            elif kind == "mean":
+                y = 4.0
+            else:
+                assert False, kind
+                y = x.sum()
+            return float(y)
+        """,
+        "another constant, and a test": """
+        def score(x: Tensor, kind: str):
+            assert True
+            assert kind
+            return x.sum().item()  # TPF101
+        """,
+    }
+)
+def test_nothing_runs_behind_what_is_never_true(code: str) -> None:
+    check(code, ALL)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.events.element_loops import AT_ONCE
 from flake8_torchperf.interpreter.events.recording import emit_read
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
@@ -16,14 +18,20 @@ from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
+    UNKNOWN,
+    Mapping_,
     NoneValue,
+    Sequence,
     Tensor,
     Union,
     Value,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.values.environments import Env
 
 
 def _never_tested(value: Value) -> bool:
@@ -188,3 +196,83 @@ def _in_index_tuples(function: ast.AST) -> frozenset[int]:
             ):
                 found.update((id(call), id(given)))
     return frozenset(found)
+
+
+# The methods of a tensor that return it elsewhere.
+_MOVING = frozenset(("cpu", "cuda", "to"))
+# Tests of items that let all tensors through.
+_FOR_TENSORS = frozenset(("isinstance", "is_tensor", "hasattr"))
+
+
+def move_items(node: ast.For | ast.AsyncFor, within: Env, after: Env, ctx: Context) -> None:
+    """Put what a loop stores for each item of a container into it, in the environment ``after``.
+
+    ``for k in x: x[k] = x[k].cpu()`` is such a loop. If it has no rounds, there are no items.
+    ``within`` is the environment at the end of a round.
+    """
+    for name, call in _moves(node):
+        moved = evaluate(call, within, ctx.silent())
+        held = after.get(name, UNKNOWN)
+        if isinstance(moved, Tensor):
+            changed = _holding(held, moved, is_list=isinstance(node.iter, ast.Call))
+            after[name] = held if changed is None else changed
+
+
+def _holding(held: Value, moved: Tensor, *, is_list: bool) -> Value | None:
+    match held:
+        case Mapping_(items=items):
+            return replace(held, element=moved, items=tuple((key, moved) for key, _ in items))
+        case Sequence():
+            return Sequence("list", moved)
+        case _ if held is UNKNOWN:
+            return Sequence("list", moved) if is_list else Mapping_(UNKNOWN, moved)
+    return None
+
+
+def _moves(node: ast.For | ast.AsyncFor) -> Iterator[tuple[str, ast.Call]]:
+    """Yield the names of containers whose items a loop over all of them moves, with the calls."""
+    key, item = _targets(node.target)
+    for one in _plain(node.body):
+        match one:
+            case ast.Assign(
+                targets=[
+                    ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=index)) as target
+                ],
+                value=ast.Call(func=ast.Attribute(value=moved, attr=method)) as call,
+            ):
+                same = is_name(moved, item) if item else False
+                same = same or ast.unparse(moved) == ast.unparse(target)
+                if index == key and method in _MOVING and same and _is_over(node.iter, name):
+                    yield name, call
+
+
+def _targets(target: ast.expr) -> tuple[str, str]:
+    """Return the names of a loop for a key and for its item; "" for none."""
+    match target:
+        case ast.Name(id=key):
+            return key, ""
+        case ast.Tuple(elts=[ast.Name(id=key), ast.Name(id=item)]):
+            return key, item
+    return "", ""
+
+
+def _plain(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of a body, with those that all of its tensors reach."""
+    for one in body:
+        match one:
+            case ast.If(test=ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name))):
+                yield from one.body if name in _FOR_TENSORS else ()
+            case _:
+                yield one
+
+
+def _is_over(iterated: ast.expr, name: str) -> bool:
+    """True if a loop goes over all keys, indices or items of a container."""
+    match iterated:
+        case ast.Name(id=found):
+            return found == name
+        case ast.Call(func=ast.Name(id="range" | "len" | "list" | "enumerate"), args=[inner]):
+            return _is_over(inner, name)
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=found), attr="keys" | "items"), args=[]):
+            return found == name
+    return False

@@ -14,7 +14,7 @@ from flake8_torchperf.interpreter.events.recording import emit, emit_read
 from flake8_torchperf.interpreter.events.training import input_pipeline
 from flake8_torchperf.interpreter.inference.iterables import iterable
 from flake8_torchperf.interpreter.transfer import assignment, expressions, index_loops
-from flake8_torchperf.interpreter.transfer.iteration import unpack_reads, yields_keys
+from flake8_torchperf.interpreter.transfer.iteration import move_items, unpack_reads, yields_keys
 from flake8_torchperf.interpreter.transfer.narrowing import narrow
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.suspects.words import PER_PARAMETER
@@ -86,7 +86,10 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Exits:
         for site in sites:
             told = index_loops.with_body(site, node.iter, opaque=opaque, apart=apart)
             ctx.sink.append(_with_traits(told, node, traits, kept))
-    return _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
+    done = _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
+    if flow.env is not None and done.env is not None and not flow.breaks:
+        move_items(node, flow.env, done.env, ctx)
+    return done
 
 
 def _items_or_rows(iterated: Tensor, node: ForNode, ctx: Context) -> Value:
@@ -286,8 +289,19 @@ def in_place(node: ast.AugAssign, left: Value, ctx: Context) -> None:
         return
     if place.kind != "for" or not changes_in(node.target, place.node):
         return
+    if _collects(node.target, place.node):
+        return
     if name in PER_PARAMETER and not offers_foreach(ctx):
         emit(ctx, SiteKind.PARAMETER_LOOP, name, node, tensor, operand_node=node.target)
+
+
+def _collects(target: ast.expr, loop: ast.AST) -> bool:
+    """True for a name that rounds of a loop add to, and that none of them binds."""
+    if not isinstance(target, ast.Name):
+        return False
+    added = {id(one.target) for one in ast.walk(loop) if isinstance(one, ast.AugAssign)}
+    names = (one for one in ast.walk(loop) if isinstance(one, ast.Name) and one.id == target.id)
+    return not any(isinstance(one.ctx, ast.Store) and id(one) not in added for one in names)
 
 
 def averaged(node: ast.Assign, value: Value, env: Env, ctx: Context) -> None:

@@ -9,11 +9,7 @@ from flake8_torchperf.idioms.first_call import first_only
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
 from flake8_torchperf.interpreter.engine.place import Pending
-from flake8_torchperf.interpreter.events import (
-    graph_breaks,
-    host_consumers,
-    transfers,
-)
+from flake8_torchperf.interpreter.events import graph_breaks, host_consumers, transfers
 from flake8_torchperf.interpreter.events.guards import (
     GIVEN_AWAY,
     MADE_TEXT,
@@ -261,7 +257,9 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
             assignment.assign(node.target, value, env, ctx)
 
 
-def _assert(node: ast.Assert, env: Env, ctx: Context) -> None:
+def _assert(node: ast.Assert, env: Env, ctx: Context) -> Exits:
+    if isinstance(node.test, ast.Constant) and not node.test.value:
+        return Exits(None)  # ``assert False`` leaves as an error does
     made = node.msg is not None and not isinstance(node.msg, ast.Constant)
     made = made or isinstance(node.test, ast.BoolOp)
     expressions.truth(node.test, env, ctx.mark(MADE_TEXT) if made else ctx, "assert")
@@ -272,6 +270,7 @@ def _assert(node: ast.Assert, env: Env, ctx: Context) -> None:
     held = narrow(node.test, env, ctx, True)
     if held is not None:
         env.update(held)
+    return Exits(env)
 
 
 def _delete(node: ast.Delete, env: Env, ctx: Context) -> None:
@@ -472,7 +471,6 @@ SIMPLE_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
     ast.Assign: _assign,
     ast.AnnAssign: _ann_assign,
     ast.AugAssign: _aug_assign,
-    ast.Assert: _assert,
     ast.Delete: _delete,
     ast.Import: _import,
     ast.ImportFrom: _import,
@@ -492,6 +490,7 @@ COMPOUND_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], Exits]] = 
     ast.AsyncFunctionDef: _function,
     ast.ClassDef: _class,
     ast.Match: _match,
+    ast.Assert: _assert,
 }
 LEAVING_HANDLERS: dict[type[ast.stmt], Callable[[Any, Env, Context], Exits]] = {
     ast.Return: _return,

@@ -286,6 +286,7 @@ class CallPlaces:
 
     @cached_property
     def _in_whole(self) -> CallPlaces:
+        """The places of the whole module."""
         return CallPlaces(noted_module(self._module.place, self._project), self._project)
 
     def _below(self, node: ast.AST, line: int, column: int) -> ast.AST | None:
