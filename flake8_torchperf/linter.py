@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.allowed_regions import allowed_regions
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.answers import noting, record
+from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.module_index import imports_torch, read_module
 from flake8_torchperf.project.stores.collection import collection_paused
 from flake8_torchperf.suspects.nominate import nominate, with_compiled
@@ -123,15 +124,11 @@ def values_in(source: str, filename: str, line: int, options: Options) -> LineVa
     path = Path(filename)
     module = read_module(tree, split_lines(source), path if os.path.isfile(path) else None)
     _, analysis, _, heats = _prepared(module, _compiled(module, options, None), options, None)
-    around = [
-        one
-        for one in module.defined
-        if one.node.lineno <= line <= (one.node.end_lineno or one.node.lineno)
-    ]
+    around = function_at(module, line)
     review = CallerReview(analysis, heats)
-    for one in around:
-        review.package.warm(one)
-    review.arguments.tell(around)  # as a run does for suspects
+    if around is not None:  # as a run does for suspects
+        review.package.warm(around)
+        review.arguments.tell([around])
     info, watched = values_in_line(module, line, analysis)
     values = watched.values()
     ctx = watched.place
@@ -483,6 +480,6 @@ def _judged(module: ModuleMap, suspects: Suspects, judging: _Judging) -> list[Fi
 def _note_lines(found: Sequence[Finding], project: Project) -> None:
     """Record that findings name the lines of calls in other modules."""
     heats = (heat for one in found for heat in (one.site.heat, one.site.heat.frequency))
-    for call in {call: None for heat in heats for call in heat.calls}:
+    for call in dict.fromkeys(call for heat in heats for call in heat.calls):
         if call.path and call.path != str(project.linted.path):
             project.note_lines(call.path, call.caller)

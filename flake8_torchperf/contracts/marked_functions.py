@@ -17,6 +17,7 @@ from flake8_torchperf.interpreter.calls.call_log import COMPILE, RECORDING_MODE
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.judgement.frequency.own_heat import named_in
 from flake8_torchperf.project.answers import record
+from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.stores.kept import Kept
@@ -103,12 +104,11 @@ def handed_over(calls: list[SeenCall]) -> Iterator[Root]:
 
 def place_of(closure: Closure) -> Iterator[tuple[Function, str]]:
     """Yield the function around a nested one, and the qualified name of the nested one."""
-    line = closure.node.lineno
-    for info in closure.module.defined:
-        if info.tree.lineno <= line <= (info.node.end_lineno or 0):
-            for source, node in nested_in(info.node, info.qualname):
-                if id(node) == closure.key:
-                    yield Function(info, info.key), source
+    info = function_at(closure.module, closure.node.lineno)
+    if info is not None:
+        for source, node in nested_in(info.node, info.qualname):
+            if id(node) == closure.key:
+                yield Function(info, info.key), source
 
 
 def is_recorded(info: FunctionInfo) -> bool:

@@ -15,37 +15,17 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo, ModuleMap, Span
 
 
-def definition_at(module: ModuleMap, line: int) -> ClassInfo | FunctionInfo | None:
-    """Return the function or class at module level of an outline whose lines hold a line.
-
-    None for a line outside definitions, for one of a definition that another of its name replaces,
-    and in a module that is no outline.
-    """
-    span = _span_at(module, line)
-    if span is None:
-        return None
-    found = (module.classes if span.is_class else module.functions).get(span.name)
-    if found is None:
-        return None
-    return found if span.line <= found.tree.lineno < span.end else None
-
-
 def code_at(module: ModuleMap, line: int) -> ast.stmt | ast.Module | None:
     """Return the definition at module level that holds a line, or the code outside definitions.
 
-    That is all code in a module that is no outline. None where it has to be read whole.
+    That is all code in a module that is no outline. None for a definition that another of its name
+    replaces: the module has to be read whole for it.
     """
-    around = definition_at(module, line)
-    if around is not None:
-        return around.tree
-    if module.parsed is not None:
-        return module.parsed
-    return module.level if _span_at(module, line) is None else None
-
-
-def _span_at(module: ModuleMap, line: int) -> Span | None:
-    at = bisect_right(module.spans, line, key=lambda span: span.line) - 1
-    return module.spans[at] if at >= 0 and line < module.spans[at].end else None
+    span = _span_at(module, line)
+    if span is None:
+        return module.level
+    around = _defined_in(module, span)
+    return None if around is None else around.tree
 
 
 def function_at(module: ModuleMap, line: int) -> FunctionInfo | None:
@@ -54,12 +34,25 @@ def function_at(module: ModuleMap, line: int) -> FunctionInfo | None:
     A function in a function is not listed by its module; the outer one is returned. Its body is not
     queried by that.
     """
-    if module.parsed is not None or _span_at(module, line) is None:
+    span = _span_at(module, line)
+    if span is None:
         return _holding(_outside_spans(module), line)
-    around = definition_at(module, line)
+    around = _defined_in(module, span)
     if around is None or isinstance(around, FunctionInfo):
         return None if around is None else _holding([around], line)
     return _holding(around.by_line, line)
+
+
+def _span_at(module: ModuleMap, line: int) -> Span | None:
+    """Return the lines of the definition around a line; None in a module that is no outline."""
+    at = bisect_right(module.spans, line, key=lambda span: span.line) - 1
+    return module.spans[at] if at >= 0 and line < module.spans[at].end else None
+
+
+def _defined_in(module: ModuleMap, span: Span) -> ClassInfo | FunctionInfo | None:
+    """Return the function or class in some lines; None if another of its name replaces it."""
+    found = (module.classes if span.is_class else module.functions).get(span.name)
+    return found if found is not None and span.line <= found.tree.lineno < span.end else None
 
 
 @once_per_module

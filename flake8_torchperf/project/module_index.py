@@ -310,10 +310,10 @@ class ModuleMap:
 
     @property
     def level(self) -> ast.Module | None:
-        """The statements of an outline outside its definitions; None in any other module."""
+        """The statements of an outline outside its definitions; the ast of any other module."""
         if self.parts is not None:
             self.parts.ask(LEVEL)
-        return self.outside
+        return self.outside if self.parsed is None else self.parsed
 
     def says(self, word: str) -> bool:
         """True if the source contains a word, even as part of a longer one."""

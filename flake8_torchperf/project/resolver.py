@@ -166,9 +166,9 @@ class Project:
         module = self.opened(path)
         if module is None or module.parts is None:
             return
-        names = qualname.split(".")
+        outer = qualname.partition(".<locals>")[0]
         with noting(self._reads):
-            module.parts.ask(f"{LINES_OF}{'.'.join(names[: 1 + (len(names) == 2)])}")
+            module.parts.ask(f"{LINES_OF}{outer}")
 
     def note_content(self, path: str) -> None:
         """Record the content of a file of which parts are queried."""

@@ -14,7 +14,7 @@ from flake8_torchperf.project.stores.kept import Kept
 from flake8_torchperf.project.stores.module_facts import once_per_module
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.project.resolver import Project
@@ -91,22 +91,20 @@ def storing_in(module: ModuleMap, attribute: str) -> tuple[str, ...]:
 
 def storing(module: ModuleMap, attribute: str, project: Project) -> list[FunctionInfo]:
     """Return the functions of a module that write an attribute of some object."""
-    whole = module
-    if module.parsed is None:
-        whole = whole_module(module.place)
-    names = storing_in(whole, attribute)
-    if whole is module:
-        return [info for info in module.defined if info.qualname in names]
-    asked_of(module.place, f"{STORED}{attribute}", lambda one: storing_in(one, attribute), project)
-    found = {
-        info.tree.lineno: function_at(module, info.tree.lineno)
-        for info in whole.defined
-        if info.qualname in names
-    }
-    if all(one is not None and one.tree.lineno == line for line, one in found.items()):
-        return [one for one in found.values() if one is not None]
-    known = noted_module(module.place, project)  # one stands in a branch of the module
-    return [info for info in known.defined if info.qualname in names]
+    if module.parsed is not None:
+        return _named(module, storing_in(module, attribute))
+    names = asked_of(
+        module.place, f"{STORED}{attribute}", lambda one: storing_in(one, attribute), project
+    )
+    lines = [one.tree.lineno for one in _named(whole_module(module.place), names)]
+    found = [one for one in (function_at(module, line) for line in lines) if one is not None]
+    if [one.tree.lineno for one in found] == lines:
+        return found
+    return _named(noted_module(module.place, project), names)  # one that another replaces
+
+
+def _named(module: ModuleMap, names: Collection[str]) -> list[FunctionInfo]:
+    return [info for info in module.defined if info.qualname in names]
 
 
 @once_per_module

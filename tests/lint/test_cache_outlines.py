@@ -55,16 +55,25 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize(("text", "again"), EDITS.values(), ids=list(EDITS))
-def test_what_uses_a_class_is_looked_at(text: str, again: bool, tmp_path: Path) -> None:
+def checked(tmp_path: Path, files: dict[str, str]) -> tuple[Path, Path, str]:
+    """Check a new package ``pkg`` with some files; its folder, its cache and the output."""
     project, cache = tmp_path / "project", tmp_path / "cache"
     (project / "pkg").mkdir(parents=True)
-    edit(project, "requirements.txt", "torch\n")
-    edit(project, "pkg/__init__.py", "")
-    edit(project, "pkg/net.py", NET)
-    edit(project, "pkg/asks.py", ASKS)
-    edit(project, "pkg/train.py", f"{TRAINS}\n\nif __name__ == '__main__':\n    train(1, 2, 3)\n")
-    assert "pkg/net.py" not in check(cwd=project, cache=cache).output
+    for name, text in {"pkg/__init__.py": "", **files}.items():
+        edit(project, name, text)
+    return project, cache, check(cwd=project, cache=cache).output
+
+
+@pytest.mark.parametrize(("text", "again"), EDITS.values(), ids=list(EDITS))
+def test_what_uses_a_class_is_looked_at(text: str, again: bool, tmp_path: Path) -> None:
+    files = {
+        "requirements.txt": "torch\n",
+        "pkg/net.py": NET,
+        "pkg/asks.py": ASKS,
+        "pkg/train.py": f"{TRAINS}\n\nif __name__ == '__main__':\n    train(1, 2, 3)\n",
+    }
+    project, cache, output = checked(tmp_path, files)
+    assert "pkg/net.py" not in output
     edit(project, "pkg/asks.py", text)
     assert ("./pkg/net.py" in analysed(project, cache)) == again
 
@@ -79,14 +88,9 @@ SAYS_OF_RECORDING = {
 
 @pytest.mark.parametrize(("says", "again"), SAYS_OF_RECORDING.values(), ids=SAYS_OF_RECORDING)
 def test_words_that_people_read_record_nothing(says: str, again: bool, tmp_path: Path) -> None:
-    project, cache = tmp_path / "project", tmp_path / "cache"
-    (project / "pkg").mkdir(parents=True)
-    edit(project, "pkg/__init__.py", "")
-    edit(project, "pkg/asks.py", f"{says}{ASKS}")
-    edit(
-        project, "pkg/sums.py", "import torch\n\n\ndef total(x):\n    return torch.sum(x).item()\n"
-    )
-    check(cwd=project, cache=cache)
+    sums = "import torch\n\n\ndef total(x):\n    return torch.sum(x).item()\n"
+    files = {"pkg/asks.py": f"{says}{ASKS}", "pkg/sums.py": sums}
+    project, cache, _ = checked(tmp_path, files)
     edit(project, "pkg/asks.py", f"{says}{ASKS.replace('return 1', 'return 2')}")
     assert ("./pkg/sums.py" in analysed(project, cache)) == again
 
@@ -120,14 +124,8 @@ COLLATORS = {
 
 @pytest.mark.parametrize(("old", "new", "again"), COLLATORS.values(), ids=COLLATORS)
 def test_what_makes_batches_is_looked_at(old: str, new: str, again: bool, tmp_path: Path) -> None:
-    project, cache = tmp_path / "project", tmp_path / "cache"
-    (project / "pkg").mkdir(parents=True)
-    edit(project, "pkg/__init__.py", "")
-    edit(
-        project, "pkg/net.py", f"{NET}\n    def __call__(self, x):\n        return x.sum().item()\n"
-    )
-    edit(project, "pkg/loading.py", NAMES_COLLATORS)
-    check(cwd=project, cache=cache)
+    net = f"{NET}\n    def __call__(self, x):\n        return x.sum().item()\n"
+    project, cache, _ = checked(tmp_path, {"pkg/net.py": net, "pkg/loading.py": NAMES_COLLATORS})
     edit(project, "pkg/loading.py", NAMES_COLLATORS.replace(old, new))
     assert ("./pkg/net.py" in analysed(project, cache)) == again
 
@@ -320,12 +318,8 @@ CALLERS = {
 def test_what_calls_a_function_is_looked_at(
     old: str, new: str, again: bool, tmp_path: Path
 ) -> None:
-    project, cache = tmp_path / "project", tmp_path / "cache"
-    (project / "pkg").mkdir(parents=True)
-    edit(project, "pkg/__init__.py", "")
-    edit(project, "pkg/waits.py", WAITS)
-    edit(project, "pkg/engine.py", ENGINE)
-    assert "called by `run` at line 17" in check(cwd=project, cache=cache).output
+    project, cache, output = checked(tmp_path, {"pkg/waits.py": WAITS, "pkg/engine.py": ENGINE})
+    assert "called by `run` at line 17" in output
     edit(project, "pkg/engine.py", ENGINE.replace(old, new))
     assert ("./pkg/waits.py" in analysed(project, cache)) == again
 
@@ -361,11 +355,6 @@ LEVELS = {
 
 @pytest.mark.parametrize(("old", "new", "again"), LEVELS.values(), ids=LEVELS)
 def test_what_a_program_calls_is_looked_at(old: str, new: str, again: bool, tmp_path: Path) -> None:
-    project, cache = tmp_path / "project", tmp_path / "cache"
-    (project / "pkg").mkdir(parents=True)
-    edit(project, "pkg/__init__.py", "")
-    edit(project, "pkg/waits.py", WAITS)
-    edit(project, "main.py", STARTS)
-    check(cwd=project, cache=cache)
+    project, cache, _ = checked(tmp_path, {"pkg/waits.py": WAITS, "main.py": STARTS})
     edit(project, "main.py", STARTS.replace(old, new))
     assert ("./pkg/waits.py" in analysed(project, cache)) == again

@@ -229,7 +229,7 @@ def over_elements(info: FunctionInfo, arguments: Arguments | None, ctx: Context)
 
 def lines_of(info: FunctionInfo) -> int:
     """Return the number of lines below the first of a function."""
-    return (info.node.end_lineno or 0) - info.tree.lineno
+    return (info.node.end_lineno or 0) - info.node.lineno
 
 
 def interpret(

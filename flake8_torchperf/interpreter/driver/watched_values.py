@@ -12,6 +12,7 @@ from flake8_torchperf.interpreter.driver.function_analysis import (
 )
 from flake8_torchperf.interpreter.engine.dispatch import EXPRESSIONS
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
+from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.values.values import UNKNOWN, ClassValue, Function, Instance, Value
 
 if TYPE_CHECKING:
@@ -111,15 +112,11 @@ def values_in_line(
     module: ModuleMap, line: int, analysis: Analysis
 ) -> tuple[FunctionInfo | None, Watched]:
     """Return the function around a line, None at module level, and the values in the line."""
-    around = [one for one in module.defined if _holds(one.node, line)]
+    around = function_at(module, line)
     watched = Watched(module, line)
     with _watching(watched):
-        if around:
-            interpret_function(around[-1], analysis)
-        else:
+        if around is None:
             interpret_module(module, analysis)
-    return (around[-1] if around else None), watched
-
-
-def _holds(node: ast.FunctionDef | ast.AsyncFunctionDef, line: int) -> bool:
-    return node.lineno <= line <= (node.end_lineno or node.lineno)
+        else:
+            interpret_function(around, analysis)
+    return around, watched

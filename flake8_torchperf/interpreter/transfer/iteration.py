@@ -240,9 +240,9 @@ def _moves(node: ast.For | ast.AsyncFor) -> Iterator[tuple[str, ast.Call]]:
                 ],
                 value=ast.Call(func=ast.Attribute(value=moved, attr=method)) as call,
             ):
-                same = is_name(moved, item) if item else False
-                same = same or ast.unparse(moved) == ast.unparse(target)
-                if index == key and method in _MOVING and same and _is_over(node.iter, name):
+                if index != key or method not in _MOVING or not _is_over(node.iter, name):
+                    continue
+                if is_name(moved, item) or ast.unparse(moved) == ast.unparse(target):
                     yield name, call
 
 

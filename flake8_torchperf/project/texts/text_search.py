@@ -161,10 +161,14 @@ class TextSearch:
         if name not in self._shown:
             used = re.compile(rb"(?<!class )(?<!def )(?<!super\()\b" + name.encode() + rb"\b")
             said = self.that_say(name)
+            unused = partial(_IMPORT.sub, partial(_without, name.encode()))
             self._shown[name] = said is None or any(
                 used.search(self._data[one])
-                if os.path.basename(one) == INIT or is_test_path(one)
-                else used.search(_IMPORT.sub(partial(_without, name.encode()), self._data[one]))
+                and (
+                    os.path.basename(one) == INIT
+                    or is_test_path(one)
+                    or used.search(unused(self._data[one]))
+                )
                 for one in said
             )
         return self._shown[name]
