@@ -88,7 +88,8 @@ class Heat:
     the place. ``loops`` is False for a function whose loops make nothing in it hotter, except loops
     that its own text shows to run over elements or steps. ``around`` is the level of the function
     around a loop; for a function, it is the least level of the code around its loops. ``own_text``
-    is True if the code itself shows what a loop's rounds are: elements, steps or calls of a model.
+    is True if the code itself shows what a loop's rounds are: elements, steps or calls of a model,
+    and ``once_a_step`` if the innermost loop's are one of the last two.
     ``why`` is the cause for which an otherwise hot place is reported only in scope "all".
     ``runs`` is how often the place runs if ``cause`` only says that its wait does not matter.
     ``rate`` says how often the place runs in words of its own, "" if those of ``cost`` do.
@@ -106,6 +107,7 @@ class Heat:
     cost: Cost = Cost.CALL
     rate: str = ""
     own_text: bool = False
+    once_a_step: bool = False
     measured: Measured | None = None
     calls: tuple[Call, ...] = ()
 

@@ -10,6 +10,7 @@ from weighing import weighed
 
 from flake8_torchperf.findings.message import leading
 from flake8_torchperf.judgement.worth.features import BEHIND_ONCE, features
+from flake8_torchperf.judgement.worth.queue import WAIT_BEHIND
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 
@@ -141,6 +142,81 @@ PROGRAMS = {
                 self.training_step(x, depth - 1)
                 return x.max().item()  # queue:little
         """,
+    "the step of a gradient scaler waits, and leaves the update": """
+        def train_step(x: Tensor, model: nn.Module, scaler, optimizer):
+            loss = model(x).sum()
+            scaler.scale(loss).backward()
+            a = loss.item()  # queue:kept-behind queue:much
+            scaler.step(optimizer)
+            scaler.update()
+            return a + loss.item()  # queue:little
+        """,
+    "the step of a fused optimizer does not": """
+        def train_step(x: Tensor, model: nn.Module, scaler):
+            optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+            loss = model(x).sum()
+            scaler.scale(loss).backward()
+            a = loss.item()  # queue:much
+            scaler.step(optimizer)
+            return a + loss.item()  # queue:much
+        """,
+    "an explicit wait stays, here and where a function begins with it": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor):
+                a = self.model(x).sum().item()  # queue:kept-behind queue:much
+                self.timed()
+                b = self.model(x).sum().item()  # queue:kept-behind queue:much
+                torch.cuda.synchronize()  # queue:empty
+                return a + b + x.sum().item()  # queue:little
+
+            def timed(self):
+                torch.cuda.synchronize()  # queue:empty
+                print("done")
+        """,
+    "iterators, modes, dicts and objects of the host queue nothing": """
+        import random
+
+        class Net(nn.Module):
+            def training_step(self, x: Tensor, losses: dict, loader, flags):
+                rng = random.Random(0)
+                found = {}
+                a = x.max().item()  # queue:start
+                next(loader)
+                self.model.train()
+                losses.update({"a": 1})
+                found.update(losses)
+                rng.shuffle(flags)
+                if flags.is_set_here():
+                    self.logger.setLevel(3)
+                return a + x.sum().item()  # queue:little
+        """,
+    "a function that is given arrays and numbers computes on the host": """
+        def counted(x, y):
+            for i in range(3):
+                x = x @ y
+            return model(x) + x
+
+        def train_step(x: Tensor, name: str):
+            a = x.cpu().numpy()  # queue:start
+            b = counted(to_numpy(x), x.shape)
+            c = counted(len(name), 3)
+            return a, b, c, x.sum().item()  # queue:little
+        """,
+    "a branch that raises leads nowhere": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor):
+                a = self.told(x)
+                return a + x.sum().item()  # queue:little
+
+            def told(self, x):
+                if isinstance(x, Tensor):
+                    return x.cpu()  # queue:start
+                elif isinstance(x, list):
+                    return [self.told(one) for one in x]
+                else:
+                    self.model(x)
+                    raise ValueError
+        """,
     "of two branches, the fuller queue counts": """
         def train_step(x: Tensor, model: nn.Module, flag: bool):
             a = x.max().item()  # queue:start
@@ -160,7 +236,7 @@ def _assert_queues(text: str, name: str) -> None:
     """Assert that the waits of a file have the features of its comments."""
     found: dict[int, list[str]] = {}
     for one in lint(text, name, HOT):
-        shown = features(one.site, one.code) - {BEHIND_ONCE}
+        shown = features(one.site, one.code) - {BEHIND_ONCE, WAIT_BEHIND}
         queue = sorted(one for one in shown if one.startswith("queue:"))
         found.setdefault(one.line, []).extend(queue)
     expected = {
@@ -233,6 +309,12 @@ def test_a_wait_behind_little_work_names_its_leader() -> None:
         (first + 1, first + 1),
         (first + 2, first + 1),
     ]
+
+
+def test_a_wait_shows_that_another_follows_at_once() -> None:
+    text = program(PROGRAMS["a wait straight behind another, and behind a few operations"])
+    found = [WAIT_BEHIND in features(one.site, one.code) for one in lint(text, "model.py", HOT)]
+    assert found == [True, True, True, False]
 
 
 def test_without_little_work_there_is_no_leader() -> None:

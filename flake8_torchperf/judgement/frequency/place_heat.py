@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.loop_kinds import (
@@ -68,9 +69,9 @@ def _frequency(e: Evidence, *, over: bool) -> Heat:
         place = loops[-1]
         cost = Cost.ELEMENT if each else Cost.REQUEST if serves(place.node) else Cost.STEP
         own_text = bool(shown) or (over and e.operation not in AT_ONCE)
-        return Heat(
-            Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=own_text
-        )
+        once = place in shown and not by_elements(place) and not over
+        heat = Heat(Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost)
+        return replace(heat, own_text=own_text, once_a_step=once)
     if over and e.kind is SiteKind.TENSOR_ITERATION and _may_repeat(e.operation, base):
         name = e.place.function.rpartition(".")[2]  # a convention's heat has another name
         return Heat(Level.LOOP, Cause.ELEMENTS, name, around=around, cost=cost, own_text=True)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 # Letters of the torch table (see `table.Op`): views, and reads of an element, which queue nothing.
 _IDLE_FLAGS = frozenset("vdh")
 _TORCH = ("torch.", "F.")
+# Beginnings of the names of functions that only tell whether something is so.
+_PREDICATES = ("is_", "has_")
+# What progress bars and dicts are updated with.
+_GIVEN = (ast.Constant, ast.Dict, ast.DictComp)
 # Functions of these modules queue a few operations at most.
 _SMALL = (*_TORCH, "einops.")
 
@@ -59,7 +63,7 @@ class Work:
     ``full_name`` returns the dotted name that an expression stands for, imports resolved.
     """
 
-    __slots__ = ("_full_name", "_on_host", "_reads", "_told")
+    __slots__ = ("_full_name", "_hosts", "_on_host", "_reads", "_told")
 
     def __init__(
         self,
@@ -72,6 +76,8 @@ class Work:
         self._on_host: set[str] = set()
         # Names of values that were read before, and so lie on the host.
         self._told: set[str] = set()
+        # Names of dicts, and of objects that functions of the host's modules make.
+        self._hosts: set[str] = set()
         self._note_names(roots)
 
     def given_by(self, call: ast.Call, *, thrown_away: bool) -> bool:
@@ -83,16 +89,31 @@ class Work:
         known = _is_idle(call.func, self._full_name(call.func))
         if known is not None:
             return not known
-        if name == "update" and call.args and all(isinstance(a, ast.Constant) for a in call.args):
-            return False  # a progress bar
+        if name.startswith(_PREDICATES):
+            return False
+        match call.func:
+            case ast.Attribute(value=ast.Name(id=owner)) if owner in self._hosts:
+                return False
+        if name == "update" and call.args and all(isinstance(a, _GIVEN) for a in call.args):
+            return False  # of a progress bar or a dict
         return name in names_of("starts-work") or not (
             (thrown_away or _makes_record(name)) and self._is_told_numbers(call)
         )
 
+    def is_of_host(self, call: ast.Call) -> bool:
+        """True if a call is given an array, or something and nothing that may be a tensor.
+
+        Arrays and tensors of a device do not mix.
+        """
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if any(isinstance(one, ast.Call) and _gives_array(_name(one.func)) for one in given):
+            return True
+        return bool(given) and all(map(self.lies_on_host, given))
+
     def _is_told_numbers(self, call: ast.Call) -> bool:
         """True for ``meter.update(loss.item(), step)``: numbers only, at least one of them read."""
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
-        return any(map(self._has_read, given)) and all(map(self._lies_on_host, given))
+        return any(map(self._has_read, given)) and all(map(self.lies_on_host, given))
 
     def _has_read(self, node: ast.AST) -> bool:
         return any(
@@ -102,7 +123,7 @@ class Work:
             for inner in walk([node])
         )
 
-    def _lies_on_host(self, node: ast.AST) -> bool:
+    def lies_on_host(self, node: ast.AST) -> bool:
         """True if an expression cannot be a tensor, as its parts show."""
         if id(node) in self._reads or isinstance(node, (ast.Constant, ast.JoinedStr, ast.Lambda)):
             return True
@@ -110,20 +131,20 @@ class Work:
             case ast.Name(id=name):
                 return name in self._on_host or _host_name().fullmatch(name) is not None
             case ast.Call(func=ast.Name(id=name)):
-                return name in names_of("host-builtins")
+                return name in names_of("host-builtins") or _gives_array(name)
             case ast.Call(func=ast.Attribute(attr=name)):
-                return name in ("cpu", "format", "join") or _gives_host_value(load().method(name))
+                return _gives_array(name) or _gives_host_value(load().method(name))
             case ast.Attribute(value=owner, attr=name):
                 if isinstance(load().attribute(name), (HostReturn, ScalarReturn)):
                     return True
-                return _host_name().fullmatch(name) is not None or self._lies_on_host(owner)
+                return _host_name().fullmatch(name) is not None or self.lies_on_host(owner)
             case ast.Subscript(value=owner):
-                return self._lies_on_host(owner)
+                return self.lies_on_host(owner)
             case ast.IfExp(body=body, orelse=other):
                 # `a if isinstance(a, float) else a.item()` gives a number either way.
-                return self._lies_on_host(body) or self._lies_on_host(other)
+                return self.lies_on_host(body) or self.lies_on_host(other)
             case ast.keyword() | ast.expr():
-                return all(map(self._lies_on_host, children(node)))
+                return all(map(self.lies_on_host, children(node)))
         return True
 
     def _note_names(self, roots: Sequence[ast.AST]) -> None:
@@ -140,9 +161,11 @@ class Work:
                     values[id(name)] = value
         stored = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         other: set[str] = set()
+        no_host: set[str] = set()
         for name in sorted(stored, key=lambda node: node.lineno):
             bound = values.get(id(name))
-            if bound is None or not self._lies_on_host(bound):
+            (self._hosts if self._makes_host(bound) else no_host).add(name.id)
+            if bound is None or not self.lies_on_host(bound):
                 other.add(name.id)
                 continue
             self._on_host.add(name.id)
@@ -150,15 +173,29 @@ class Work:
                 self._told.add(name.id)
         self._on_host -= other
         self._told -= other
+        self._hosts -= no_host
+
+    def _makes_host(self, bound: ast.expr | None) -> bool:
+        """True for a dict, and for ``random.Random(seed)``: its methods queue nothing."""
+        match bound:
+            case ast.Dict() | ast.DictComp():
+                return True
+            case ast.Call(func=func):
+                name = self._full_name(func)
+                return name == "dict" or name.partition(".")[0] in names_of("host-modules")
+        return False
 
     def is_small(self, func: ast.expr) -> bool:
         """True for one operation of torch; any other call may run a model or a whole loop."""
-        if self._full_name(func).startswith(_SMALL) or _makes_record(_name(func)):
+        name = _name(func)
+        if self._full_name(func).startswith(_SMALL) or _makes_record(name) or _gives_array(name):
             return True
         if isinstance(func, ast.Name):
             return load().function(f"torch.{func.id}") is not None
         if not isinstance(func, ast.Attribute) or func.attr in names_of("starts-work"):
             return False
+        if func.attr in names_of("sets-a-mode") or is_scaler(func.value):
+            return True
         return not _is_own(func.value) and load().method(func.attr) is not None
 
 
@@ -225,6 +262,16 @@ def _is_spelled_read(node: ast.AST) -> bool:
         case ast.Call(func=ast.Name(id=name), args=[_]):
             return name in names_of("reading-builtins")
     return False
+
+
+def is_scaler(owner: ast.expr) -> bool:
+    """True for a gradient scaler, by its name: ``self.grad_scaler``."""
+    return dotted_name(owner).rpartition(".")[2].rpartition("_")[2] == "scaler"
+
+
+def _gives_array(name: str) -> bool:
+    """True for a function or method that makes an array or text, by its name."""
+    return name in ("cpu", "format", "join") or "numpy" in name
 
 
 def _is_own(owner: ast.expr) -> bool:

@@ -32,7 +32,8 @@ _NOT_REPEATED = frozenset((NO_CALLER, "value:host"))
 # Each wait that a loop repeats costs its call each time, however empty the queue is.
 BEHIND_ONCE = "queue:behind-once"
 _BEHIND = frozenset(("queue:empty", "queue:little"))
-_NOT_ONCE = frozenset(("queue:on-some-path", "rate:own-loop", "rate:called"))
+_NOT_ONCE = frozenset(("queue:on-some-path", "rate:called"))
+ONCE_A_STEP = "rate:once-a-step"
 # Features of sites of which the user's settings, a contract or a profile decided outright.
 OUTRIGHT = frozenset(("row:named-hot", "runs:named-hot", "runs:contract", "runs:ran-often"))
 
@@ -56,9 +57,10 @@ def features(site: JudgedSite, code: str) -> frozenset[str]:
 
 
 def is_behind_once(evidence: Collection[str]) -> bool:
-    """True if a wait that no loop repeats follows another with hardly any work between them."""
+    """True if a wait follows another with hardly any work between, and only steps repeat it."""
     shown = frozenset(evidence)
-    return not _BEHIND.isdisjoint(shown) and _NOT_ONCE.isdisjoint(shown)
+    repeated = "rate:own-loop" in shown and ONCE_A_STEP not in shown
+    return not repeated and not _BEHIND.isdisjoint(shown) and _NOT_ONCE.isdisjoint(shown)
 
 
 def _of_site(site: JudgedSite) -> Iterator[str]:
@@ -80,6 +82,8 @@ def _of_rate(site: JudgedSite) -> Iterator[str]:
         yield f"left-out:{row_id(heat.hidden_by)}"
     if runs.own_text:
         yield "rate:own-loop"
+    if runs.once_a_step:
+        yield ONCE_A_STEP
     if runs.around is Level.STEP:
         yield "rate:around-step"
     if runs.calls:

@@ -1,7 +1,9 @@
 """The work that is queued on the device between a wait and the one before it.
 
 A wait straight behind another is nearly free (H100, busy queue: 4,057 us for the first ``.item()``
-and 13 us for each that follows); one behind a few small operations costs hardly more.
+and 13 us for each that follows); one behind small operations costs hardly more (H200: at most 21 us
+behind 64 of them, 390 us behind the forward pass of a small transformer; see
+``benchmarks/queue_cost.py``).
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.judgement.worth.device_work import Work
+from flake8_torchperf.judgement.worth.device_work import Work, is_scaler
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, DEFINITIONS, LEAVING, children
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
 
@@ -27,6 +29,12 @@ if TYPE_CHECKING:
     Before: TypeAlias = "Callable[[], Queue | None]"
 
 ON_SOME_PATH = "queue:on-some-path"
+# What follows at once on a wait: one that nobody would take out, a copy to the host, another wait.
+KEPT_BEHIND, COPY_BEHIND, WAIT_BEHIND = (
+    "queue:kept-behind",
+    "queue:copy-behind",
+    "queue:wait-behind",
+)
 NON_BLOCKING = "non-blocking"
 # Kinds of sites that leave the device without work on their stream.
 WAITING = frozenset((
@@ -55,12 +63,14 @@ class Queue(NamedTuple):
     """The queue at one place: the operations since the last wait, and that wait's node.
 
     Without a node, the operations are those since the start of the function, or since the last wait
-    before that, which ``before`` tells.
+    before that, which ``before`` tells. ``opens`` is what a function may begin with, as
+    `KEPT_BEHIND` and the like, "" for no wait.
     """
 
     work: int = 0
     leader: ast.AST | None = None
     before: LastWait = LastWait.UNKNOWN
+    opens: str = ""
 
     def features(self, wait: ast.AST) -> Iterator[str]:
         """Yield the features of the queue in front of a wait."""
@@ -97,24 +107,37 @@ def waits_here(site: JudgedSite) -> bool:
     return site.kind is not SiteKind.TRANSFER or NON_BLOCKING not in site.traits
 
 
-def waits_of(result: Judged) -> set[int]:
-    """Return the sites that leave the device without work, by the identity of their nodes."""
-    return {id(site.node) for site in result.sites if waits_here(site)}
+def waits_of(result: Judged) -> dict[int, str]:
+    """Return what each site that leaves the device without work is for a wait that it follows.
+
+    By the identity of its node: `KEPT_BEHIND` and the like.
+    """
+    return {id(site.node): _follower(site) for site in result.sites if waits_here(site)}
+
+
+def _follower(site: JudgedSite) -> str:
+    if site.kind is SiteKind.SYNCHRONIZE:
+        return KEPT_BEHIND
+    to_host = site.kind is SiteKind.TRANSFER and "to-host" in site.traits
+    return COPY_BEHIND if to_host else WAIT_BEHIND
 
 
 class Code(NamedTuple):
     """Code in which the queue is followed.
 
-    ``waits`` holds the identities of its waits, ``queued`` those of the operators that compute on
-    tensors. ``behind`` returns the queue that a call leaves, ``full_name`` the dotted name of an
-    expression, imports resolved.
+    ``waits`` holds what each wait is for one that it follows at once (`KEPT_BEHIND` and the like)
+    by the identity of its node, ``queued`` the identities of the operators that compute on tensors;
+    where it is None, all do whose parts may be tensors. ``behind`` returns the queue that a call
+    leaves, ``full_name`` the dotted name of an expression, imports resolved. ``scaled`` is True if
+    the step of a gradient scaler waits, as it does unless its optimizer is fused.
     """
 
     nodes: Sequence[ast.AST]
-    waits: set[int]
-    queued: Collection[int]
+    waits: Mapping[int, str]
+    queued: Collection[int] | None
     behind: Behind
     full_name: Callable[[ast.expr], str]
+    scaled: bool = True
 
 
 def with_queues(result: Judged, code: Code, before: Before) -> Judged:
@@ -132,7 +155,11 @@ def with_queues(result: Judged, code: Code, before: Before) -> Judged:
         _behind(site, behind_all(start, queue), on_paths.get(id(site.node)))
         for site, queue in zip(result.sites, found, strict=True)
     )
-    return replace(result, sites=tuple(sites))
+    followed = walk.followed
+    shown = (
+        one.showing((followed[id(one.node)],)) if id(one.node) in followed else one for one in sites
+    )
+    return replace(result, sites=tuple(shown))
 
 
 def behind_all(start: Queue | None, queue: Queue | None) -> Queue | None:
@@ -154,7 +181,7 @@ def queues_before(code: Code) -> Mapping[int, Queue]:
 def queue_behind(code: Code) -> Queue | None:
     """Return the queue that code leaves; None if it is nested too deep."""
     walk = _walked(code)
-    return None if walk is None else walk.last
+    return None if walk is None else walk.last._replace(opens=walk.opens)
 
 
 def _behind(site: JudgedSite, queue: Queue | None, least: Queue | None) -> JudgedSite:
@@ -188,6 +215,9 @@ class _Walk:
         # True if branches with different queues joined.
         self._differs = False
         self.found: dict[int, Queue] = {}
+        # What follows at once on each wait, and at the start of the code; "" for no wait.
+        self.followed: dict[int, str] = {}
+        self.opens = ""
         self.last = Queue()
         # The queues in front of the nodes whose parts have been walked.
         self.before: dict[int, Queue] = {}
@@ -219,11 +249,18 @@ class _Walk:
                 break
         return queue
 
+    def _sides(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], tested: Queue) -> Queue:
+        """Walk the two sides of a branch; one that raises an error leads nowhere."""
+        one, other = self.block(body, tested), self.block(orelse, tested)
+        if orelse and isinstance(orelse[-1], ast.Raise):
+            return one
+        return other if isinstance(body[-1], ast.Raise) else self._join(one, other)
+
     def _node(self, node: ast.AST, queue: Queue) -> Queue:
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
                 tested = self._passed(node, self._node(test, queue))
-                return self._join(self.block(body, tested), self.block(orelse, tested))
+                return self._sides(body, orelse, tested)
             case ast.IfExp(test=test, body=value, orelse=other):
                 tested = self._node(test, queue)
                 return self._join(self._node(value, tested), self._node(other, tested))
@@ -280,17 +317,51 @@ class _Walk:
     def _passed(self, node: ast.AST, queue: Queue) -> Queue:
         """Return the queue behind a node whose parts have been walked."""
         self.before[id(node)] = queue
+        is_scaled = self._code.scaled and _is_scaled_step(node)
+        follower = KEPT_BEHIND if is_scaled else self._code.waits.get(id(node))
+        if follower is not None:
+            self._follows(node, queue, follower)
         if id(node) in self._code.waits:
             self.found[id(node)] = queue
             self._met.append(queue)
-            return Queue(0, node)
-        if id(node) in self._code.queued:
+            return Queue(SMALL if is_scaled else 0, node)
+        if is_scaled:
+            return Queue(SMALL, node)
+        if self._computes(node):
             return queue.after(SMALL)
         if isinstance(node, ast.Call) and self._work.given_by(node, thrown_away=True):
             left = self._code.behind(node)
+            if left is not None and left.opens:
+                self._follows(node, queue, left.opens)
             if left is not None and left.leader is not None:
                 return Queue(left.work, node)
             if left is not None:
-                return queue.after(left.work)
+                return queue if self._work.is_of_host(node) else queue.after(left.work)
             return queue.after(SMALL if self._work.is_small(node.func) else LARGE)
         return queue
+
+    def _follows(self, node: ast.AST, queue: Queue, what: str) -> None:
+        """Note what follows on the last wait, or begins the code, if there is little between."""
+        if queue.leader is None and queue.work <= LITTLE:
+            self.opens = self.opens or what
+        leader = queue.leads(node)
+        if leader is not None:
+            self.followed.setdefault(id(leader), what)
+
+    def _computes(self, node: ast.AST) -> bool:
+        """True for an operator that computes on tensors."""
+        if self._code.queued is not None:
+            return id(node) in self._code.queued
+        return isinstance(node, ast.BinOp) and not self._work.lies_on_host(node)
+
+
+def _is_scaled_step(node: ast.AST) -> bool:
+    """True for ``scaler.step(optimizer)``, by the name of the scaler.
+
+    It reads on the host whether a gradient is infinite (torch/amp/grad_scaler.py, ``step``), and
+    the update that follows is a few operations.
+    """
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="step"), args=[_]):
+            return is_scaler(owner)
+    return False

@@ -10,6 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.worth.queue import (
+    COPY_BEHIND,
+    KEPT_BEHIND,
+    WAIT_BEHIND,
     Code,
     Queue,
     queue_behind,
@@ -40,7 +43,8 @@ class Tails:
     """The queue behind each call of a function of the project.
 
     The sites of a function show its waits; where no site is at hand, as in other modules, the names
-    of the methods that it calls do, and each arithmetic operator counts as an operation.
+    of the methods that it calls do, and each operator whose parts may be tensors counts as an
+    operation.
     """
 
     def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
@@ -53,11 +57,11 @@ class Tails:
         self._left: dict[str, Queue | None] = {}
         self._before: dict[str, Mapping[int, Queue]] = {}
         self._depth = 0
+        self._scaled = not any("fused=True" in line for line in self._linted.lines)
 
     def note(self, info: FunctionInfo, result: Judged) -> None:
         """Take the sites of a function, before the first queue is asked for."""
-        if waits_of(result):
-            self._judged[info.key] = result
+        self._judged[info.key] = result
 
     def queued(self, result: Judged, before: Before) -> Judged:
         """Return the sites of a function with the features of the queue in front of each wait.
@@ -78,17 +82,18 @@ class Tails:
         if judged is not None:
             return self._code(judged)
         inside = walk([info.node])
-        waits = {id(node) for node in inside if _is_spelled_wait(node)}
-        operators = {id(node) for node in inside if isinstance(node, ast.BinOp)}
         module = info.module
+        waits = {id(node): WAIT_BEHIND for node in inside if _is_spelled_wait(node)}
+        waits |= {id(node): COPY_BEHIND for node in inside if _is_copy(node)}
+        waits |= {id(node): KEPT_BEHIND for node in inside if _is_explicit_wait(node, module)}
         behind = partial(self._behind, module, info)
-        return Code([info.node], waits, operators, behind, module.qualify)
+        return Code([info.node], waits, None, behind, module.qualify)
 
     def _code(self, judged: Judged) -> Code:
         module = self._linted
         behind = partial(self._behind, module, None)
-        waits = waits_of(judged)
-        return Code(judged.snippet.nodes, waits, judged.queued, behind, module.qualify)
+        nodes, waits = judged.snippet.nodes, waits_of(judged)
+        return Code(nodes, waits, judged.queued, behind, module.qualify, self._scaled)
 
     def _behind(
         self, module: ModuleMap, caller: FunctionInfo | None, call: ast.Call
@@ -127,13 +132,15 @@ class Tails:
             return None
         work = max(one.work for one in known)
         leaders = [one.leader for one in known]
-        return Queue(work, None if None in leaders else leaders[0])
+        opens = next((one.opens for one in known if one.opens), "")
+        return Queue(work, None if None in leaders else leaders[0], opens=opens)
 
     def _left_by(self, info: FunctionInfo) -> Queue | None:
         if info.key not in self._left:
             if self._depth >= MAX_DEPTH:
                 return None
-            self._left[info.key] = None  # while it is looked at: a function may call itself
+            # While it is looked at: a function that calls itself adds nothing to what it leaves.
+            self._left[info.key] = Queue()
             self._depth += 1
             self._left[info.key] = queue_behind(self._code_of(info))
             self._depth -= 1
@@ -149,6 +156,22 @@ def _is_spelled_wait(node: ast.AST) -> bool:
             return any(map(called_a_device, given)) and not _is_queued(keywords)
         case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]):
             return name in _SPELLED
+    return False
+
+
+def _is_copy(node: ast.AST) -> bool:
+    """True for ``x.cpu()``."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="cpu" | "numpy"), args=[], keywords=[]):
+            return True
+    return False
+
+
+def _is_explicit_wait(node: ast.AST, module: ModuleMap) -> bool:
+    """True for ``torch.cuda.synchronize()``; events and streams wait for their own work alone."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="synchronize") as func):
+            return module.qualify(func).startswith("torch.")
     return False
 
 
