@@ -52,12 +52,17 @@ NEWEST = json.loads(TABLE.read_bytes())["torch"]
 RELEASES = ("2.6.0", "2.13.0", NEWEST)
 # What starts many processes, compiles with torch, or tries many sizes, sums up to some minutes.
 LEFT_OUT_OF_QUICK = (
-    *(f"tests/lint/test_{name}.py" for name in (
-        "bounds", "bounds_work", "cache", "cache_store", "catalogue", "compiled_breaks",
-        "compiled_guards", "compiled_transforms", "determinism", "faq_examples",
-        "fixtures_compiled", "fuzz", "growth", "message_lengths", "no_veto_by_name", "nomination",
-        "outline", "sharding",
-    )),
+    *(f"tests/lint/{folder}/test_{name}.py" for folder, names in {
+        ".": ("determinism", "fixtures_compiled", "no_veto_by_name", "sharding"),
+        "bounds": ("bounds", "bounds_work", "fuzz", "growth"),
+        "cache": ("cache", "cache_store"),
+        "findings": ("catalogue", "message_lengths"),
+        "project": ("outline",),
+        "suspects": ("nomination",),
+        "torch_compile": (
+            "compiled_breaks", "compiled_guards", "compiled_transforms", "faq_examples",
+        ),
+    }.items() for name in names),
     *(f"tests/cli/test_{name}.py" for name in (
         "baseline", "check", "check_long_runs", "configuration", "formats", "profile", "summary",
     )),
@@ -123,7 +128,7 @@ def runtime(session: nox.Session, torch: str) -> None:
     session.install("--no-compile", "-e", ".", *test_tools())
     options = session.posargs or [
         "-m", FAST, *map(str, sorted((ROOT / "tests" / "runtime").glob("test_runtime_*.py"))),
-        "tests/package/test_torch_table.py", "tests/lint/test_measured_waits.py",
+        "tests/package/test_torch_table.py", "tests/lint/knowledge/test_measured_waits.py",
     ]  # fmt: skip
     if torch == RELEASES[0] and not session.posargs:  # docs/confirm-and-run.md says so
         options += ["-k", "not test_higher_order_operators and not test_graph_breaks_are_counted"]

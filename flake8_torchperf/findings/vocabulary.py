@@ -14,7 +14,8 @@ from flake8_torchperf.torch_compile.regions import SWITCHES
 if TYPE_CHECKING:
     from flake8_torchperf.findings.rule import Rule
 
-# Every trait that the interpreter gives a site; tests/lint/test_pages_errors.py checks the list.
+# Every trait that the interpreter gives a site; tests/lint/findings/test_pages_errors.py checks
+# the list.
 _OF_COPIES = ("to-device", "to-host", "non-blocking", "pinned", "pageable", "kept", "scalar",
               "varying", "strided", "from-factory", "from-numpy", "from-python", "host-only",
               "as-another", "by-stated", "device-object", "host-table",

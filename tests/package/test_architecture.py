@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 
 import pytest
 from documents import ROOT
@@ -21,6 +22,8 @@ _ROOMS = re.compile(r"^\| ((?:`\w+(?:/|\.py)`(?:, )?)+) \|", re.MULTILINE)
 _LAYER = re.compile(r"flake8_torchperf\.(\w+)")
 # Modules of a few constants, which the page leaves out.
 SMALL = {"digest", "reserved"}
+# Test modules that a folder may hold, as AGENTS.md has it of the files of a room.
+MOST = 16
 STEPS = [(tuple(re.findall(r"\w+", names)), file) for names, file in _ROW.findall(PAGE)]
 
 
@@ -63,6 +66,13 @@ def test_the_functions_it_names_are_in_their_files(names: tuple[str, ...], file:
 def test_each_room_of_the_package_is_named() -> None:
     rooms = {f"{path.parent.name}/" for path in PACKAGE.glob("*/__init__.py")}
     assert rooms <= set(FILES)
+
+
+def test_a_folder_of_the_linters_tests_has_at_most_sixteen_modules() -> None:
+    modules = [*(ROOT / "tests" / "lint").rglob("test_*.py")]
+    assert len(modules) > 100
+    counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in modules)
+    assert {folder: count for folder, count in counts.items() if count > MOST} == {}
 
 
 def test_files_and_steps_are_found() -> None:

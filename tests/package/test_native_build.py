@@ -104,7 +104,7 @@ def test_snippets_give_what_python_gives(compiled: Path) -> None:
     python = compiled / "bin" / "python"
     share(python)
     assert is_compiled(python, compiled)
-    names = sorted(str(path) for glob in SNIPPETS for path in (ROOT / "tests" / "lint").glob(glob))
+    names = sorted(str(path) for glob in SNIPPETS for path in (ROOT / "tests" / "lint").rglob(glob))
     options = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--import-mode=append", "-m", "")
     done = attempt(python, "-m", "pytest", *options, *names, cwd=compiled)
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr

@@ -108,7 +108,7 @@ COMMANDS = commands()
 FRESH = ("pip install flake8-torchperf", "flake8 --select TPF path/to/your/code")
 # A run of the whole suite inside the suite would never end; .ci/run runs the command.
 SUITE = "pip install -e .[test] && python -m pytest -n auto"
-ONE_FILE = {"PYTEST_ADDOPTS": "-q tests/lint/test_match.py"}
+ONE_FILE = {"PYTEST_ADDOPTS": "-q tests/lint/findings/test_match.py"}
 # These find something in what they lint, and say so by their exit status.
 FINDING = re.compile(r"(^|&& )(flake8|nbqa|flake8_nb|torchperf check(?!.*baseline)) ")
 FIXING = re.compile(r"^torchperf fix ")

@@ -1,4 +1,4 @@
-"""What tests/lint/test_field_patterns.py takes to be a wait, held against torch: each is run and counted."""
+"""What tests/lint/published/test_field_patterns.py takes to be a wait, held against torch: each is run and counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
 """Odd inputs for the linter: mutated torch sources and generated modules, with checks of results.
 
-`tools/fuzz.py` runs them for any time; `tests/lint/test_fuzz.py` for a minute.
+`tools/fuzz.py` runs them for any time; `tests/lint/bounds/test_fuzz.py` for a minute.
 """

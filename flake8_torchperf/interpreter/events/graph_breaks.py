@@ -60,7 +60,7 @@ TRACED_FUNCTIONS = frozenset(
 )
 COPY_FUNCTIONS = frozenset(("copy.copy", "copy.deepcopy"))
 # Methods that fail on a batched tensor, and methods that only fail in a compiled vmap
-# (torch 2.13, as run: tests/lint/test_compiled_transforms.py).
+# (torch 2.13, as run: tests/lint/torch_compile/test_compiled_transforms.py).
 UNANSWERED = frozenset((
     "data_ptr", "is_pinned", "is_shared", "is_set_to", "is_coalesced", "is_distributed",
     "backward", "requires_grad_", "untyped_storage",

@@ -103,7 +103,7 @@ def _is_known_when_tracing(tensor: Tensor, kind: SiteKind, operation: str) -> bo
     """True for ``x.view(torch.div(n, 2), -1)``: the tracer knows what torch makes of numbers.
 
     A slice or ``range`` of such a tensor ends the graph all the same (torch 2.13, as run:
-    tests/lint/test_compiled_host.py).
+    tests/lint/torch_compile/test_compiled_host.py).
     """
     if kind is not SiteKind.NUMBER_USE or operation in ASKED_BY_PYTHON:
         return False
@@ -114,7 +114,8 @@ def _array_ends_graph(operand: Value, kind: SiteKind, ctx: Context) -> bool:
     """True if an array is read in compiled code, where it is a tensor of the graph.
 
     A number that a function of numpy computes from Python's numbers is known when tracing, so it
-    ends the graph only as a condition (torch 2.13, as run: tests/lint/test_compiled_host.py).
+    ends the graph only as a condition (torch 2.13, as run:
+    tests/lint/torch_compile/test_compiled_host.py).
     """
     if not ctx.compiled or not isinstance(operand, NDArray):
         return False

@@ -15,7 +15,7 @@ from linting import ALL, HOT, expected, lint, program
 from flake8_torchperf.knowledge import call_waits
 from flake8_torchperf.knowledge.call_waits import Asked, CallWaits, Parameter
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 GENERATOR = ROOT / "tools" / "generate_call_waits.py"
 
 PRELUDE = """\

@@ -305,7 +305,7 @@ def test_no_trait_that_a_site_has_is_missing(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("flake8_torchperf.findings.report.is_objected_to", is_objected_to)
     for rule in load_catalogue().rules:
         lint(PageText(rule.path, read_text(rule.path)).body.split("```")[1][6:], "a.py", ALL)
-    for path in Path(__file__).parents[2].glob("fixtures/*/before.py"):
+    for path in Path(__file__).parents[3].glob("fixtures/*/before.py"):
         lint(path.read_text(encoding="utf-8"), "a.py", ALL)
     lint(
         "import torch\n\n\ndef step(x: torch.Tensor):\n    return x.to('cpu', non_blocking=True)\n",

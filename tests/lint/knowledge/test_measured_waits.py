@@ -13,7 +13,7 @@ from flake8_torchperf.knowledge.table import TABLE_PATH, Op, load
 from flake8_torchperf.linter import lint
 
 MEASURED: Mapping[str, Mapping[str, str]] = json.loads(
-    (Path(__file__).parents[2] / "benchmarks" / "measured_syncs.json").read_bytes()
+    (Path(__file__).parents[3] / "benchmarks" / "measured_syncs.json").read_bytes()
 )["operations"]
 METHOD = "torch.Tensor."
 # Whether it copies is not a matter of types: `x.new([2, 3])` does, `x.new(2, 3)` does not.

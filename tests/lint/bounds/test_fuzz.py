@@ -18,7 +18,7 @@ from fuzzing.sources import Pieces, files_below, torch_files
 from hangs import HANG
 from hypothesis import HealthCheck, given, settings
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SEED = 20261121
 
 

@@ -15,7 +15,7 @@ from flake8_torchperf.linter import MARKED
 from flake8_torchperf.pipeline import LintText, found_in
 from flake8_torchperf.plugin import TorchPerfPlugin
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 from finding_shapes import FINDINGS
 

@@ -13,7 +13,7 @@ from linting import ALL, PRELUDE
 
 from flake8_torchperf.linter import lint
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 ISSUE = json.loads((DATA / "assignments-h100.json").read_bytes())
 AGAIN = json.loads((DATA / "forms-h100.json").read_bytes())
 

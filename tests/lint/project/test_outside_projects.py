@@ -17,7 +17,7 @@ from flake8_torchperf.linter import lint
 from flake8_torchperf.project.file_index import FileIndex, upwards
 from flake8_torchperf.project.import_roots import MARKERS, start_of
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 # The trees of examples that the tests and the documents use.
 TREES = ("fixtures", "docs/plain_project", "docs/training_project", "tests/must_report")
 # Far more than any of them needs: for a search that never ends.

@@ -23,7 +23,7 @@ from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.options import Options
 from flake8_torchperf.plugin import TorchPerfPlugin
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "rules" / "TPF205-tensor-grown-in-a-loop.md"
 HELPER = """\
 import torch

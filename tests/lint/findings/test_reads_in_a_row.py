@@ -602,7 +602,7 @@ def test_copies_in_a_row_are_to_be_copied_together():
 
 
 def test_findings_of_a_page_of_the_users_own_are_told_one_by_one(tmp_path: Path):
-    page = next((Path(__file__).parents[2] / "rules").glob("TPF101-*.md"))
+    page = next((Path(__file__).parents[3] / "rules").glob("TPF101-*.md"))
     text = page.read_text().replace("TPF101", "TPF950").replace("priority = 20", "priority = 90")
     text = text.replace("read-of-a-tensor-value", "read-in-our-code")
     (tmp_path / "TPF950-read-in-our-code.md").write_text(text)
