@@ -14,6 +14,7 @@ from flake8_torchperf.findings.message import HOST_READS, LOGGED, format_message
 from flake8_torchperf.findings.rows.consecutive_reads import in_rows, with_followers
 from flake8_torchperf.findings.rows.same_mask import by_mask
 from flake8_torchperf.idioms.logging_calls import logged
+from flake8_torchperf.idioms.loop_kinds import head_of
 from flake8_torchperf.interpreter.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.worth.features import OUTRIGHT, features, is_repeated
@@ -59,6 +60,8 @@ def report(
         for row in rows:
             (told if any(_is_worth(raw, least) for raw in row) else rest).append(row)
         rows = with_followers(told, rest)
+        heads = _heads_around(told)
+        rows += [row for row in rest if row and id(row[0].site.node) in heads]
     return [finding for row in rows for finding in _row(row, result.snippet, catalogue, options)]
 
 
@@ -94,6 +97,16 @@ def _is_worth(raw: Raw, least: float) -> bool:
     if not OUTRIGHT.isdisjoint(evidence) or is_repeated(evidence):
         return True
     return weights().worth(evidence) >= least
+
+
+def _heads_around(told: Sequence[list[Raw]]) -> frozenset[int]:
+    """Return the nodes in what the loops around findings go over, by identity.
+
+    A loop over elements, and a wait in it that is told, are one problem.
+    """
+    loops = {id(loop.node): loop.node for row in told for raw in row for loop in raw.site.loops}
+    heads = (head_of(node) for node in loops.values() if node is not None)
+    return frozenset(id(node) for head in heads if head is not None for node in walk([head.iter]))
 
 
 def _logging(

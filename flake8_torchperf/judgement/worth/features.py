@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.judgement.heat import Cost, Level
 from flake8_torchperf.judgement.row import row_id
 from flake8_torchperf.values.provenance import Strength
+from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,14 @@ IN_NESTED_FUNCTION = "place:inner-function"
 _REPEATED = frozenset(("rate:own-loop", "cost:per-element"))
 _REPEATED_ON_DEVICE = frozenset(("rate:own-loop", "value:device"))
 _NOT_REPEATED = frozenset((NO_CALLER, "value:host"))
+# Loops whose rounds launch operations.
+LAUNCHING = frozenset(
+    f"kind:{kind.value}"
+    for kind in (
+        SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS, SiteKind.PARAMETER_LOOP,
+        SiteKind.GROWTH,
+    )
+)  # fmt: skip
 # Each wait that a loop repeats costs its call each time, however empty the queue is.
 BEHIND_ONCE = "queue:behind-once"
 _BEHIND = frozenset(("queue:empty", "queue:little"))
@@ -42,10 +51,11 @@ def is_repeated(evidence: Collection[str]) -> bool:
     """True if a function's own text repeats a cost whatever the weights say.
 
     It does for the elements of a tensor that is not known to lie on the host, and in each step with
-    one that is shown to lie on a device; not in code to which nothing that runs leads.
+    one that is shown to lie on a device; not in code to which nothing that runs leads. A loop that
+    only launches operations doesn't wait, so its weights decide.
     """
     shown = frozenset(evidence)
-    if not _NOT_REPEATED.isdisjoint(shown):
+    if not _NOT_REPEATED.isdisjoint(shown) or not LAUNCHING.isdisjoint(shown):
         return False
     return shown >= _REPEATED or shown >= _REPEATED_ON_DEVICE
 
