@@ -207,17 +207,20 @@ class Program:
     def all_makings(self, owner: ClassInfo) -> list[Run]:
         """Return the places that make objects of a class; none if there may be others."""
         unit = self._class_unit(owner)
-        if unit is None or not self.project.is_searched_whole:
-            return []
-        if any(
-            self._linker.is_looked_up(one) for one in (unit, *self._literals.makers.below(unit))
-        ):
+        if unit is None or self.is_found_by_name(owner):
             return []
         found: list[Run] = []
         for path, number in self._literals.makers.constructions(unit) or ():
             node = self._linker.outline(path).nodes[number]
             found.append(Run(path, node.body, node.line, node.column, number))
         return found
+
+    def is_found_by_name(self, owner: ClassInfo) -> bool:
+        """True if objects of a class, or of one below it, may be made by their class's name."""
+        unit = self._class_unit(owner)
+        if unit is None or not self.project.is_searched_whole:
+            return True
+        return any(map(self._linker.is_looked_up, (unit, *self._literals.makers.below(unit))))
 
     def takes_another(self, run: Run, info: FunctionInfo) -> bool:
         """True if a place calls an entry of a dict whose key is never that of a function."""
@@ -302,6 +305,15 @@ class Program:
             entries = sorted(self._entries(unit))
             self._evaluating[unit] = entries != [] and not any(map(self._trains, entries))
         return self._evaluating[unit]
+
+    def is_of_script(self, info: FunctionInfo) -> bool:
+        """True for a function of a script that runs it, if nothing else of the project leads there.
+
+        A script is a module with a main block.
+        """
+        unit = self.unit(info)
+        is_script = unit is not None and self._linker.has_main_block(unit.path)
+        return unit is not None and is_script and self._entries(unit) == {unit.path}
 
     def _entries(self, start: Unit) -> set[str]:
         """Return the modules whose own level runs a body, through others; none if not all show."""

@@ -234,11 +234,15 @@ class BoundMethod:
 
 @record
 class Partial:
-    """``functools.partial(callee, *positional, **keywords)``."""
+    """``functools.partial(callee, *positional, **keywords)``.
+
+    ``open`` is True if ``*args`` or ``**kwargs`` hide some of the arguments.
+    """
 
     callee: Value
     positional: tuple[Value, ...]
     keywords: tuple[tuple[str, Value], ...]
+    open: bool = False
 
 
 @record

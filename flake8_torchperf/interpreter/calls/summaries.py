@@ -34,8 +34,8 @@ from flake8_torchperf.interpreter.events.guards import TRACED
 from flake8_torchperf.interpreter.inference.call_literals import settled_by
 from flake8_torchperf.interpreter.inference.parameters import (
     ANY_KEYWORDS,
-    constant,
     declared_parameters,
+    default_value,
 )
 from flake8_torchperf.interpreter.stated_types.annotations import record
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_abstract
@@ -312,9 +312,14 @@ def entry(
 
 
 def _agreed(info: FunctionInfo, bound: Value | None, ctx: Context) -> Env:
-    """Return the environment at the start of a function, with what all its calls give it."""
+    """Return the environment at the start of a function, with what all its calls give it.
+
+    A constructor is given other arguments for the objects of each class below its own.
+    """
     env = entry(info, bound, None, ctx)
-    fill_as_called(env, ctx.analysis.agreed.get(info.key, {}), private=False)
+    agreed = ctx.analysis.agreed
+    made = agreed.get((bound.name, info.key)) if isinstance(bound, Instance) else None
+    fill_as_called(env, agreed.get(info.key, {}) if made is None else made, private=False)
     return env
 
 
@@ -338,8 +343,9 @@ def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> 
     defaults.update({a.arg: default for a, default in by_name if default is not None})
     given = {*names[: len(arguments.positional)], *arguments.keywords}
     for name, default in defaults.items():
-        if name not in given and isinstance(default, ast.Constant):
-            env[name] = constant(default.value)
+        value = None if name in given else default_value(default, info.module)
+        if value is not None:
+            env[name] = value
 
 
 def observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:

@@ -18,10 +18,12 @@ from flake8_torchperf.interpreter.stated_types.docstring_types import (
     documented_as_boolean,
 )
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
+from flake8_torchperf.values.devices import is_host_name
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
     NONE,
     UNKNOWN,
+    Device,
     Mapping_,
     NoneValue,
     Reason,
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.project.module_index import FunctionInfo, FunctionNode
+    from flake8_torchperf.project.module_index import FunctionInfo, FunctionNode, ModuleMap
 
 
 # The value of ``**keywords`` without an annotation.
@@ -54,6 +56,18 @@ def constant(value: object) -> Value:
     if isinstance(value, (bool, int, float, str)):
         return Scalar(type(value).__name__, value, known=True)
     return UNKNOWN
+
+
+def default_value(default: ast.expr, module: ModuleMap) -> Value | None:
+    """Return the default of a parameter, if it is a literal or the device of a name."""
+    match default:
+        case ast.Constant(value=value):
+            return constant(value)
+        case ast.Call(func=func, args=[ast.Constant(value=str() as name)], keywords=[]) if (
+            module.qualify(func) == "torch.device"
+        ):
+            return Device("host" if is_host_name(name) else "device")
+    return None
 
 
 def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:

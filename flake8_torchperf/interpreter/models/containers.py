@@ -68,7 +68,7 @@ def completed(partial: Partial, arguments: Arguments) -> Arguments:
         arguments.node,
         held.positional + arguments.positional,
         {**keywords, **arguments.keywords},
-        arguments.open,
+        arguments.open or partial.open,
         None if arguments.counted is None else len(held.positional) + arguments.counted,
     )
 
@@ -183,7 +183,7 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
         case "partial" if arguments.positional:
             keywords = tuple((name, a.value) for name, a in arguments.keywords.items())
             rest = tuple(a.value for a in arguments.positional[1:])
-            return Partial(arguments.value(0), rest, keywords)
+            return Partial(arguments.value(0), rest, keywords, arguments.open)
     return UNKNOWN
 
 

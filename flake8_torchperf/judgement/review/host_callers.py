@@ -24,6 +24,7 @@ from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_from
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
+from flake8_torchperf.judgement.review.constructors import HOST, given_host, is_host
 from flake8_torchperf.judgement.review.seen_callers import CALLED_UNNAMED, SeenCallers
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
@@ -34,7 +35,6 @@ from flake8_torchperf.values.values import (
     LOADED,
     STR,
     UNKNOWN,
-    Device,
     Instance,
     Mapping_,
     NDArray,
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.heat import Call
     from flake8_torchperf.judgement.judged_site import Judged, JudgedSite
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
-    from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
     from flake8_torchperf.values.values import Value
 
 # The most calls of a function that are followed, and the most levels of callers.
@@ -89,7 +89,7 @@ class HostCallers:
             return result
         if self._is_on_host(info) or (self._is_counted(info) and self._is_driven(info)):
             reads = (site for site in result.sites if "to-device" not in site.traits)
-            return _freed(result, {(id(site.node), site.kind) for site in reads})
+            return _freed(result, set(map(_key, reads)))
         if not self._is_counted(info):
             return result
         given = self._given(info, MAX_ABOVE)
@@ -99,21 +99,21 @@ class HostCallers:
 
     def _as_made(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites of a method; free where all makers of its object name the host."""
-        maker = None if info.owner is None else find_method(info.owner, "__init__", self._analysis)
-        if maker is None or maker.key == info.key or not self._analysis.project.trains:
+        owner = info.owner
+        maker = None if owner is None else find_method(owner, "__init__", self._analysis)
+        if owner is None or maker is None or maker.key == info.key:
             return result
         if not any("device" in one.arg for one in named_parameters(maker.info.tree.args)):
             return result
-        made = {
-            name: one for name, one in self._given(maker.info, MAX_ABOVE).items() if one == HOST
-        }
-        if not made:
+        given = self._given(maker.info, MAX_ABOVE)
+        names = [name for name, one in given.items() if one == HOST]
+        if not names or not self._are_all_made_here(owner, maker.info):
             return result
         probe = self._analysis.watching(info.key)
         probe.caches = {
             name: one for name, one in probe.caches.items() if name not in OBJECT_CACHES
         }
-        probe.agreed[maker.key] = made
+        probe.agreed.update(given_host(owner, names, self._analysis))
         return _freed(result, self._reads_of(probe, result, info))
 
     def _host_reads(self, result: Judged, info: FunctionInfo, given: dict[str, Value]) -> _Sites:
@@ -125,8 +125,8 @@ class HostCallers:
     def _reads_of(self, probe: Analysis, result: Judged, info: FunctionInfo) -> _Sites:
         """Return the sites of a function that read host values as an analysis has it."""
         there = judge(interpret_function(info, probe), self._heats)
-        kept = {(id(site.node), site.kind) for site in there.sites if not _on_host(site)}
-        return {(id(site.node), site.kind) for site in result.sites} - kept
+        kept = {_key(site) for site in there.sites if not _on_host(site)}
+        return set(map(_key, result.sites)) - kept
 
     def _for_some(self, result: Judged, info: FunctionInfo, sets_up: SetsUp) -> Judged:
         """Return the sites of a function that some calls give host values.
@@ -169,6 +169,18 @@ class HostCallers:
         if info.name.startswith("_") or self._analysis.project.trains:
             return True
         return self._callers.is_run_by_own_program(info)
+
+    def _are_all_made_here(self, owner: ClassInfo, maker: FunctionInfo) -> bool:
+        """True if only the project makes objects of a class, of which ``maker`` is the constructor.
+
+        Programs that use a library may make objects of its classes, but not of those of a script.
+        """
+        program = self._callers.program
+        if program.is_found_by_name(owner):
+            return False
+        if self._analysis.project.trains:
+            return True
+        return self._callers.is_run_by_own_program(maker) and program.is_of_script(maker)
 
     def _calls(self, info: FunctionInfo) -> list[CallSite]:
         """Return all calls of a function, none if there may be others or if there are too many."""
@@ -259,8 +271,8 @@ class HostCallers:
 
 # Returns True for a call in set-up code.
 SetsUp: TypeAlias = "Callable[[CallSite], bool]"
-# Sites by the identity of their node and their kind.
-_Sites: TypeAlias = "set[tuple[int, SiteKind]]"
+# Sites by the identity of their node, their kind, and whether they copy to a device.
+_Sites: TypeAlias = "set[tuple[int, SiteKind, bool]]"
 # Functions that torch or a framework calls.
 CALLED_UNSEEN = frozenset((*SET_UP, Cause.STEP_ROOT)) - {Cause.CONVENTION}
 
@@ -278,9 +290,14 @@ def _asks(site: JudgedSite) -> bool:
     return site.heat.level > Level.COLD and site.kind in FROM_DEVICE and not placed
 
 
+def _key(site: JudgedSite) -> tuple[int, SiteKind, bool]:
+    """Return what tells a site from others of its function: a copy goes one way or the other."""
+    return id(site.node), site.kind, "to-device" in site.traits
+
+
 def _freed(result: Judged, sites: _Sites) -> Judged:
     """Return the sites of a function, those given made free; a race among them is none."""
-    found = ((site, _asks(site) and (id(site.node), site.kind) in sites) for site in result.sites)
+    found = ((site, _asks(site) and _key(site) in sites) for site in result.sites)
     return replace(
         result,
         sites=tuple(
@@ -297,7 +314,7 @@ def _naming(result: Judged, sites: _Sites, call: Call) -> Judged:
         result,
         sites=tuple(
             site.heated(replace(site.heat, calls=(call,)))
-            if _asks(site) and (id(site.node), site.kind) in sites
+            if _asks(site) and _key(site) in sites
             else site
             for site in result.sites
         ),
@@ -331,8 +348,8 @@ def _may_be_tensors(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
 
 def as_every_call_gives(declared: Value, given: list[Value]) -> Value:
     """Return a parameter as the host values that all calls give it."""
-    if any(map(_is_host, given)):
-        return HOST if all(map(_is_host, given)) else UNKNOWN
+    if any(map(is_host, given)):
+        return HOST if all(map(is_host, given)) else UNKNOWN
     if declared == ANY_KEYWORDS:
         return _shared_entries(given)
     if declared is UNKNOWN:
@@ -358,18 +375,9 @@ def _shared_entries(given: list[Value]) -> Value:
     return Mapping_(STR, UNKNOWN, tuple((n, join_all([one[n] for one in calls])) for n in names))
 
 
-# The host as an argument: a name that is no literal, which other programs may not pass.
-HOST: Value = Device("host")
-
-
-def _is_host(value: Value) -> bool:
-    """True for the host's device, or its name."""
-    return value == HOST or (isinstance(value, Scalar) and value.known and value.value == "cpu")
-
-
 def _holds_host_data(value: Value) -> bool:
     """True for a host tensor, an array, or a list of them, and for the host itself."""
-    if _is_host(value):
+    if is_host(value):
         return True
     match value:
         case NDArray():
