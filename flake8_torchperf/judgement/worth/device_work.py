@@ -29,7 +29,7 @@ _IDLE_FLAGS = frozenset("vdh")
 _TORCH = ("torch.", "F.")
 # Beginnings of the names of functions that only tell whether something is so.
 _PREDICATES = ("is_", "has_")
-# What progress bars and dicts are updated with.
+# The arguments of an update of a progress bar or a dict.
 _GIVEN = (ast.Constant, ast.Dict, ast.DictComp)
 # Functions of these modules queue a few operations at most.
 _SMALL = (*_TORCH, "einops.")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Before: TypeAlias = "Callable[[], Queue | None]"
 
 ON_SOME_PATH = "queue:on-some-path"
-# What follows at once on a wait: one that nobody would take out, a copy to the host, another wait.
+# The kinds of waits that follow at once on another: one that nobody would take out, a copy, any.
 KEPT_BEHIND, COPY_BEHIND, WAIT_BEHIND = (
     "queue:kept-behind",
     "queue:copy-behind",
@@ -215,7 +215,7 @@ class _Walk:
         # True if branches with different queues joined.
         self._differs = False
         self.found: dict[int, Queue] = {}
-        # What follows at once on each wait, and at the start of the code; "" for no wait.
+        # The kinds of waits that follow at once on each wait, and on the start of the code.
         self.followed: dict[int, str] = {}
         self.opens = ""
         self.last = Queue()
