@@ -13,6 +13,7 @@ from dataclasses import replace
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.worth.device_work import Work, is_scaler
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, DEFINITIONS, LEAVING, children
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
@@ -29,12 +30,8 @@ if TYPE_CHECKING:
     Before: TypeAlias = "Callable[[], Queue | None]"
 
 ON_SOME_PATH = "queue:on-some-path"
-# The kinds of waits that follow at once on another: one that nobody would take out, a copy, any.
-KEPT_BEHIND, COPY_BEHIND, WAIT_BEHIND = (
-    "queue:kept-behind",
-    "queue:copy-behind",
-    "queue:wait-behind",
-)
+# The kinds of waits: one that nobody would take out, a copy to the host, any other.
+KEPT, COPY, WAIT = "kept", "copy", "wait"
 NON_BLOCKING = "non-blocking"
 # Kinds of sites that leave the device without work on their stream.
 WAITING = frozenset((
@@ -64,7 +61,7 @@ class Queue(NamedTuple):
 
     Without a node, the operations are those since the start of the function, or since the last wait
     before that, which ``before`` tells. ``opens`` is what a function may begin with, as
-    `KEPT_BEHIND` and the like, "" for no wait.
+    `KEPT` and the like, "" for no wait.
     """
 
     work: int = 0
@@ -108,25 +105,22 @@ def waits_here(site: JudgedSite) -> bool:
 
 
 def waits_of(result: Judged) -> dict[int, str]:
-    """Return what each site that leaves the device without work is for a wait that it follows.
-
-    By the identity of its node: `KEPT_BEHIND` and the like.
-    """
-    return {id(site.node): _follower(site) for site in result.sites if waits_here(site)}
+    """Return the kind of each wait that leaves the device without work, by its node's identity."""
+    return {id(site.node): _kind(site) for site in result.sites if waits_here(site)}
 
 
-def _follower(site: JudgedSite) -> str:
-    if site.kind is SiteKind.SYNCHRONIZE:
-        return KEPT_BEHIND
+def _kind(site: JudgedSite) -> str:
+    if site.kind is SiteKind.SYNCHRONIZE or site.heat.level is Level.COLD:
+        return KEPT
     to_host = site.kind is SiteKind.TRANSFER and "to-host" in site.traits
-    return COPY_BEHIND if to_host else WAIT_BEHIND
+    return COPY if to_host else WAIT
 
 
 class Code(NamedTuple):
     """Code in which the queue is followed.
 
-    ``waits`` holds what each wait is for one that it follows at once (`KEPT_BEHIND` and the like)
-    by the identity of its node, ``queued`` the identities of the operators that compute on tensors;
+    ``waits`` holds the kind of each wait (`KEPT` and the like) by the identity of its node,
+    ``queued`` the identities of the operators that compute on tensors;
     where it is None, all do whose parts may be tensors. ``behind`` returns the queue that a call
     leaves, ``full_name`` the dotted name of an expression, imports resolved. ``scaled`` is True if
     the step of a gradient scaler waits, as it does unless its optimizer is fused.
@@ -138,6 +132,10 @@ class Code(NamedTuple):
     behind: Behind
     full_name: Callable[[ast.expr], str]
     scaled: bool = True
+
+    def kind_of(self, wait: ast.AST) -> str:
+        """Return the kind of a wait; "call" for a call whose function waits."""
+        return self.waits.get(id(wait), KEPT if _is_scaled_step(wait) else "call")
 
 
 def with_queues(result: Judged, code: Code, before: Before) -> Judged:
@@ -152,12 +150,15 @@ def with_queues(result: Judged, code: Code, before: Before) -> Judged:
     found = [walk.found.get(id(site.node)) for site in result.sites]
     start = before() if any(one is not None and one.leader is None for one in found) else None
     sites = (
-        _behind(site, behind_all(start, queue), on_paths.get(id(site.node)))
+        _behind(site, behind_all(start, queue), on_paths.get(id(site.node)), code)
         for site, queue in zip(result.sites, found, strict=True)
     )
     followed = walk.followed
     shown = (
-        one.showing((followed[id(one.node)],)) if id(one.node) in followed else one for one in sites
+        one.showing((f"queue:{followed[id(one.node)]}-behind",))
+        if id(one.node) in followed
+        else one
+        for one in sites
     )
     return replace(result, sites=tuple(shown))
 
@@ -184,11 +185,15 @@ def queue_behind(code: Code) -> Queue | None:
     return None if walk is None else walk.last._replace(opens=walk.opens)
 
 
-def _behind(site: JudgedSite, queue: Queue | None, least: Queue | None) -> JudgedSite:
+def _behind(site: JudgedSite, queue: Queue | None, least: Queue | None, code: Code) -> JudgedSite:
     if queue is None:
         return site
     shown = site.showing(queue.features(site.node))
     leader = queue.leads(site.node)
+    if leader is not None:
+        shown = shown.showing((f"leader:{code.kind_of(leader)}",))
+    elif queue.before is LastWait.IN_CALLER and queue.work <= LITTLE:
+        shown = shown.showing(("leader:caller",))
     if leader is None and least is not None:
         leader = least.leads(site.node)
         shown = shown if leader is None else shown.showing((ON_SOME_PATH,))
@@ -318,7 +323,7 @@ class _Walk:
         """Return the queue behind a node whose parts have been walked."""
         self.before[id(node)] = queue
         is_scaled = self._code.scaled and _is_scaled_step(node)
-        follower = KEPT_BEHIND if is_scaled else self._code.waits.get(id(node))
+        follower = KEPT if is_scaled else self._code.waits.get(id(node))
         if follower is not None:
             self._follows(node, queue, follower)
         if id(node) in self._code.waits:

@@ -10,9 +10,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.worth.queue import (
-    COPY_BEHIND,
-    KEPT_BEHIND,
-    WAIT_BEHIND,
+    COPY,
+    KEPT,
+    WAIT,
     Code,
     Queue,
     queue_behind,
@@ -83,9 +83,9 @@ class Tails:
             return self._code(judged)
         inside = walk([info.node])
         module = info.module
-        waits = {id(node): WAIT_BEHIND for node in inside if _is_spelled_wait(node)}
-        waits |= {id(node): COPY_BEHIND for node in inside if _is_copy(node)}
-        waits |= {id(node): KEPT_BEHIND for node in inside if _is_explicit_wait(node, module)}
+        waits = {id(node): WAIT for node in inside if _is_spelled_wait(node)}
+        waits |= {id(node): COPY for node in inside if _is_copy(node)}
+        waits |= {id(node): KEPT for node in inside if _is_explicit_wait(node, module)}
         behind = partial(self._behind, module, info)
         return Code([info.node], waits, None, behind, module.qualify)
 

@@ -10,7 +10,6 @@ from weighing import weighed
 
 from flake8_torchperf.findings.message import leading
 from flake8_torchperf.judgement.worth.features import BEHIND_ONCE, features
-from flake8_torchperf.judgement.worth.queue import WAIT_BEHIND
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 
@@ -236,7 +235,7 @@ def _assert_queues(text: str, name: str) -> None:
     """Assert that the waits of a file have the features of its comments."""
     found: dict[int, list[str]] = {}
     for one in lint(text, name, HOT):
-        shown = features(one.site, one.code) - {BEHIND_ONCE, WAIT_BEHIND}
+        shown = features(one.site, one.code) - {BEHIND_ONCE, "queue:wait-behind"}
         queue = sorted(one for one in shown if one.startswith("queue:"))
         found.setdefault(one.line, []).extend(queue)
     expected = {
@@ -313,7 +312,9 @@ def test_a_wait_behind_little_work_names_its_leader() -> None:
 
 def test_a_wait_shows_that_another_follows_at_once() -> None:
     text = program(PROGRAMS["a wait straight behind another, and behind a few operations"])
-    found = [WAIT_BEHIND in features(one.site, one.code) for one in lint(text, "model.py", HOT)]
+    found = [
+        "queue:wait-behind" in features(one.site, one.code) for one in lint(text, "model.py", HOT)
+    ]
     assert found == [True, True, True, False]
 
 
