@@ -25,9 +25,10 @@ RAISING = frozenset((
     "value:chosen", "value:device",
 ))  # fmt: skip
 LOWERING = frozenset((
-    "callers:elsewhere", "callers:none", "place:branch", "place:off-by-default", "place:seldom",
-    "queue:behind-once", "queue:empty", "queue:little", "queue:on-some-path", "sure:assumed",
-    "value:beside-host", "value:host", "value:unshown",
+    "callers:elsewhere", "callers:none", "leader:call", "leader:caller", "leader:copy",
+    "leader:kept", "place:branch", "place:off-by-default", "place:seldom", "queue:behind-once",
+    "queue:copy-behind", "queue:empty", "queue:kept-behind", "queue:little", "queue:on-some-path",
+    "sure:assumed", "value:beside-host", "value:host", "value:unshown",
 ))  # fmt: skip
 _LOWERING_ROWS = frozenset(f"row:{row.id}" for row in ROWS if row.effect != HOT)
 
