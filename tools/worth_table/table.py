@@ -20,7 +20,7 @@ def render(model: Model, least: float, pairs: Pairs) -> str:
 # Written by `python tools/fit_worth.py fit`; do not edit.
 # Fitted to {len(pairs)} judged places ({listed}) in {sources} applications and libraries.
 intercept = {model.intercept:.2f}
-# With `--min-worth` of this, four in five findings that are worth telling are told.
+# With `--min-worth` of this, nine in ten findings that are worth telling are told.
 threshold = {least:.3f}
 
 [weights]

@@ -41,7 +41,8 @@ LAUNCHING = frozenset(
 # Each wait that a loop repeats costs its call each time, however empty the queue is.
 BEHIND_ONCE = "queue:behind-once"
 _BEHIND = frozenset(("queue:empty", "queue:little"))
-_NOT_ONCE = frozenset(("queue:on-some-path", "rate:called"))
+# A name that tells how often a function runs doesn't tell how often it is called in a step.
+_NOT_ONCE = frozenset(("queue:on-some-path", "rate:called", "runs:convention"))
 ONCE_A_STEP = "rate:once-a-step"
 # Features of sites of which the user's settings, a contract or a profile decided outright.
 OUTRIGHT = frozenset(("row:named-hot", "runs:named-hot", "runs:contract", "runs:ran-often"))
