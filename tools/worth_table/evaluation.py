@@ -20,7 +20,8 @@ KEPT = 0.9
 # the model has not seen are ordered no better (see `report.families`). Others say the same: the
 # cost, the rate and the place what the rows and callers do, and the rule what is read and where.
 UNWEIGHED = frozenset((
-    "callers:known", "callers:open", "callers:reached", "kind", "leader:wait", "row", "runs", "sure",
+    "callers:known", "callers:open", "callers:reached", "kind", "leader:wait", "row", "runs",
+    "sure",
 ))  # fmt: skip
 
 
