@@ -120,10 +120,10 @@ class Code(NamedTuple):
     """Code in which the queue is followed.
 
     ``waits`` holds the kind of each wait (`KEPT` and the like) by the identity of its node,
-    ``queued`` the identities of the operators that compute on tensors;
-    where it is None, all do whose parts may be tensors. ``behind`` returns the queue that a call
-    leaves, ``full_name`` the dotted name of an expression, imports resolved. ``scaled`` is True if
-    the step of a gradient scaler waits, as it does unless its optimizer is fused.
+    ``queued`` the identities of the operators that compute on tensors; where it is None, all do
+    whose parts may be tensors. ``behind`` returns the queue that a call leaves, ``full_name`` the
+    dotted name of an expression, imports resolved. ``scaled`` is True if the step of a gradient
+    scaler waits, as it does unless its optimizer is fused.
     """
 
     nodes: Sequence[ast.AST]
