@@ -59,9 +59,10 @@ def report(
         rest: list[list[Raw]] = []
         for row in rows:
             (told if any(_is_worth(raw, least) for raw in row) else rest).append(row)
-        rows = with_followers(told, rest)
-        heads = _heads_around(told)
-        rows += [row for row in rest if row and id(row[0].site.node) in heads]
+        heads = _heads_around(told) if rest else ()
+        around = [row for row in rest if id(row[0].site.node) in heads]
+        left = [row for row in rest if id(row[0].site.node) not in heads]
+        rows = [*with_followers(told, left), *around]
     return [finding for row in rows for finding in _row(row, result.snippet, catalogue, options)]
 
 

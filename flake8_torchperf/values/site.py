@@ -45,5 +45,9 @@ class SiteKind(str, Enum):
 
 # Kinds of sites that need a size that only the device knows.
 SIZED_KINDS = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
+# Kinds of sites that are loops, or stand in ones, whose rounds launch operations.
+LAUNCHING_KINDS = (
+    SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS, SiteKind.PARAMETER_LOOP, SiteKind.GROWTH,
+)  # fmt: skip
 # The traits that show how a site's function is run; a nested function has its own.
 OWN_TRAITS = frozenset(("compiled", "fullgraph", "vmap"))

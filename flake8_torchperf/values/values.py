@@ -234,10 +234,7 @@ class BoundMethod:
 
 @record
 class Partial:
-    """``functools.partial(callee, *positional, **keywords)``.
-
-    ``open`` is True if ``*args`` or ``**kwargs`` hide some of the arguments.
-    """
+    """``functools.partial(callee, *positional, **keywords)``, ``open`` if some are hidden."""
 
     callee: Value
     positional: tuple[Value, ...]
@@ -463,9 +460,8 @@ def _tensor_or_unknown(a: Value, b: Value) -> Value:
 def _join_scalars(a: Scalar, b: Scalar) -> Scalar:
     if a.known and b.known and a.kind == b.kind:
         return Scalar(a.kind, known=True)
-    origin = a if a.read is not None else b
-    kind = "number" if {a.kind, b.kind} <= NUMBER_KINDS else "object"
-    kind = a.kind if a.kind == b.kind else kind
+    origin, kinds = a if a.read is not None else b, {a.kind, b.kind}
+    kind = a.kind if len(kinds) == 1 else "number" if kinds <= NUMBER_KINDS else "object"
     return Scalar(kind, read=origin.read, tensor=origin.tensor)
 
 

@@ -7,17 +7,14 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.site import LAUNCHING_KINDS, SiteKind
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context, LoopPlace
 
 # Sites that are loops over elements or parameters; a dispatch costs the same without a device.
-PER_ELEMENT = (
-    SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS, SiteKind.PARAMETER_LOOP, SiteKind.GROWTH,
-    SiteKind.HOST_ACCUMULATION,
-)  # fmt: skip
+PER_ELEMENT = (*LAUNCHING_KINDS, SiteKind.HOST_ACCUMULATION)
 # Checks that TPF203 reports in loops.
 _NON_FINITE = methods_of("tests-finite-reals")
 # Operations that take a whole tensor apart at once, without a loop.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.judgement.heat import Cost, Level
 from flake8_torchperf.judgement.row import row_id
 from flake8_torchperf.values.provenance import Strength
-from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.site import LAUNCHING_KINDS
 from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
 
 if TYPE_CHECKING:
@@ -31,13 +31,7 @@ _REPEATED = frozenset(("rate:own-loop", "cost:per-element"))
 _REPEATED_ON_DEVICE = frozenset(("rate:own-loop", "value:device"))
 _NOT_REPEATED = frozenset((NO_CALLER, "value:host"))
 # Loops whose rounds launch operations.
-LAUNCHING = frozenset(
-    f"kind:{kind.value}"
-    for kind in (
-        SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS, SiteKind.PARAMETER_LOOP,
-        SiteKind.GROWTH,
-    )
-)  # fmt: skip
+LAUNCHING = frozenset(f"kind:{kind.value}" for kind in LAUNCHING_KINDS)
 # Each wait that a loop repeats costs its call each time, however empty the queue is.
 BEHIND_ONCE = "queue:behind-once"
 _BEHIND = frozenset(("queue:empty", "queue:little"))

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 # Methods that wait if their owner is a tensor of the device, as it mostly is; each has no argument.
-_SPELLED = frozenset(("cpu", "nonzero", "numpy", "unique")) | methods_of("reads")
+_COPYING = frozenset(("cpu", "numpy"))
+_SPELLED = frozenset(("nonzero", "unique")) | methods_of("reads")
 # The most calls that are followed one into another.
 MAX_DEPTH = 5
 
@@ -81,11 +82,9 @@ class Tails:
         judged = self._judged.get(info.key)
         if judged is not None:
             return self._code(judged)
-        inside = walk([info.node])
         module = info.module
-        waits = {id(node): WAIT for node in inside if _is_spelled_wait(node)}
-        waits |= {id(node): COPY for node in inside if _is_copy(node)}
-        waits |= {id(node): KEPT for node in inside if _is_explicit_wait(node, module)}
+        kinds = ((id(node), _spelled_wait(node, module)) for node in walk([info.node]))
+        waits = {node: kind for node, kind in kinds if kind}
         behind = partial(self._behind, module, info)
         return Code([info.node], waits, None, behind, module.qualify)
 
@@ -147,32 +146,24 @@ class Tails:
         return self._left[info.key]
 
 
-def _is_spelled_wait(node: ast.AST) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(attr="cuda"), keywords=keywords):
-            return not _is_queued(keywords)
-        case ast.Call(func=ast.Attribute(attr="to"), keywords=keywords):
-            given = [*node.args[:1], *(one.value for one in keywords if one.arg == "device")]
-            return any(map(called_a_device, given)) and not _is_queued(keywords)
-        case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]):
-            return name in _SPELLED
-    return False
+def _spelled_wait(node: ast.AST, module: ModuleMap) -> str:
+    """Return the kind of a wait, as its spelling shows; "" for none.
 
-
-def _is_copy(node: ast.AST) -> bool:
-    """True for ``x.cpu()``."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="cpu" | "numpy"), args=[], keywords=[]):
-            return True
-    return False
-
-
-def _is_explicit_wait(node: ast.AST, module: ModuleMap) -> bool:
-    """True for ``torch.cuda.synchronize()``; events and streams wait for their own work alone."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr="synchronize") as func):
-            return module.qualify(func).startswith("torch.")
-    return False
+    Events and streams wait for their own work alone.
+    """
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return ""
+    name, keywords = node.func.attr, node.keywords
+    if name == "synchronize":
+        return KEPT if module.qualify(node.func).startswith("torch.") else ""
+    if name == "cuda":
+        return "" if _is_queued(keywords) else WAIT
+    if name == "to":
+        given = [*node.args[:1], *(one.value for one in keywords if one.arg == "device")]
+        return WAIT if any(map(called_a_device, given)) and not _is_queued(keywords) else ""
+    if node.args or keywords:
+        return ""
+    return COPY if name in _COPYING else WAIT if name in _SPELLED else ""
 
 
 def _is_queued(keywords: Sequence[ast.keyword]) -> bool:
