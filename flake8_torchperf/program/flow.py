@@ -29,7 +29,7 @@ from flake8_torchperf.program.given import (
     RUNNING_CALLS,
     RUNNING_CLASSES,
 )
-from flake8_torchperf.program.held import Following, Held
+from flake8_torchperf.program.held import MAX_MORE, Following, Held
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outlines.outline import (
@@ -115,6 +115,8 @@ class _Walk(Following):
         else:
             self._method(owner, body.name, Held("called" if body.runs != "read" else "read"))
         while self._waiting:
+            if self._open:
+                self._left = min(self._left, MAX_MORE)
             self._step_on(*self._waiting.pop())
         why = next(iter(self._open), "")
         places, handed = tuple(self._places.values()), tuple(self._handed)

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 # The most places that are looked at for one body; it may be run elsewhere if there are more.
 MAX_PLACES = 3000
+# The most further places once it may be run elsewhere anyway: a value that a field of unknown
+# objects holds is followed into code that has nothing to do with it.
+MAX_MORE = 400
 
 
 class Held(NamedTuple):

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from flake8_torchperf.program.decorated import decorated
+from flake8_torchperf.program.derivations import Derivations
 from flake8_torchperf.program.given import (
     ALL_ITEMS,
     HOLDING_CALLS,
@@ -81,10 +82,10 @@ class Objects:
         self._arguments = arguments
         self._steps = MAX_STEPS if arguments is None else MAX_STEPS_BETWEEN_MODULES
         self._known: dict[tuple[str, int, bool], Classes] = {}
-        # The names, attributes and functions that one question came to: each is looked up once,
-        # however often it is bound or called. The first part is the scope of a name, the class of
-        # an attribute or the function, whose name is "".
-        self._met: dict[tuple[Unit, str, bool], Values] = {}
+        # What names, attributes and functions stand for, however often they are bound or called.
+        # The first part of a key is the scope of a name, the class of an attribute or the function,
+        # whose name is "".
+        self._derived: Derivations[Unit | str | Itself] = Derivations(_ITSELF)
 
     def classes(self, path: str, number: int, *, items: bool = False) -> Classes:
         """Return the classes that the value of an expression may have; with ``items``, its items.
@@ -101,13 +102,12 @@ class Objects:
 
     def values(self, path: str, number: int, *, items: bool = False) -> Values:
         """Return what `classes` does, and the functions and classes that the value may be."""
-        self._met.clear()
-        found = self._of(path, number, self._steps, items=items)
-        return {one for one in found if not str(one).startswith(_ITSELF)}
+        self._derived.begin()
+        return _but_itself(self._of(path, number, self._steps, items=items))
 
     def _of(self, path: str, number: int | None, steps: int, *, items: bool = False) -> Values:
         """Return what an expression stands for or, with ``items``, what it holds."""
-        if steps <= 0 or number is None:
+        if number is None or self._derived.are_spent(steps):
             return set()
         outline = self._linker.outline(path)
         node = outline.nodes[number]
@@ -242,9 +242,8 @@ class Objects:
             }
             if found:
                 return {*found}
-        return self._once(
-            (function, "", items), partial(self._results, function, steps, items=items)
-        )
+        find = partial(self._results, function, steps, items=items)
+        return self._once((function, "", items), steps, find)
 
     def _results(self, function: Unit, steps: int, *, items: bool) -> Values:
         """Return what the `return` statements of a function return."""
@@ -280,7 +279,7 @@ class Objects:
         self, path: str, number: int | None, position: int, steps: int, *, items: bool
     ) -> Values:
         """Return what stands at a position of a tuple that an expression gives."""
-        if steps <= 0 or number is None:
+        if number is None or self._derived.are_spent(steps):
             return set()
         outline = self._linker.outline(path)
         parts: list[tuple[str, int | None]]
@@ -337,14 +336,11 @@ class Objects:
 
     def _bound(self, path: str, variable: Variable, steps: int, *, items: bool) -> Values:
         find = partial(self._of_variable, path, *variable, steps, items=items)
-        return self._once((Unit(path, variable.body), variable.name, items), find)
+        return self._once((Unit(path, variable.body), variable.name, items), steps, find)
 
-    def _once(self, key: tuple[Unit, str, bool], find: Callable[[], Values]) -> Values:
-        """Return what is found the first time that a question comes to a key."""
-        if key not in self._met:
-            self._met[key] = {_ITSELF}  # for what is bound to what it holds
-            self._met[key] = {one for one in find() if not str(one).startswith(_ITSELF)}
-        return self._met[key]
+    def _once(self, key: tuple[Unit, str, bool], steps: int, find: Callable[[], Values]) -> Values:
+        """Return what a key stands for, but for what it is bound to that it holds itself."""
+        return self._derived.of(key, steps, lambda: _but_itself(find()))
 
     def _of_variable(self, path: str, scope: int, name: str, steps: int, *, items: bool) -> Values:
         """Return what a body binds to a name, or puts into what it binds."""
@@ -373,7 +369,7 @@ class Objects:
                 bound = self._unpacked(path, root, name, steps - 1, items=items)
             if not bound and value is not None and outline.nodes[value].kind in _VALUES:
                 is_whole = False
-            found |= {one for one in bound if not str(one).startswith(_ITSELF)}
+            found |= _but_itself(bound)
         for root in outline.put.get(name, ()) if items else ():
             body = outline.nodes[root].body
             if self._linker.named(path, body, name) == Variable(scope, name):
@@ -449,7 +445,7 @@ class Objects:
         holder = outline.child(use, OWNER)
         if holder is None or self._linker.body(function).owner < 0:
             return False
-        owners = own_classes(self._of(path, holder, MAX_STEPS))
+        owners = own_classes(self._derived.apart(partial(self._of, path, holder, MAX_STEPS)))
         return any(self._linker.method(one, outline.nodes[use].word) == function for one in owners)
 
     def _of_attribute(self, holders: Values, name: str, steps: int, *, items: bool) -> Values:
@@ -465,7 +461,7 @@ class Objects:
     def _kept_in(self, klass: Unit, name: str, steps: int, *, items: bool) -> Values:
         """Return what one class keeps in an attribute, which may be bound to what it holds."""
         find = partial(self._of_kept, klass, name, steps, items=items)
-        return self._once((klass, name, items), find)
+        return self._once((klass, name, items), steps, find)
 
     def _of_kept(self, klass: Unit, name: str, steps: int, *, items: bool) -> Values:
         """Return what one class states of an attribute, binds to it, or puts into it."""
@@ -485,6 +481,11 @@ class Objects:
             if self._linker.owner(path, outline.nodes[root].body) == klass:
                 found |= self._of(path, outline.child(root, VALUE), steps - 1)
         return found
+
+
+def _but_itself(values: Values) -> Values:
+    """Return the values without what stands for a name in what is bound to it."""
+    return {one for one in values if not (isinstance(one, str) and one.startswith(_ITSELF))}
 
 
 def _is_public(body: Body) -> bool:
