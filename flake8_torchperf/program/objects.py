@@ -82,7 +82,7 @@ class Objects:
         self._arguments = arguments
         self._steps = MAX_STEPS if arguments is None else MAX_STEPS_BETWEEN_MODULES
         self._known: dict[tuple[str, int, bool], Classes] = {}
-        # What names, attributes and functions stand for, however often they are bound or called.
+        # The values of names, attributes and functions, however often they are bound or called.
         # The first part of a key is the scope of a name, the class of an attribute or the function,
         # whose name is "".
         self._derived: Derivations[Unit | str | Itself] = Derivations(_ITSELF)
