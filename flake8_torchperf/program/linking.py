@@ -105,6 +105,9 @@ class Linker:
         self.modules = {} if modules is None else modules
         self._lineages: dict[Unit, list[Unit]] = {}
         self._foreign: dict[Unit, list[str]] = {}
+        # What names stand for, by module, body and name, and expressions, by module and number.
+        self._named: dict[tuple[str, int, str], Unit | Variable | str | None] = {}
+        self._named_by: dict[tuple[str, int], Unit | str] = {}
 
     def module(self, path: str) -> Module:
         """Return an outlined module; the linted text may differ from its file."""
@@ -218,6 +221,12 @@ class Linker:
         A function or class of the project, a variable, or the dotted name of something else that is
         imported; None if nothing binds the name.
         """
+        asked = path, body, name
+        if asked not in self._named:
+            self._named[asked] = self._found(path, body, name)
+        return self._named[asked]
+
+    def _found(self, path: str, body: int, name: str) -> Unit | Variable | str | None:
         outline = self.outline(path)
         scope = body
         while scope >= 0:
@@ -329,6 +338,12 @@ class Linker:
 
     def dotted(self, path: str, number: int) -> Unit | str:
         """Return the function or class that an expression names, or its dotted name, or ""."""
+        asked = path, number
+        if asked not in self._named_by:
+            self._named_by[asked] = self._meant(path, number)
+        return self._named_by[asked]
+
+    def _meant(self, path: str, number: int) -> Unit | str:
         outline = self.outline(path)
         node = outline.nodes[number]
         if node.kind == Kind.NAME:
