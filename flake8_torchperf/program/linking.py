@@ -105,7 +105,7 @@ class Linker:
         self.modules = {} if modules is None else modules
         self._lineages: dict[Unit, list[Unit]] = {}
         self._foreign: dict[Unit, list[str]] = {}
-        # What names stand for, by module, body and name, and expressions, by module and number.
+        # The meanings of names, by module, body and name, and of expressions, by module and number.
         self._named: dict[tuple[str, int, str], Unit | Variable | str | None] = {}
         self._named_by: dict[tuple[str, int], Unit | str] = {}
 
