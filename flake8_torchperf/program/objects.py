@@ -102,7 +102,6 @@ class Objects:
 
     def values(self, path: str, number: int, *, items: bool = False) -> Values:
         """Return what `classes` does, and the functions and classes that the value may be."""
-        self._derived.begin()
         return _but_itself(self._of(path, number, self._steps, items=items))
 
     def _of(self, path: str, number: int | None, steps: int, *, items: bool = False) -> Values:
