@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# On a machine whose cores other workers use, the threads of torch wait for one another for longer than
+# they compute: a step of a small model takes a hundred milliseconds with two of them, and three with one.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 # The twelve thousand tests that a worker collects live as long as it does. To look through them for garbage
 # again and again takes a third of the time of collecting them.
 gc.set_threshold(50_000, 20, 50)
@@ -40,15 +44,17 @@ without_threshold()
 
 # Files that one worker has to run, one after the other. Those of the first start what `torchperf
 # confirm` starts: some of them look at all processes that there are for what is left of it. Those of
-# the second need the installed package, which is built once.
+# the second need the installed package, which is built once; those of the third, a run of the training
+# project.
 TOGETHER = {
     "confirm": ("test_confirm", "test_fix_verify", "test_executes_nothing", "test_readme.py"),
     "installed": ("test_clients", "test_package", "test_readme_commands"),
+    "trained": ("test_compare_training", "test_profile_recording"),
 }
 # What takes longest comes first, so that no worker is left alone with it at the end.
 LONGEST_FIRST = ("test_native_build", *TOGETHER["installed"], *TOGETHER["confirm"])
 LONGEST_FIRST += ("test_run_ranks", "test_run.py", "test_run_compiled", "test_graph_breaks")
-LONGEST_FIRST += ("test_run_safety", "test_bounds_work", "test_torch_table")
+LONGEST_FIRST += (*TOGETHER["trained"], "test_run_safety", "test_bounds_work", "test_torch_table")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,20 +11,26 @@ well: `workload_forks`.
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
 import os
+import re
 import runpy
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import types
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, lru_cache
+from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import workload_forks
 from hangs import HANG
@@ -183,31 +189,78 @@ def become(request: Mapping[str, object], streams: Sequence[int]) -> tuple[str, 
     return how, what
 
 
-def main() -> None:
-    """Serve; in a fork, run the program as Python would."""
-    _, number, *imports = sys.argv
-    imported = workload_forks.ImportedTorch(*imports) if imports else None
-    # What every program needs is imported once, some of it with the first finding.
-    import flake8.main.application  # noqa: F401
+def _import_commands() -> None:
+    """Import what every program needs once, some of it with the first finding."""
+    import flake8.formatting.default
+    import flake8.main.application
+    import flake8.plugins.pycodestyle
+    import flake8.plugins.pyflakes  # noqa: F401
     from weighing import without_threshold
 
+    from flake8_torchperf.cache.key import conditions
+    from flake8_torchperf.cli import check_run  # noqa: F401
+    from flake8_torchperf.cli.main import build_parser
+    from flake8_torchperf.knowledge.conventions import load_conventions
     from flake8_torchperf.linter import lint
     from flake8_torchperf.options import Options
     from flake8_torchperf.plugin import TorchPerfPlugin  # noqa: F401
 
-    if imported:
-        workload_forks.import_command()
+    build_parser()
+    del sys.modules["flake8_torchperf.cli.main"]  # `runpy` is to import it as the main module.
     without_threshold()
     assert lint(_WAITS, f"{__file__}.linted.py", Options())
+    conditions(Options())  # keeps the digest of the package
+    # `re` keeps the patterns that it has seen: those of the conventions, and of what flake8 asks.
+    for row in load_conventions().rows:
+        re.compile(row.pattern)
+    for one in metadata.distributions():
+        _ = one.metadata, one.entry_points
+
+
+@contextmanager
+def _ending_early() -> Iterator[None]:
+    """End the process once the program has ended well, without taking down what it never made.
+
+    Python would free each object that the server had made: in a fork, that takes longer than most
+    programs. What a user sees of an end comes before, in the same order.
+    """
+    status: Any = None
+    try:
+        yield
+    except SystemExit as error:
+        status = error.code
+        if not isinstance(status, (int, type(None))):
+            raise
+    shutdown: Any = threading
+    shutdown._shutdown()  # waits for threads
+    atexit._run_exitfuncs()
+    try:
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+    except (OSError, ValueError):
+        sys.exit(status)  # Python complains of it.
+    os._exit((status or 0) & 0xFF)
+
+
+def main() -> None:
+    """Serve; in a fork, run the program as Python would."""
+    _, number, *imports = sys.argv
+    imported = workload_forks.ImportedTorch(*imports) if imports else None
+    if imported:
+        workload_forks.import_report()
+    _import_commands()
     how, what = serve(socket.socket(fileno=int(number)))
     child = workload_forks.prepare() if imported else None
     if imported and child:
         workload_forks.become_child(child, imported, ["hangs", "workload_forks"])
-    elif how == "-m":
-        runpy.run_module(what, run_name="__main__", alter_sys=True)
-    else:
-        sys.modules["__main__"] = program = types.ModuleType("__main__")
-        exec(compile(what, "<string>", "exec"), vars(program))
+        return
+    with _ending_early():
+        if how == "-m":
+            runpy.run_module(what, run_name="__main__", alter_sys=True)
+        else:
+            sys.modules["__main__"] = program = types.ModuleType("__main__")
+            exec(compile(what, "<string>", "exec"), vars(program))
 
 
 if __name__ == "__main__":

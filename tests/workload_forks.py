@@ -122,13 +122,9 @@ def adopt(wanted: bool) -> None:
     assert ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(wanted), 0, 0, 0) == 0
 
 
-def import_command() -> None:
-    """Import what a command and its report need, once for all."""
+def import_report() -> None:
+    """Import what the report of a command needs, once for all."""
     import flake8_torchperf.runtime.workload.matching  # noqa: F401
-    from flake8_torchperf.cli.main import build_parser
-
-    build_parser()
-    del sys.modules["flake8_torchperf.cli.main"]  # `runpy` is to import it as the main module.
 
 
 def prepare() -> Mapping[str, Any] | None:

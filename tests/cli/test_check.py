@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -150,7 +151,11 @@ def test_the_same_as_flake8(
 
 
 def test_the_same_as_flake8_on_our_fixtures(tmp_path: Path) -> None:
-    run = same(["fixtures", "tests/cli/test_check.py"], ROOT, tmp_path)
+    folder = tmp_path / "project"  # of its own: each run would read all of the repository
+    shutil.copytree(ROOT / "fixtures", folder / "fixtures")
+    shutil.copy(__file__, folder)
+    (folder / "requirements.txt").touch()
+    run = same(["fixtures", "test_check.py"], folder, tmp_path)
     assert "issue82206" in run.output
 
 

@@ -91,6 +91,16 @@ def trials(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return Trials(program.source, path, replace(Options(), **program.settings))
 
 
+@pytest.fixture
+def _no_weights() -> Iterator[None]:
+    """Nothing weighs anything: to find what would raise a worth takes two lints for each finding.
+
+    The tests of the worth look for that with a table of their own.
+    """
+    with weighed({}):
+        yield
+
+
 def accounts(trials: Trials) -> list[Account]:
     """Return an account of each line in which anything is found, however seldom it runs."""
     lines = sorted({one.line for one in [*trials.everything(), *trials.found()]})
@@ -155,6 +165,7 @@ def loops_at(source: str) -> set[int]:
     return {node.lineno for node in nodes if isinstance(node, (*LOOPS[:3], *COMPREHENSIONS))}
 
 
+@pytest.mark.usefixtures("_no_weights")
 @pytest.mark.parametrize("scope", [Level.HOT, Level.COLD], ids=("default", "all"))
 def test_the_parts_agree(trials: Trials, scope: Level) -> None:
     loops = loops_at(trials.source)
@@ -189,6 +200,7 @@ def changed(text: str, options: Options) -> Options:
     return options
 
 
+@pytest.mark.usefixtures("_no_weights")
 def test_what_would_change_a_decision_changes_it(trials: Trials) -> None:
     options = trials.options
     for account in accounts(trials):

@@ -60,7 +60,9 @@ def test_any_number_of_processes(corpus: Path, usual: str, jobs: str) -> None:
     assert printed(corpus, f"-j{jobs}", ".") == usual
 
 
-@pytest.mark.parametrize("seed", ["1", "42", "4294967295"])
+@pytest.mark.parametrize(
+    "seed", ["1", pytest.param("42", marks=pytest.mark.thorough), "4294967295"]
+)
 def test_any_hash_seed(corpus: Path, usual: str, seed: str) -> None:
     assert printed(corpus, "-j1", ".", seed=seed) == usual
 

@@ -2,10 +2,26 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from check_run import torchperf
+
+TRAINING = Path(__file__).resolve().parents[2] / "docs" / "training_project"
+
+
+@pytest.fixture(scope="session")
+def trained_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the training project, with the profile and the report of one run of it."""
+    folder = tmp_path_factory.mktemp("training") / "project"
+    shutil.copytree(TRAINING, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    saved = ("--save-profile", "profile.json", "--json", "before.json")
+    run = torchperf("run", "--level", "reads", *saved, "train.py", cwd=folder)
+    assert run.status == 0, run.errors
+    return folder
 
 
 @pytest.fixture(autouse=True)

@@ -16,24 +16,20 @@ from check_run import torchperf
 
 pytest.importorskip("torch")
 
-PROJECT = Path(__file__).resolve().parents[2] / "docs" / "training_project"
 # All fixes but the workers of the loaders, which would run the data sets in other processes.
 FIX = ("fix", "--unsafe", "--suggested", "--scope", "all", "--extend-ignore", "TPF505", ".")
 
 
-def record(folder: Path, name: str) -> None:
-    run = torchperf("run", "--json", name, "train.py", cwd=folder)
-    assert run.status == 0, run.errors
-
-
 @pytest.fixture(scope="module")
-def compared(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], str]:
+def compared(
+    trained_project: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[dict[str, Any], str]:
     folder = tmp_path_factory.mktemp("training") / "project"
-    shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    record(folder, "before.json")
+    shutil.copytree(trained_project, folder, ignore=shutil.ignore_patterns("__pycache__"))
     fixed = torchperf(*FIX, cwd=folder)
     assert "by suggested fixes" in fixed.errors + fixed.output
-    record(folder, "after.json")
+    run = torchperf("run", "--level", "reads", "--json", "after.json", "train.py", cwd=folder)
+    assert run.status == 0, run.errors
     names = ("before.json", "after.json", "--fail-on", "more-waits")
     data = torchperf("compare", *names, "--format", "json", cwd=folder)
     text = torchperf("compare", *names, cwd=folder)

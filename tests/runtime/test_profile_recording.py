@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -110,12 +109,9 @@ def test_the_training_project_costs_what_was_worked_out_by_hand(trained: Profile
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the training project, with a profile of its run."""
-    folder = tmp_path_factory.mktemp("training") / "project"
-    shutil.copytree(PROJECT, folder, ignore=shutil.ignore_patterns("__pycache__"))
-    record(folder, "train.py")
-    return folder
+def project(trained_project: Path) -> Path:
+    read.cache_clear()
+    return trained_project
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from check_run import COMMAND, check, torchperf
-from flake8_run import flake8
+from flake8_run import Run, flake8
 from hangs import HANG
 
 from flake8_torchperf.cache import key as key_module
@@ -55,8 +55,11 @@ def sizes(batches: list[torch.Tensor]) -> list[float]:
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
+    return written(tmp_path / "project")
+
+
+def written(folder: Path) -> Path:
     """A package whose one finding depends on another module of it."""
-    folder = tmp_path / "project"
     (folder / "pkg").mkdir(parents=True)
     (folder / "pkg" / "__init__.py").write_text("")
     (folder / "pkg" / "helper.py").write_text(HELPER)
@@ -189,7 +192,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
 def test_what_makes_it_look_again(
     project: Path, cache: Path, change: Callable[[Path], object], again: list[str]
 ) -> None:
-    check(cwd=project, cache=cache)
+    check("-j1", cwd=project, cache=cache)
     change(project)
     assert analysed(project, cache) == again
 
@@ -210,7 +213,7 @@ def test_a_helper_that_waits_is_looked_at_again(
     waiting = HELPER + "\n\ndef largest(x: torch.Tensor):\n    return x.max().item()\n"
     edit(project, "pkg/helper.py", waiting)
     edit(project, "pkg/user.py", CALLING)
-    check(cwd=project, cache=cache)
+    check("-j1", cwd=project, cache=cache)
     change(project)
     assert "./pkg/helper.py" in analysed(project, cache)
 
@@ -252,7 +255,7 @@ def test_a_module_two_imports_away(project: Path, cache: Path) -> None:
 def test_options_that_change_what_is_found(
     project: Path, cache: Path, options: tuple[str, ...]
 ) -> None:
-    check(cwd=project, cache=cache)
+    check("-j1", cwd=project, cache=cache)
     assert len(analysed(project, cache, *options)) == 2
     assert analysed(project, cache, *options) == []
 
@@ -264,7 +267,7 @@ def test_options_that_change_what_is_found(
 def test_options_that_change_only_the_report(
     project: Path, cache: Path, options: tuple[str, ...]
 ) -> None:
-    check(cwd=project, cache=cache)
+    check("-j1", cwd=project, cache=cache)
     assert analysed(project, cache, *options) == []
 
 
@@ -372,12 +375,19 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.fixture(scope="module")
+def checked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
+    """A project, and what a check of it finds."""
+    folder = written(tmp_path_factory.mktemp("checked") / "project")
+    return folder, check(cwd=folder)
+
+
 @pytest.mark.parametrize("damage", DAMAGES.values(), ids=list(DAMAGES))
 def test_a_damaged_entry_is_a_miss(
-    project: Path, cache: Path, damage: Callable[[Path], object]
+    checked: tuple[Path, Run], cache: Path, damage: Callable[[Path], object]
 ) -> None:
-    expected = check(cwd=project)
-    check(cwd=project, cache=cache)
+    project, expected = checked
+    check("-j1", cwd=project, cache=cache)
     assert entries(cache)
     for path in entries(cache):
         damage(path)
@@ -385,7 +395,7 @@ def test_a_damaged_entry_is_a_miss(
     assert (found.output, found.status) == (expected.output, expected.status)
     if damage is not a_folder:
         assert found.errors == ""
-        assert analysed(project, cache) == []
+        assert analysed_and_printed(project, cache) == (expected.output, [])
 
 
 def test_a_folder_that_cannot_be_written(project: Path, tmp_path: Path) -> None:
@@ -398,18 +408,21 @@ def test_a_folder_that_cannot_be_written(project: Path, tmp_path: Path) -> None:
     assert found.errors.count("\n") == 1
 
 
-def test_runs_at_once_share_a_cache(tmp_path: Path, cache: Path) -> None:
+def test_runs_at_once_share_a_cache(project: Path, cache: Path) -> None:
+    (project / "requirements.txt").touch()
+    for number in range(12):
+        edit(project, f"pkg/user{number}.py", USER)
     options = ("--isolated", "--min-worth=0", "-j2", "--cache-dir", str(cache))
-    folder = "fixtures/compiled"
-    command = [*COMMAND, "check", *options, folder]
+    command = [*COMMAND, "check", *options, "."]
     started = [
-        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        subprocess.Popen(command, cwd=project, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         for _ in range(3)
     ]
     outputs = {run.communicate(timeout=HANG) for run in started}
-    expected = check(folder, cwd=ROOT)
-    assert expected.output
+    expected = check(cwd=project)
+    assert expected.output.count("TPF101") == 13
     assert outputs == {(expected.output.encode(), b"")}
+    assert len(entries(cache)) == len(list(project.rglob("*.py")))
     assert not list(cache.rglob("*.tmp"))
 
 

@@ -18,6 +18,8 @@ from flake8_torchperf.runtime.verify.child.snapshot import Node
 # Tolerances for float32 sums in another order (the defaults of torch.testing for it), for float16
 # and bfloat16, and for float64: there, a number that was rounded to float32 must not pass.
 _CLOSE = {"float32": (1.3e-6, 1e-5), "half": (1.6e-2, 1e-2), "double": (1e-9, 1e-12)}
+# Dtypes whose numbers `torch.isclose` compares as they are.
+_PLAIN = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 _SHOWN = 60
 
 
@@ -226,6 +228,10 @@ def _data(before: Any, after: Any, at: str, rules: Rules) -> str:
 def _close(before: Any, after: Any, at: str, rules: Rules, double: bool = False) -> str:
     kind = "half" if rules.half else "float32"
     relative, absolute = _CLOSE["double" if double else kind]
+    if _is_plain(before) and _is_plain(after) and _alike(before, after):
+        # As `assert_close` does, which imports all of torch's distributed tensors first.
+        close = torch.isclose(after, before, rtol=relative, atol=absolute, equal_nan=True)
+        return "" if bool(close.all()) else f"{at}: {_apart(before, after)}"
     try:
         torch.testing.assert_close(
             after, before, rtol=relative, atol=absolute, equal_nan=True, check_device=False
@@ -233,6 +239,14 @@ def _close(before: Any, after: Any, at: str, rules: Rules, double: bool = False)
     except AssertionError:
         return f"{at}: {_apart(before, after)}"
     return ""
+
+
+def _is_plain(tensor: Any) -> bool:
+    return tensor.layout == torch.strided and tensor.dtype in _PLAIN
+
+
+def _alike(one: Any, other: Any) -> bool:
+    return (one.dtype, one.device, one.shape) == (other.dtype, other.device, other.shape)
 
 
 def _apart(before: Any, after: Any) -> str:
