@@ -9,22 +9,18 @@ if TYPE_CHECKING:
 
 One = TypeVar("One")
 
-# The level of no key: above that of each that is being looked up.
-_FREE = 1_000_000
-
 
 class _Found(NamedTuple, Generic[One]):
     """A set that was found, from the keys ``met`` on the way.
 
-    ``taken`` is the number of steps that it took: at least the ``steps`` that were left if these
-    ran out. ``level`` is that of the first of the keys being looked up that it came back to.
+    ``taken`` is the number of steps that it took, with those for which none were left. ``back`` are
+    the keys being looked up that it came back to.
     """
 
     found: set[One]
-    steps: int
     taken: int
     met: set[Hashable]
-    level: int = _FREE
+    back: set[Hashable]
 
 
 class Derivations(Generic[One]):
@@ -40,15 +36,16 @@ class Derivations(Generic[One]):
         self._whole: dict[Hashable, _Found[One]] = {}
         # By key and steps, those for which the steps ran out.
         self._cut: dict[tuple[Hashable, int], _Found[One]] = {}
-        # Those that came back to a key that is still being looked up, in the order of finding.
-        self._borrowing: dict[Hashable, _Found[One]] = {}
-        # The keys that are being looked up, with their levels.
-        self._running: dict[Hashable, int] = {}
+        # Those that came back to keys that are still being looked up, and the order of finding.
+        self._borrowing: dict[tuple[Hashable, int], _Found[One]] = {}
+        self._order: list[tuple[Hashable, int]] = []
+        # The keys that are being looked up.
+        self._running: dict[Hashable, None] = {}
         # Of the innermost of these: the fewest steps that were left, the keys that were met, and
-        # the level of the first one that it came back to.
+        # those that it came back to.
         self._fewest = 0
         self._met: set[Hashable] = set()
-        self._level = _FREE
+        self._back: set[Hashable] = set()
 
     def are_spent(self, steps: int) -> bool:
         """True if no steps are left; what is being found depends on how many there were."""
@@ -61,53 +58,66 @@ class Derivations(Generic[One]):
         before = self._before(key, steps)
         if before is not None:
             self._fewest = min(self._fewest, steps - before.taken)
-            self._level = min(self._level, before.level)
             self._met |= before.met
+            self._back |= before.back
             return before.found
         if key in self._running:
-            self._level = min(self._level, self._running[key])
+            self._met.add(key)
+            self._back.add(key)
             return {self._itself}
         return self._find(key, steps, find)
 
     def _before(self, key: Hashable, steps: int) -> _Found[One] | None:
         """Return what was found before where it would be found again."""
         whole = self._whole.get(key)
-        if whole is not None and steps > whole.taken and self._is_apart(whole):
+        if whole is not None and steps > whole.taken and self._is_alike(whole):
             return whole
-        cut = self._cut.get((key, steps))
-        if cut is not None and self._is_apart(cut):
-            return cut
-        borrowing = self._borrowing.get(key)
-        return borrowing if borrowing is not None and borrowing.steps >= steps else None
+        for kept in (self._cut, self._borrowing):
+            before = kept.get((key, steps))
+            if before is not None and self._is_alike(before):
+                return before
+        return None
 
-    def _is_apart(self, before: _Found[One]) -> bool:
-        return self._running.keys().isdisjoint(before.met)
+    def _is_alike(self, before: _Found[One]) -> bool:
+        """True if a set would come back to the same keys now."""
+        if not before.back:
+            return self._running.keys().isdisjoint(before.met)
+        return self._running.keys() & before.met == before.back
 
     def _find(self, key: Hashable, steps: int, find: Callable[[], set[One]]) -> set[One]:
-        around = self._fewest, self._met, self._level
-        self._fewest, self._met, self._level = steps, {key}, _FREE
-        level, borrowed = len(self._running), len(self._borrowing)
-        self._running[key] = level
+        fewest, met, back = self._fewest, self._met, self._back
+        self._fewest, self._met, self._back = steps, {key}, set()
+        borrowed = len(self._order)
+        self._running[key] = None
         try:
             found = find()
+            own = _Found(found, steps - self._fewest, self._met, self._back - {key})
         finally:
             del self._running[key]
-            mine = _Found(set[One](), steps, steps - self._fewest, self._met, self._level)
-            self._fewest = min(around[0], self._fewest)
-            self._met = around[1]
-            self._met |= mine.met
-            self._level = around[2] if mine.level >= level else min(around[2], mine.level)
-        if mine.level < level:
-            self._borrowing[key] = mine._replace(found=found)
-            return found
-        while len(self._borrowing) > borrowed:  # they came back to this key, which is known now
-            self._borrowing.popitem()
-        own = mine._replace(found=found, level=_FREE)
-        if own.taken < steps:
+            self._forget_since(borrowed, key)
+            self._fewest = min(fewest, self._fewest)
+            met |= self._met
+            back |= self._back - {key}
+            self._met, self._back = met, back
+        if own.back:
+            self._borrowing[key, steps] = own
+            self._order.append((key, steps))
+        elif own.taken < steps:
             self._whole[key] = own
         else:
             self._cut[key, steps] = own
         return found
+
+    def _forget_since(self, number: int, key: Hashable) -> None:
+        """Drop the sets that came back to a key, found since a number of them; it is known now."""
+        kept: list[tuple[Hashable, int]] = []
+        for asked in self._order[number:]:
+            before = self._borrowing.get(asked)
+            if before is not None and key not in before.back:
+                kept.append(asked)
+            else:
+                self._borrowing.pop(asked, None)
+        self._order[number:] = kept
 
     def apart(self, find: Callable[[], set[One]]) -> set[One]:
         """Return what is found with steps of its own, whatever is left of those around it."""
