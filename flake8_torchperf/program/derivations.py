@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -10,7 +11,8 @@ if TYPE_CHECKING:
 One = TypeVar("One")
 
 
-class _Found(NamedTuple, Generic[One]):
+@dataclass(frozen=True, slots=True)
+class _Found(Generic[One]):
     """A set that was found, from the keys ``met`` on the way.
 
     ``taken`` is the number of steps that it took, with those for which none were left. ``back`` are
