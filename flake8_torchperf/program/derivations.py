@@ -35,14 +35,12 @@ class Derivations(Generic[One]):
     def __init__(self, itself: One) -> None:
         """Let ``itself`` stand for a key in what is found for it."""
         self._itself = itself
+        # Those that depend on nothing around them.
         self._whole: dict[Hashable, _Found[One]] = {}
-        # By key and steps, those for which the steps ran out.
-        self._cut: dict[tuple[Hashable, int], _Found[One]] = {}
-        # Those that came back to keys that are still being looked up, and the order of finding.
-        self._borrowing: dict[tuple[Hashable, int], _Found[One]] = {}
-        self._order: list[tuple[Hashable, int]] = []
+        # By key and steps, those for which the steps ran out, or that came back to other keys.
+        self._partial: dict[tuple[Hashable, int], _Found[One]] = {}
         # The keys that are being looked up.
-        self._running: dict[Hashable, None] = {}
+        self._running: set[Hashable] = set()
         # Of the innermost of these: the fewest steps that were left, the keys that were met, and
         # those that it came back to.
         self._fewest = 0
@@ -74,52 +72,31 @@ class Derivations(Generic[One]):
         whole = self._whole.get(key)
         if whole is not None and steps > whole.taken and self._is_alike(whole):
             return whole
-        for kept in (self._cut, self._borrowing):
-            before = kept.get((key, steps))
-            if before is not None and self._is_alike(before):
-                return before
-        return None
+        part = self._partial.get((key, steps))
+        return part if part is not None and self._is_alike(part) else None
 
     def _is_alike(self, before: _Found[One]) -> bool:
         """True if a set would come back to the same keys now."""
-        if not before.back:
-            return self._running.keys().isdisjoint(before.met)
-        return self._running.keys() & before.met == before.back
+        return self._running & before.met == before.back
 
     def _find(self, key: Hashable, steps: int, find: Callable[[], set[One]]) -> set[One]:
         fewest, met, back = self._fewest, self._met, self._back
         self._fewest, self._met, self._back = steps, {key}, set()
-        borrowed = len(self._order)
-        self._running[key] = None
+        self._running.add(key)
         try:
             found = find()
             own = _Found(found, steps - self._fewest, self._met, self._back - {key})
         finally:
-            del self._running[key]
-            self._forget_since(borrowed, key)
+            self._running.discard(key)
             self._fewest = min(fewest, self._fewest)
             met |= self._met
             back |= self._back - {key}
             self._met, self._back = met, back
-        if own.back:
-            self._borrowing[key, steps] = own
-            self._order.append((key, steps))
-        elif own.taken < steps:
+        if own.taken < steps and not own.back:
             self._whole[key] = own
         else:
-            self._cut[key, steps] = own
+            self._partial[key, steps] = own
         return found
-
-    def _forget_since(self, number: int, key: Hashable) -> None:
-        """Drop the sets that came back to a key, found since a number of them; it is known now."""
-        kept: list[tuple[Hashable, int]] = []
-        for asked in self._order[number:]:
-            before = self._borrowing.get(asked)
-            if before is not None and key not in before.back:
-                kept.append(asked)
-            else:
-                self._borrowing.pop(asked, None)
-        self._order[number:] = kept
 
     def apart(self, find: Callable[[], set[One]]) -> set[One]:
         """Return what is found with steps of its own, whatever is left of those around it."""
