@@ -104,22 +104,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         default="",
         help="report only findings in lines that differ from this commit of git, or in new files",
     )
-    group.add_argument(
-        "--unused-noqa",
-        action="store_true",
-        help=f"report as {UNUSED_NOQA} each `# noqa: TPF...` that silences nothing",
-    )
-    group.add_argument(
-        "--add-noqa",
-        action="store_true",
-        help="write a `# noqa` into the line of each finding instead of printing it",
-    )
-    group.add_argument(
-        "--reason",
-        metavar="TEXT",
-        default="",
-        help="with --add-noqa: what to write behind the codes",
-    )
+    _add_comment_options(group)
     group.add_argument(
         "--sort",
         choices=("place", "worth"),
@@ -151,6 +136,25 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     # Those of fix alone.
     parser.set_defaults(diff=False, unsafe=False, suggested=False)
     parser.set_defaults(verify=False, require_verified=False, inputs="", harness=None)
+
+
+def _add_comment_options(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--unused-noqa",
+        action="store_true",
+        help=f"report as {UNUSED_NOQA} each `# noqa: TPF...` that silences nothing",
+    )
+    group.add_argument(
+        "--add-noqa",
+        action="store_true",
+        help="write a `# noqa` into the line of each finding instead of printing it",
+    )
+    group.add_argument(
+        "--reason",
+        metavar="TEXT",
+        default="",
+        help="with --add-noqa: what to write behind the codes",
+    )
 
 
 def _count(text: str) -> int:
