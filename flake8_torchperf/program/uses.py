@@ -62,7 +62,13 @@ class Uses:
         Other modules import the names of a module level, some under another name.
         """
         target = Variable(body, name)
-        for other in self.modules(name, path) if body == 0 else (path,):
+        if body:
+            outline = self._linker.outline(path)
+            for number in outline.by_word_inside.get((outline.outermost(body), name), ()):
+                if self._stands_for(path, number, path, target):
+                    yield path, number
+            return
+        for other in self.modules(name, path):
             outline = self._linker.outline(other)
             words = {name}
             if other != path:

@@ -39,7 +39,9 @@ ORDER = "order"
 NAME = f"{OUTLINED}name"
 _MAIN_BLOCK = re.compile(rb"^if\s+\(?__name__\s*==", re.MULTILINE)
 # Tables whose entries are numbers of nodes; the entries of others hold all that is learned.
-_OF_NODES = ("by_word", "by_kind", "by_slot", "bound", "unpacked", "put", "results")
+_OF_NODES = (
+    "by_word", "by_word_inside", "by_kind", "by_slot", "bound", "unpacked", "put", "results",
+)  # fmt: skip
 _LOOKED_UP_IN = (
     *_OF_NODES, "imported", "imported_again", "other_sources", "defaults", "defined",
     "by_qualname", "class_named", "methods",
@@ -104,7 +106,7 @@ def _key(table: str, key: str) -> object:
     """Return the key of a table that a question names."""
     if table in ("results", "defaults"):
         return int(key)
-    if table in ("by_kind", "bound", "defined", "class_named"):
+    if table in ("by_kind", "by_word_inside", "bound", "defined", "class_named"):
         number, _, name = key.partition(" ")
         return int(number), name
     return key

@@ -143,6 +143,25 @@ class Outline:
         return Groups([self.nodes.words[n] for n in read], read, self.nodes.code)
 
     @cached_property
+    def by_word_inside(self) -> Groups[tuple[int, str]]:
+        """The names that are read in functions, by the outermost function and the name."""
+        read = [
+            n
+            for n, kind in enumerate(self.nodes.kinds)
+            if kind == Kind.NAME and self.nodes.bodies[n]
+        ]
+        size = len(self.nodes.vocabulary)
+        around = [self.outermost(number) for number in range(len(self.bodies))]
+        codes = [around[self.nodes.bodies[n]] * size + self.nodes.words[n] for n in read]
+        return Groups(codes, read, self._code)
+
+    def outermost(self, body: int) -> int:
+        """Return the function or lambda at the module level around a body, or in a class there."""
+        while self.bodies[body].outer > 0:
+            body = self.bodies[body].outer
+        return body
+
+    @cached_property
     def bound(self) -> Groups[tuple[int, str]]:
         """The statements that bind a name in a body, by the body and the name."""
         found = [

@@ -217,6 +217,32 @@ def test_the_lines_of_a_statement_count() -> None:
     assert told(outline(text), asked) == told(outline("g(x,\n\n  y)\n"), asked)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "differs"),
+    [
+        ("return x / 2", "return x / 3 + x", True),
+        ("y = 2 * x if", "y = 3 * x if", False),
+        ("half(x)) for x", "x) for x", False),
+    ],
+)
+def test_a_local_name_is_asked_for_in_its_own_function(old: str, new: str, differs: bool) -> None:
+    asked: list[str] = []
+    seen = AskedOutline(outline(BODIES), asked.append)
+    (half,) = seen.by_qualname["half"]
+    assert seen.outermost(half) == half
+    assert len(seen.by_word_inside[half, "x"]) == 1
+    before = told(outline(BODIES), asked)
+    assert old in BODIES
+    assert (before != told(outline(BODIES.replace(old, new)), asked)) == differs
+
+
+def test_a_local_name_is_found_in_functions_inside() -> None:
+    text = "def around(g):\n    def inside():\n        return (lambda: g)()\n    return inside, g\n"
+    seen = outline(f"g = 1\n{text}print(g)\n")
+    found = seen.by_word_inside[1, "g"]
+    assert [seen.bodies[seen.nodes.bodies[one]].name for one in found] == ["<lambda>", "around"]
+
+
 def test_no_question_is_for_all_nodes() -> None:
     with pytest.raises(TypeError):
         list(AskedOutline(outline(BODIES), [].append).by_word)
