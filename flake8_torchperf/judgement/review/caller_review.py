@@ -12,7 +12,6 @@ from operator import is_
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpreter.calls.filled_parameters import fill_as_called
-from flake8_torchperf.interpreter.calls.summaries import called_at
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.propagation import CALLS
@@ -153,27 +152,23 @@ class CallerReview:
         return [(site, self.package.sets_up(site)) for site in calls]
 
     def _watch(self, info: FunctionInfo) -> Analysis | None:
-        """Return an analysis that saw the arguments of all calls in the package outside set-up.
+        """Return an analysis in which a function has what all calls outside set-up pass.
 
-        None if no call is outside set-up, if the arguments of one were not seen, or if the calls
-        show nothing.
+        None if no call is outside set-up, or if the calls show nothing.
         """
         judged = self._judged(self.callers.of(info))
         warm = [site for site, answer in judged if not answer]
         callers = _callers(judged)
         if not warm or len(callers) > MAX_CALLERS:
             return None
-        probe = self._analysis.watching(info.key)
-        for caller in callers.values():
-            interpret_function(caller, probe)
-        given = [_given(info, site, probe) for site in warm]
-        if None in given:
+        given = [self.arguments.seen.given_at(info, site) for site in warm]
+        names = set(given[0]).intersection(*given)
+        agreed = {name: _same([one[name] for one in given]) for name in names}
+        if not self._tells(info, agreed):
             return None
-        known = [one for one in given if one is not None]
-        names = set(known[0]).intersection(*known)
-        agreed = {name: _same([one[name] for one in known]) for name in names}
+        probe = self._analysis.watching(info.key)
         probe.agreed[info.key] = agreed
-        return probe if self._tells(info, agreed) else None
+        return probe
 
     def _tells(self, info: FunctionInfo, agreed: dict[str, Value]) -> bool:
         """True if the calls show more about a parameter than its declaration does."""
@@ -187,12 +182,6 @@ def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:
     """Return the functions that hold the calls outside set-up code, by their keys."""
     warm = [site.caller for site, answer in judged if not answer]
     return {caller.key: caller for caller in warm if caller is not None}
-
-
-def _given(info: FunctionInfo, site: CallSite, probe: Analysis) -> dict[str, Value] | None:
-    """Return the arguments that one call was seen to pass; None if it was not seen."""
-    module = info.module if site.caller is None else site.caller.module
-    return probe.observed.get(called_at(info, module, site.line))
 
 
 def _same(values: list[Value]) -> Value:

@@ -53,7 +53,7 @@ class PackageArguments:
         self._heats = heats
         self._callers = callers
         self._asked = 0
-        self._seen = SeenCallers(analysis, heats)
+        self.seen = SeenCallers(analysis, heats)
 
     def tell(self, functions: Sequence[FunctionInfo]) -> None:
         """Find the arguments of read parameters; heat a function that a loop gives a tensor."""
@@ -73,7 +73,7 @@ class PackageArguments:
         calls = (*own, *self._callers.around(info))
         sites = [site for site in calls if site.caller is not None]
         sites.sort(key=lambda site: not site.loops)
-        seen = [(site, self._seen.given_at(info, site)) for site in sites[:MAX_CALLERS]]
+        seen = [(site, self.seen.given_at(info, site)) for site in sites[:MAX_CALLERS]]
         for name in names:
             told = [self._note(info, name, given.get(name, UNKNOWN), s.caller) for s, given in seen]
             for (site, given), shown in zip(seen, told, strict=True):
@@ -89,12 +89,12 @@ class PackageArguments:
         The functions that receive it are interpreted. A call that hands it on in a step heats it.
         """
         for giver in self._callers.naming(info)[:MAX_CALLERS]:
-            self._seen.look_at(giver)
-        for _, call in self._seen.handing(info)[:MAX_CALLERS]:
+            self.seen.look_at(giver)
+        for _, call in self.seen.handing(info)[:MAX_CALLERS]:
             if isinstance(call.target, Function):
-                self._seen.look_at(call.target.info)
-        given = self._seen.given(info)
-        for giver, call in self._seen.handing(info):
+                self.seen.look_at(call.target.info)
+        given = self.seen.given(info)
+        for giver, call in self.seen.handing(info):
             told = [self._note(info, name, given.get(name, UNKNOWN), giver) for name in names]
             for site in self._heats.calls(giver.module).at(giver, call.node) if any(told) else ():
                 self._warm(info, site)
