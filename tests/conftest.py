@@ -93,9 +93,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 @pytest.fixture(scope="session", autouse=True)
 def _options_of_this_run_alone() -> Iterator[None]:
-    """The pytest that a test starts takes none of the options in the environment of this one."""
+    """The pytest that a test starts takes none of the options in the environment of this one.
+
+    Nor does it load plugins that have nothing to do with ours, which takes a second.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYTEST_ADDOPTS", raising=False)
+        patch.setenv("PYTEST_ADDOPTS", "-p no:pytest-lsp -p no:asyncio -p no:hypothesispytest")
         yield
 
 
