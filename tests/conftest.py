@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -93,9 +94,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileSche
 
 @pytest.fixture(scope="session", autouse=True)
 def _options_of_this_run_alone() -> Iterator[None]:
-    """The pytest that a test starts takes none of the options in the environment of this one."""
+    """The pytest that a test starts takes none of the options in the environment of this one.
+
+    Nor does it load plugins that have nothing to do with ours, which takes a second.
+    """
     with pytest.MonkeyPatch.context() as patch:
-        patch.delenv("PYTEST_ADDOPTS", raising=False)
+        patch.setenv("PYTEST_ADDOPTS", "-p no:pytest-lsp -p no:asyncio -p no:hypothesispytest")
         yield
 
 
@@ -105,6 +109,15 @@ def _a_cache_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> Itera
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TORCHPERF_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session")
+def notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of the notebooks alone: to lint one here would look through the repository."""
+    folder = tmp_path_factory.mktemp("notebooks") / "project"
+    shutil.copytree(Path(__file__).parent / "notebooks", folder)
+    (folder / "requirements.txt").touch()
+    return folder
 
 
 @pytest.fixture(scope="session")

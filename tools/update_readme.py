@@ -15,11 +15,13 @@ import argparse
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -144,10 +146,20 @@ def _first_sentence(rule: Rule) -> str:
     return sentence.removeprefix("Reports ").replace("|", "\\|")
 
 
+@cache
+def _fixtures_alone() -> tempfile.TemporaryDirectory[str]:
+    """Return a project of the fixtures: in the repository, a run would look through all of it."""
+    folder = tempfile.TemporaryDirectory()
+    shutil.copytree(ROOT / "fixtures", Path(folder.name, "fixtures"))
+    Path(folder.name, "requirements.txt").touch()
+    return folder
+
+
 def flake8_output(*words: str, select: str = "TPF") -> str:
     """Return the output of ``flake8 --select`` for one of our files, as a console session."""
     command = [sys.executable, "-m", "flake8", "--isolated", "-j1", "--select", select, *words]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    folder = _fixtures_alone().name
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.stderr:
         raise RuntimeError(f"flake8 {' '.join(words)} failed: {done.stderr}")
     return f"```console\n$ flake8 --select {select} {' '.join(words)}\n{done.stdout}```"
@@ -156,7 +168,8 @@ def flake8_output(*words: str, select: str = "TPF") -> str:
 def confirm_output() -> str:
     """Return the output of ``torchperf confirm`` for the same file, as a console session."""
     words = ["confirm", EXAMPLE, "--project", "320008"]
-    return f"```console\n$ torchperf {' '.join(words)}\n{torchperf_output(words, ROOT).stdout}```"
+    printed = torchperf_output(words, Path(_fixtures_alone().name)).stdout
+    return f"```console\n$ torchperf {' '.join(words)}\n{printed}```"
 
 
 def run_output() -> str:

@@ -13,7 +13,6 @@ from flake8_run import Run
 
 from flake8_torchperf.cli.notebooks.magics import NoPythonError, python_of
 
-NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 READS = (
     "def report(values: list[torch.Tensor]) -> list[float]:\n    return [v.item() for v in values]"
 )
@@ -45,8 +44,8 @@ class TestCheck:
     def _needs_nbformat(self) -> None:
         pytest.importorskip("nbformat")
 
-    def test_findings_name_cell_and_line_as_nbqa_does(self) -> None:
-        run = check("training.ipynb", cwd=NOTEBOOKS)
+    def test_findings_name_cell_and_line_as_nbqa_does(self, notebooks: Path) -> None:
+        run = check("training.ipynb", cwd=notebooks)
         assert (run.status, run.errors) == (1, "")
         assert places(run) == [
             "training.ipynb:cell_2:7:9 TPF206",
@@ -54,8 +53,8 @@ class TestCheck:
         ]
         assert "(loop at line 6)" in run.output  # of the cell, as the finding's own
 
-    def test_cells_in_other_languages_count_and_are_passed_over(self) -> None:
-        assert places(check("other_languages.ipynb", cwd=NOTEBOOKS)) == [
+    def test_cells_in_other_languages_count_and_are_passed_over(self, notebooks: Path) -> None:
+        assert places(check("other_languages.ipynb", cwd=notebooks)) == [
             "other_languages.ipynb:cell_3:7:9 TPF206",
             "other_languages.ipynb:cell_5:5:13 TPF101",
         ]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from math import exp
@@ -13,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.mark.structures import ParameterSet
 from documents import ROOT
 from weighing import weighed
 
@@ -33,6 +33,7 @@ else:
 
 PRELUDE = "import torch\nfrom torch import Tensor, nn\n\n"
 ROW_OF = {row.id: row for row in ROWS}
+FILES = ("fixtures/**/*.py", "docs/*_project/*.py")
 COSTS = ("per element", "per step", "per call")
 # Sentences that say of a place that it is not repeated, which no place in a loop or a step is.
 NOT_REPEATED = re.compile(
@@ -44,17 +45,18 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 @dataclass(frozen=True)
 class Program:
-    """A module that is linted where it lies, or in a folder of its own."""
+    """A module that is linted among the files it lies with, or in a folder of its own."""
 
     id: str
     source: str
-    path: Path | None
+    is_file: bool
     settings: dict[str, Any]
 
-    def written(self, folder: Path) -> str:
-        """Return the path of the module; ``folder`` receives one that lies nowhere."""
-        if self.path is not None:
-            return str(self.path)
+    def written(self, files: Path, factory: pytest.TempPathFactory) -> str:
+        """Return the path of the module, which is below ``files`` if it is one of these."""
+        if self.is_file:
+            return str(files / self.id)
+        folder = factory.mktemp("program")
         (folder / "requirements.txt").touch()
         file = folder / "model.py"
         file.write_text(self.source, encoding="utf-8")
@@ -67,15 +69,15 @@ def programs() -> Iterator[Program]:
         named = {key: tuple(example[key]) for key in ("hot", "cold", "sync_free") if key in example}
         for side in ("silent", "told"):
             text = PRELUDE + example[side].lstrip("\n")
-            yield Program(f"{row}-{side}", text, None, named)
-    for pattern in ("fixtures/**/*.py", "docs/*_project/*.py"):
+            yield Program(f"{row}-{side}", text, False, named)
+    for pattern in FILES:
         for file in sorted(ROOT.glob(pattern)):
             name = file.relative_to(ROOT).as_posix()
-            yield Program(name, file.read_text(encoding="utf-8"), file, {})
+            yield Program(name, file.read_text(encoding="utf-8"), True, {})
     for page in sorted(ROOT.glob("rules/TPF*.md")):
         blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
         for number, block in enumerate(blocks):
-            yield Program(f"{page.stem[:6]}-{number}", block, None, {})
+            yield Program(f"{page.stem[:6]}-{number}", block, False, {})
 
 
 @cache
@@ -83,11 +85,26 @@ def every_program() -> tuple[Program, ...]:
     return tuple(programs())
 
 
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A project of the files alone: each question of a module would look through the repository."""
+    folder = tmp_path_factory.mktemp("files")
+    (folder / "requirements.txt").touch()
+    for pattern in FILES:
+        for file in ROOT.glob(pattern):
+            copied = folder / file.relative_to(ROOT)
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, copied)
+    return folder
+
+
 @pytest.fixture(scope="module", params=every_program(), ids=lambda program: program.id)
-def trials(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Trials:
+def trials(
+    request: pytest.FixtureRequest, files: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Trials:
     """The trials of one program, which the tests of it share: pytest runs these in a row."""
     program: Program = request.param
-    path = program.written(tmp_path_factory.mktemp("program"))
+    path = program.written(files, tmp_path_factory)
     return Trials(program.source, path, replace(Options(), **program.settings))
 
 
@@ -105,6 +122,12 @@ def accounts(trials: Trials) -> list[Account]:
     """Return an account of each line in which anything is found, however seldom it runs."""
     lines = sorted({one.line for one in [*trials.everything(), *trials.found()]})
     return [account_at(trials, line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def accounts_under(trials: Trials) -> Callable[[Options], list[Account]]:
+    """Returns the accounts of one program under given settings; the tests of it share them, too."""
+    return cache(lambda options: accounts(trials.under(options)))
 
 
 def account_at(trials: Trials, line: int) -> Account:
@@ -167,10 +190,12 @@ def loops_at(source: str) -> set[int]:
 
 @pytest.mark.usefixtures("_no_weights")
 @pytest.mark.parametrize("scope", [Level.HOT, Level.COLD], ids=("default", "all"))
-def test_the_parts_agree(trials: Trials, scope: Level) -> None:
+def test_the_parts_agree(
+    trials: Trials, accounts_under: Callable[[Options], list[Account]], scope: Level
+) -> None:
     loops = loops_at(trials.source)
     found = []
-    for account in accounts(trials.under(replace(trials.options, scope=scope))):
+    for account in accounts_under(replace(trials.options, scope=scope)):
         for one in account.findings:
             found += [
                 f"{account.line} {one.code} {text}" for text in contradictions(account, one, scope)
@@ -201,9 +226,11 @@ def changed(text: str, options: Options) -> Options:
 
 
 @pytest.mark.usefixtures("_no_weights")
-def test_what_would_change_a_decision_changes_it(trials: Trials) -> None:
+def test_what_would_change_a_decision_changes_it(
+    trials: Trials, accounts_under: Callable[[Options], list[Account]]
+) -> None:
     options = trials.options
-    for account in accounts(trials):
+    for account in accounts_under(options):
         for one in account.findings:
             for change in one.changes:
                 with_it = changed(change, options)
@@ -232,35 +259,40 @@ WEIGHED = {
 
 # Of the programs, one in so many is weighed in each run of the tests; the thorough ones weigh all.
 WEIGHED_SELDOM = 4
+WEIGHED_PROGRAMS = [
+    pytest.param(program, marks=[pytest.mark.thorough] if number % WEIGHED_SELDOM else [])
+    for number, program in enumerate(every_program())
+]
 
 
-def weighed_programs() -> Iterator[ParameterSet]:
-    for number, program in enumerate(every_program()):
-        marks = [pytest.mark.thorough] if number % WEIGHED_SELDOM else []
-        yield pytest.param(program, id=program.id, marks=marks)
-
-
-@pytest.mark.parametrize("program", weighed_programs())
-def test_the_worth_is_that_of_the_evidence(program: Program, tmp_path: Path) -> None:
-    """The pieces add up to the worth that a run computes; what would raise it raises it."""
-    options = replace(Options(), **program.settings)
-    weighing = Trials(program.source, program.written(tmp_path), options)
+@pytest.fixture(scope="module", params=WEIGHED_PROGRAMS, ids=lambda program: program.id)
+def weighing(
+    request: pytest.FixtureRequest, files: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Trials]:
+    """The trials of one program by that table, which the tests of it share as those of `trials` do."""
+    program: Program = request.param
+    path = program.written(files, tmp_path_factory)
     with weighed(WEIGHED, intercept=-0.25):
-        found = {
-            (one.line, one.column + 1, one.code): features(one.site, one.code)
-            for one in weighing.found()
-        }
-        for account in accounts(weighing):
-            for one in account.findings:
-                worth = one.worth
-                total = worth.start + sum(piece.weight for piece in worth.pieces)
-                assert worth.worth == pytest.approx(1 / (1 + exp(-total)))
-                sizes = [abs(piece.weight) for piece in worth.pieces]
-                assert sizes == sorted(sizes, reverse=True)
-                evidence = found.get((account.line, one.column, one.code))
-                if one.reported and evidence is not None:
-                    assert {piece.feature for piece in worth.pieces} == evidence & {*WEIGHED}
-                assert not [*not_raised(account.line, one, weighing)]
+        yield Trials(program.source, path, replace(Options(), **program.settings))
+
+
+def test_the_worth_is_that_of_the_evidence(weighing: Trials) -> None:
+    """The pieces add up to the worth that a run computes; what would raise it raises it."""
+    found = {
+        (one.line, one.column + 1, one.code): features(one.site, one.code)
+        for one in weighing.found()
+    }
+    for account in accounts(weighing):
+        for one in account.findings:
+            worth = one.worth
+            total = worth.start + sum(piece.weight for piece in worth.pieces)
+            assert worth.worth == pytest.approx(1 / (1 + exp(-total)))
+            sizes = [abs(piece.weight) for piece in worth.pieces]
+            assert sizes == sorted(sizes, reverse=True)
+            evidence = found.get((account.line, one.column, one.code))
+            if one.reported and evidence is not None:
+                assert {piece.feature for piece in worth.pieces} == evidence & {*WEIGHED}
+            assert not [*not_raised(account.line, one, weighing)]
 
 
 def not_raised(line: int, one: Decision, trials: Trials) -> Iterator[str]:
@@ -279,18 +311,14 @@ def not_raised(line: int, one: Decision, trials: Trials) -> Iterator[str]:
             yield f"{line} {one.code}: {change}"
 
 
-@pytest.mark.parametrize("program", weighed_programs())
-def test_what_would_tell_a_finding_of_little_worth_tells_it(
-    program: Program, tmp_path: Path
-) -> None:
-    options = replace(Options(), **program.settings, min_worth=0.8)
-    weighing = Trials(program.source, program.written(tmp_path), options)
-    with weighed(WEIGHED):
-        for account in accounts(weighing):
-            for one in account.findings:
-                assert not [*contradictions(account, one, options.scope)]
-                for change in one.changes if one.row == WORTH else ():
-                    with_it = changed(change, options)
-                    if with_it != options:
-                        told = weighing.under(with_it).found()
-                        assert (one.code, one.column) in {(f.code, f.column + 1) for f in told}
+def test_what_would_tell_a_finding_of_little_worth_tells_it(weighing: Trials) -> None:
+    options = replace(weighing.options, min_worth=0.8)
+    trials = weighing.under(options)
+    for account in accounts(trials):
+        for one in account.findings:
+            assert not [*contradictions(account, one, options.scope)]
+            for change in one.changes if one.row == WORTH else ():
+                with_it = changed(change, options)
+                if with_it != options:
+                    told = trials.under(with_it).found()
+                    assert (one.code, one.column) in {(f.code, f.column + 1) for f in told}

@@ -273,7 +273,7 @@ def test_a_test_run_is_recorded(tmp_path: Path, workers: tuple[str, ...]) -> Non
     ("name", "problem"),
     [
         ("test_step.py", "holds something else"),
-        pytest.param("no/p.json", "no folder", marks=pytest.mark.slow),
+        pytest.param("no/p.json", "no folder", marks=pytest.mark.thorough),
     ],
 )
 def test_a_test_run_never_overwrites_something_else(

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from fork_server import start
+import fork_server
 from type_into_server import type_into
+from weighing import PUBLISHED
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 SOURCE = """\
 import torch
@@ -40,8 +47,12 @@ def test_what_is_typed_is_what_a_fresh_run_finds(tmp_path: Path) -> None:
     file = tmp_path / "typed.py"
     file.write_text(SOURCE)
 
+    # The server is a process of its own; forked commands tell findings of whatever worth.
+    threshold = tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))["threshold"]
+
     def run(command: Sequence[str], folder: Path, stdin: bytes) -> bytes:
-        return start(command, cwd=folder, stdin=stdin).stdout
+        worth = f"--min-worth={threshold}"
+        return fork_server.run([*command, worth], cwd=folder, stdin=stdin).stdout
 
     tally = type_into(tmp_path, [file], edits=30, seed=20261123, run=run, pause=0.01)
     assert tally.wrong == []

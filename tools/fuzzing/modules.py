@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Iterator
+from functools import cache
 
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
@@ -28,6 +29,7 @@ def with_torch(source: str, number: int) -> str:
     return HEAD + "return x.item()\n\n" + body
 
 
+@cache
 def strategy() -> st.SearchStrategy[str]:
     """Return a strategy for modules, by libcst's nodes and by Python's grammar."""
     # Seconds, which only those who draw from it are to pay.

@@ -73,10 +73,20 @@ def test_work_grows_in_proportion(name: str, place: str, times: int, options: Op
     assert three - two < AT_MOST * (two - one) + 250, f"{one:,}, {two:,}, {three:,} calls"
 
 
-@pytest.mark.parametrize("length", [200, pytest.param(1_000, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize(
+    ("length", "options"),
+    [
+        pytest.param(
+            length,
+            options,
+            marks=[] if (length, options) == (200, COMPILED) else [pytest.mark.thorough],
+        )
+        for length in (200, 1_000)
+        for options in (COMPILED, HOT)
+    ],
+    ids=_named,
+)
 @pytest.mark.parametrize("name", [n for n in SHAPES if n.startswith(("chain", "layers", "circ"))])
-def test_a_long_chain_ends_well(name: str, length: int) -> None:
+def test_a_long_chain_ends_well(name: str, length: int, options: Options) -> None:
     """Each names the one before, hundreds of times: nothing follows that to its end by recursion."""
-    source = program(name, length, "")
-    for options in (HOT, COMPILED):
-        lint(source, "model.py", options)
+    lint(program(name, length, ""), "model.py", options)

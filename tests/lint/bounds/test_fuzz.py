@@ -28,7 +28,7 @@ def pieces() -> Pieces:
     return Pieces(torch_files())
 
 
-@pytest.mark.parametrize("examples", [40, pytest.param(150, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("examples", [15, pytest.param(150, marks=pytest.mark.thorough)])
 def test_made_up_modules(examples: int) -> None:
     @settings(
         max_examples=examples,
@@ -62,10 +62,11 @@ def test_mutated_more_than_once(pieces: Pieces) -> None:
         check(text_mutation(pieces.draw(rng), rng))
 
 
-def test_mutated_trees(pieces: Pieces) -> None:
+@pytest.mark.parametrize("mutants", [50, pytest.param(150, marks=pytest.mark.thorough)])
+def test_mutated_trees(pieces: Pieces, mutants: int) -> None:
     rng = random.Random(SEED)
     findings = 0
-    for _ in range(150):
+    for _ in range(mutants):
         made = tree_mutation(pieces.draw(rng), pieces.draw(rng), rng)
         if made is not None:
             checked = check(made)
