@@ -63,10 +63,11 @@ LEFT_OUT_OF_QUICK = (
             "compiled_breaks", "compiled_guards", "compiled_transforms", "faq_examples",
         ),
     }.items() for name in names),
-    *(f"tests/cli/test_{name}.py" for name in (
-        "baseline", "check", "check_long_runs", "configuration", "formats", "profile", "summary",
+    *(f"tests/cli/check/test_{name}.py" for name in (
+        "baseline", "check", "check_long_runs", "formats", "profile", "summary",
     )),
-    "tests/fixes/test_fix_properties.py", "tests/fixes/test_fix_command.py",
+    "tests/cli/settings/test_configuration.py",
+    "tests/fixes/text/test_fix_properties.py", "tests/fixes/test_fix_command.py",
     "tests/fixes/test_safe_for_every_caller.py",
 )  # fmt: skip
 # A Python for which each of them has a wheel.
@@ -113,7 +114,7 @@ def thorough(session: nox.Session) -> None:
     options = session.posargs or ["-m", "thorough"]
     session.run("python", "-m", "pytest", "-q", "-n", "auto", *options)
     if not session.posargs:
-        properties = "tests/fixes/test_fix_properties.py"
+        properties = "tests/fixes/text/test_fix_properties.py"
         session.run("python", "-m", "pytest", "-q", properties, env={"TORCHPERF_EXAMPLES": "60"})
 
 
@@ -128,7 +129,7 @@ def runtime(session: nox.Session, torch: str) -> None:
     session.install("--no-compile", "-e", ".", *test_tools())
     options = session.posargs or [
         "-m", FAST, *map(str, sorted((ROOT / "tests" / "runtime").glob("test_runtime_*.py"))),
-        "tests/package/test_torch_table.py", "tests/lint/knowledge/test_measured_waits.py",
+        "tests/package/tables/test_torch_table.py", "tests/lint/knowledge/test_measured_waits.py",
     ]  # fmt: skip
     if torch == RELEASES[0] and not session.posargs:  # docs/confirm-and-run.md says so
         options += ["-k", "not test_higher_order_operators and not test_graph_breaks_are_counted"]

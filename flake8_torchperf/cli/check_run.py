@@ -5,8 +5,8 @@ ignored codes, the formats. The run skips the steps that only other checkers nee
 that were linted before.
 
 Relied on, in flake8 6.0 to 7.5: `StyleGuideManager`, `reporter.make` and the formatters.
-tests/cli/test_check.py compares the output with flake8's, tests/package/test_package.py with that
-of the oldest flake8.
+tests/cli/check/test_check.py compares the output with flake8's, and
+tests/package/release/test_package.py with that of the oldest flake8.
 """
 
 from __future__ import annotations
