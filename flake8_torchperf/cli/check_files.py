@@ -30,7 +30,7 @@ from flake8_torchperf.history.finding_record import FindingRecord
 from flake8_torchperf.pipeline import LintText, found_in
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.prefilter import concerns, states_contracts
-from flake8_torchperf.project.stores.kept import is_time_to_collect
+from flake8_torchperf.project.stores.kept import is_time_to_collect, take_dropped_apart
 from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.special_files import refuse_special
 from flake8_torchperf.syntax.parsing import require_python
@@ -319,6 +319,7 @@ def _and_tidy(one: Callable[[str, Context], Done], filename: str, work: Context)
     """
     done = one(filename, work)
     gc.collect(0)
+    take_dropped_apart()
     if next(_linted) % _FULL_COLLECTION_EVERY == 0 or is_time_to_collect():
         gc.collect()
     return done

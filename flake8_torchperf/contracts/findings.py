@@ -21,6 +21,7 @@ from flake8_torchperf.project.answers import PART, noting
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.module_index import ModuleMap
 from flake8_torchperf.project.resolver import Project
+from flake8_torchperf.project.stores.kept import share
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 
@@ -175,6 +176,8 @@ def _reached(analysis: Analysis, options: Options) -> list[Reached]:
             reached = Contracts(apart).follow(globs)
         last = _Followed(told, reached, reads, _stamps(reads))
         _LAST[:] = [last]
+        if last.reached:
+            share()
     if project.reads is not None:
         project.reads.update(last.reads)
     return last.reached

@@ -36,7 +36,14 @@ MAX_MODULES = 200
 # The bytes of text whose trees stay in memory from one linted file to the next; a tree takes 27
 # times its text. Contracts are few, and so are the modules that hold them.
 WITH_CONTRACTS = 1_000_000
-_WHOLE: Kept[tuple[str, int, int], ModuleMap | None] = Kept(WITH_CONTRACTS, in_circles=True)
+
+
+def _take_apart(module: ModuleMap | None) -> None:
+    if module is not None:
+        module.forget()
+
+
+_WHOLE: Kept[tuple[str, int, int], ModuleMap | None] = Kept(WITH_CONTRACTS, _take_apart)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

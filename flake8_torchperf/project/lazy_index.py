@@ -72,6 +72,8 @@ class _Deferred(dict[str, Info]):
         self._module = module
         self._parts = parts
         self._waiting: dict[str, _Definition] = {}
+        # The bytes of text that were parsed so far.
+        self.read = 0
         # The parts that were queried while a definition was read, which resolves bases of classes.
         self._heard: dict[str, dict[str, None]] = {}
 
@@ -79,6 +81,12 @@ class _Deferred(dict[str, Info]):
         """Add a definition; a later function replaces an earlier one, a later class does not."""
         if not definition.is_class or definition.name not in self._waiting:
             self._waiting[definition.name] = definition
+
+    def clear(self) -> None:
+        """Drop all definitions, and the module that they are read into."""
+        super().clear()
+        self._waiting.clear()
+        self._module.clear()
 
     def heard_before(self, heard: dict[str, None]) -> None:
         """Record queries again when a class is looked up that the code between defined."""
@@ -89,6 +97,7 @@ class _Deferred(dict[str, Info]):
         self._parts.ask(f"{HEADED}{name}")
         waiting = self._waiting.pop(str(name), None) if self._waiting else None
         if waiting is not None:
+            self.read += len(waiting.text)
             with self._parts.heard() as heard:
                 read_block(_parsed(waiting), self._module[0])
             self._heard[waiting.name] = heard
@@ -105,6 +114,12 @@ class _Deferred(dict[str, Info]):
     def get(self, name: str, default: Any = None) -> Any:
         """Return the definition of a name, as `dict.get` does."""
         return super().get(name, default) if name in self else default
+
+
+def text_read(module: ModuleMap) -> int:
+    """Return the bytes of a module's definitions that were parsed; 0 for one that is no outline."""
+    tables = (module.functions, module.classes)
+    return sum(one.read for one in tables if isinstance(one, _Deferred))
 
 
 def _parsed(definition: _Definition) -> list[ast.stmt]:

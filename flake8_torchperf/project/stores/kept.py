@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 Key = TypeVar("Key")
 Made = TypeVar("Made")
@@ -13,14 +12,48 @@ Made = TypeVar("Made")
 # The size of an entry beside its text, so that empty files are bounded as well.
 ENTRY = 1_000  # bytes
 
-# The bytes of text of dropped entries that wait for the garbage collector.
+# Calls that take dropped entries apart which refer to themselves, with their bytes of text.
+_DROPPED: list[tuple[Callable[[], object], int]] = []
+# The bytes of text of those that wait for the garbage collector.
 _GARBAGE = [0]
 # Above this, it is time to collect. What was made of the texts takes ten times as much.
-MOST_GARBAGE = 1_000_000
+MOST_GARBAGE = 500_000
+# The stores whose entries refer to themselves, and by identity the entries that are left to the
+# garbage collector.
+_IN_CIRCLES: list[Kept[Any, Any]] = []
+_SHARED: set[int] = set()
+
+
+def share() -> None:
+    """Leave all that is kept now to the garbage collector.
+
+    Something that lives from file to file holds parts of it.
+    """
+    _SHARED.clear()
+    for kept in _IN_CIRCLES:
+        _SHARED.update(kept.identities())
+    _leave_dropped()
+
+
+def take_dropped_apart() -> None:
+    """Free the dropped entries that refer to themselves, between two files that are analysed.
+
+    Nothing that was learned about the files so far may be used afterwards, but findings.
+    """
+    for take_apart, _ in _DROPPED:
+        take_apart()
+    _DROPPED.clear()
+
+
+def _leave_dropped() -> None:
+    """Leave the dropped entries to the garbage collector."""
+    _GARBAGE[0] += sum(weight for _, weight in _DROPPED)
+    _DROPPED.clear()
 
 
 def is_time_to_collect() -> bool:
     """True if much waits for the garbage collector, which the caller is to run at once."""
+    _leave_dropped()
     is_time = _GARBAGE[0] > MOST_GARBAGE
     if is_time:
         _GARBAGE[0] = 0
@@ -32,13 +65,15 @@ class Kept(Generic[Key, Made]):
 
     A result takes memory in proportion to its text, and modules differ in size by a factor
     of a thousand: a number of entries bounds nothing. ``most`` are the bytes of text that all
-    entries together stand for. The newest entry stays however large its text is. ``in_circles``
-    says if entries refer to themselves, so that only the garbage collector frees them.
+    entries together stand for. The newest entry stays however large its text is. ``take_apart``
+    cuts the references of an entry to itself, without which only the garbage collector frees it.
     """
 
-    def __init__(self, most: int, *, in_circles: bool = False) -> None:
+    def __init__(self, most: int, take_apart: Callable[[Made], object] | None = None) -> None:
         self.most = most
-        self._in_circles = in_circles
+        self._take_apart = take_apart
+        if take_apart is not None:
+            _IN_CIRCLES.append(self)
         self.total = 0
         self._held: dict[Key, tuple[Made, int]] = {}
 
@@ -65,12 +100,26 @@ class Kept(Generic[Key, Made]):
         self.total += weight - (0 if before is None else before[1])
         self._held[key] = (made, weight)
         while self.total > self.most and len(self._held) > 1:
-            oldest = next(iter(self._held))
-            dropped = self._held.pop(oldest)[1]
-            self.total -= dropped
-            if self._in_circles:
-                _GARBAGE[0] += dropped
+            dropped, weight = self._held.pop(next(iter(self._held)))
+            self.total -= weight
+            if self._take_apart is None:
+                continue
+            if id(dropped) in _SHARED:
+                _GARBAGE[0] += weight
+            else:
+                _DROPPED.append((partial(self._take_apart, dropped), weight))
         return made
+
+    def weigh(self, key: Key, size: int) -> None:
+        """Note that what is kept under a key stands for ``size`` bytes of text by now."""
+        held = self._held.get(key)
+        if held is not None:
+            self.total += size + ENTRY - held[1]
+            self._held[key] = (held[0], size + ENTRY)
+
+    def identities(self) -> list[int]:
+        """Return the identities of all entries."""
+        return [id(made) for made, _ in self._held.values()]
 
     def clear(self) -> None:
         """Drop all entries."""

@@ -14,8 +14,15 @@ import pytest
 
 from flake8_torchperf.linter import lint_tree
 from flake8_torchperf.options import Options
+from flake8_torchperf.project.lazy_index import read_outline, text_read
 from flake8_torchperf.project.mapped_files import read_file
-from flake8_torchperf.project.stores.kept import ENTRY, Kept, is_time_to_collect
+from flake8_torchperf.project.stores.kept import (
+    ENTRY,
+    Kept,
+    is_time_to_collect,
+    share,
+    take_dropped_apart,
+)
 
 PACKAGE = "flake8_torchperf"
 # More entries than this are no bound: a store of modules or texts says how many bytes it holds.
@@ -160,11 +167,73 @@ def test_a_text_counts_by_its_size_and_replaces_itself() -> None:
 
 def test_much_garbage_is_collected_once() -> None:
     is_time_to_collect()
-    kept: Kept[int, int] = Kept(ENTRY, in_circles=True)
+    kept: Kept[int, int] = Kept(ENTRY, str)
     for number in range(4):
         kept.put(number, number, 500_000)
     assert is_time_to_collect()
     assert not is_time_to_collect()
+
+
+def test_what_is_taken_apart_waits_for_no_collection() -> None:
+    is_time_to_collect()
+    taken: list[str] = []
+    kept: Kept[int, str] = Kept(2 * ENTRY, taken.append)
+    for number, made in enumerate(("first", "second", "third")):
+        kept.put(number, made, 2_000_000)
+    assert taken == []
+    take_dropped_apart()
+    assert taken == ["first", "second"]
+    assert not is_time_to_collect()
+
+
+def test_what_is_shared_is_not_taken_apart() -> None:
+    is_time_to_collect()
+    taken: list[str] = []
+    kept: Kept[int, str] = Kept(2 * ENTRY, taken.append)
+    kept.put(0, "shared", 2_000_000)
+    share()
+    kept.put(1, "own", 2_000_000)
+    kept.put(2, "last", 2_000_000)
+    take_dropped_apart()
+    assert taken == ["own"]
+    assert is_time_to_collect()
+
+
+def test_what_grows_is_weighed_again() -> None:
+    kept: Kept[str, int] = Kept(3 * ENTRY)
+    kept.put("a", 1, 0)
+    kept.put("b", 2, 0)
+    kept.weigh("b", ENTRY)
+    kept.weigh("of nothing", ENTRY)
+    assert kept.total == 3 * ENTRY
+    kept.put("c", 3, 0)
+    assert [kept.get(name) for name in "abc"] == [None, 2, 3]
+
+
+def test_a_map_weighs_what_was_looked_up_in_it(tmp_path: Path) -> None:
+    body = "    x = 1\n" * 200
+    path = tmp_path / "some.py"
+    path.write_text(f"def first():\n{body}\n\ndef second():\n{body}")
+    module, _ = read_file(str(path))
+    assert module is not None
+    assert text_read(module) == 0
+    assert "first" in module.functions
+    assert len(body) < text_read(module) < 2 * len(body)
+
+
+def test_a_map_that_is_taken_apart_is_freed_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "some.py"
+    path.write_text("class Net:\n    def forward(self):\n        return self.x\n\n\ndef f(): ...\n")
+    module = read_outline(path.read_text(), path)
+    node = weakref.ref(module.classes["Net"].methods["forward"].node)
+    assert "f" in module.functions
+    gc.disable()
+    try:
+        module.forget()
+        del module
+        assert node() is None
+    finally:
+        gc.enable()
 
 
 def test_a_file_that_changed_is_mapped_again(tmp_path: Path) -> None:
