@@ -29,9 +29,13 @@ def with_torch(source: str, number: int) -> str:
     return HEAD + "return x.item()\n\n" + body
 
 
-@cache
 def strategy() -> st.SearchStrategy[str]:
     """Return a strategy for modules, by libcst's nodes and by Python's grammar."""
+    return _made()  # `st.deferred` takes a plain function alone
+
+
+@cache
+def _made() -> st.SearchStrategy[str]:
     # Seconds, which only those who draw from it are to pay.
     import hypothesmith
 
