@@ -16,6 +16,8 @@ ENTRY = 1_000  # bytes
 _DROPPED: list[tuple[Callable[[], object], int]] = []
 # The bytes of text of those that wait for the garbage collector.
 _GARBAGE = [0]
+# How often dropped entries were taken apart: what was asked for before then is used no more.
+_ROUND = [0]
 # Above this, it is time to collect. What was made of the texts takes ten times as much.
 MOST_GARBAGE = 500_000
 # The stores whose entries refer to themselves, and by identity the entries that are left to the
@@ -43,6 +45,7 @@ def take_dropped_apart() -> None:
     for take_apart, _ in _DROPPED:
         take_apart()
     _DROPPED.clear()
+    _ROUND[0] += 1
 
 
 def _leave_dropped() -> None:
@@ -75,7 +78,8 @@ class Kept(Generic[Key, Made]):
         if take_apart is not None:
             _IN_CIRCLES.append(self)
         self.total = 0
-        self._held: dict[Key, tuple[Made, int]] = {}
+        # What was made, its bytes of text, and the round in which it was asked for last.
+        self._held: dict[Key, tuple[Made, int, int]] = {}
 
     def made(self, key: Key, size: int, make: Callable[[], Made]) -> Made:
         """Return what is kept under a key, or else what is made now of a text of ``size`` bytes."""
@@ -90,7 +94,7 @@ class Kept(Generic[Key, Made]):
         found = self._held.pop(key, None)
         if found is None:
             return None
-        self._held[key] = found
+        self._held[key] = (found[0], found[1], _ROUND[0])
         return found[0]
 
     def put(self, key: Key, made: Made, size: int) -> Made:
@@ -98,28 +102,35 @@ class Kept(Generic[Key, Made]):
         before = self._held.pop(key, None)
         weight = size + ENTRY
         self.total += weight - (0 if before is None else before[1])
-        self._held[key] = (made, weight)
+        self._held[key] = (made, weight, _ROUND[0])
         while self.total > self.most and len(self._held) > 1:
-            dropped, weight = self._held.pop(next(iter(self._held)))
+            dropped, weight, asked = self._held.pop(next(iter(self._held)))
             self.total -= weight
-            if self._take_apart is None:
-                continue
-            if id(dropped) in _SHARED:
-                _GARBAGE[0] += weight
-            else:
-                _DROPPED.append((partial(self._take_apart, dropped), weight))
+            if self._take_apart is not None:
+                self._free(dropped, weight, asked, self._take_apart)
         return made
+
+    def _free(
+        self, dropped: Made, weight: int, asked: int, take_apart: Callable[[Made], object]
+    ) -> None:
+        """Take a dropped entry apart: at once if nothing that is analysed now may use it."""
+        if id(dropped) in _SHARED:
+            _GARBAGE[0] += weight
+        elif asked < _ROUND[0]:
+            take_apart(dropped)
+        else:
+            _DROPPED.append((partial(take_apart, dropped), weight))
 
     def weigh(self, key: Key, size: int) -> None:
         """Note that what is kept under a key stands for ``size`` bytes of text by now."""
         held = self._held.get(key)
         if held is not None:
             self.total += size + ENTRY - held[1]
-            self._held[key] = (held[0], size + ENTRY)
+            self._held[key] = (held[0], size + ENTRY, held[2])
 
     def identities(self) -> list[int]:
         """Return the identities of all entries."""
-        return [id(made) for made, _ in self._held.values()]
+        return [id(made) for made, _, _ in self._held.values()]
 
     def clear(self) -> None:
         """Drop all entries."""

@@ -186,6 +186,23 @@ def test_what_is_taken_apart_waits_for_no_collection() -> None:
     assert not is_time_to_collect()
 
 
+def test_what_the_file_did_not_ask_for_is_taken_apart_at_once() -> None:
+    take_dropped_apart()
+    taken: list[str] = []
+    kept: Kept[int, str] = Kept(3 * ENTRY, taken.append)
+    for number, made in enumerate(("first", "second", "third")):
+        kept.put(number, made, 0)
+    take_dropped_apart()
+    kept.get(0)
+    kept.put(3, "fourth", 0)
+    assert taken == ["second"]
+    kept.put(4, "fifth", 0)
+    kept.put(5, "sixth", 0)
+    assert taken == ["second", "third"]  # the first is still in use
+    take_dropped_apart()
+    assert taken == ["second", "third", "first"]
+
+
 def test_what_is_shared_is_not_taken_apart() -> None:
     is_time_to_collect()
     taken: list[str] = []
