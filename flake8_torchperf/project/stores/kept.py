@@ -78,7 +78,7 @@ class Kept(Generic[Key, Made]):
         if take_apart is not None:
             _IN_CIRCLES.append(self)
         self.total = 0
-        # What was made, its bytes of text, and the round in which it was asked for last.
+        # Each entry with its bytes of text, and the round in which it was asked for last.
         self._held: dict[Key, tuple[Made, int, int]] = {}
 
     def made(self, key: Key, size: int, make: Callable[[], Made]) -> Made:
