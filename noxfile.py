@@ -128,7 +128,7 @@ def runtime(session: nox.Session, torch: str) -> None:
         session.skip(f"torch {torch} cannot be installed here for Python {session.python}")
     session.install("--no-compile", "-e", ".", *test_tools())
     options = session.posargs or [
-        "-m", FAST, *map(str, sorted((ROOT / "tests" / "runtime").glob("test_runtime_*.py"))),
+        "-m", FAST, *map(str, sorted((ROOT / "tests" / "runtime").rglob("test_runtime_*.py"))),
         "tests/package/tables/test_torch_table.py", "tests/lint/knowledge/test_measured_waits.py",
     ]  # fmt: skip
     if torch == RELEASES[0] and not session.posargs:  # docs/confirm-and-run.md says so
