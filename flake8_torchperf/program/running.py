@@ -229,10 +229,8 @@ class Program:
 
     def outermost(self, unit: Unit) -> Body:
         """Return the body itself, or the one around it that stands in no other function."""
-        body = self._linker.body(unit)
-        while body.outer > 0:
-            body = self._linker.body(Unit(unit.path, body.outer))
-        return body
+        outline = self._linker.outline(unit.path)
+        return outline.bodies[outline.outermost(unit.number)]
 
     def runs(self, unit: Unit) -> Runs:
         """Return the places that run a body, and why there may be others."""

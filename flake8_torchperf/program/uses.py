@@ -62,11 +62,16 @@ class Uses:
         Other modules import the names of a module level, some under another name.
         """
         target = Variable(body, name)
+        for other, number in self._named_alike(path, body, name):
+            if self._stands_for(other, number, path, target):
+                yield other, number
+
+    def _named_alike(self, path: str, body: int, name: str) -> Iterator[tuple[str, int]]:
+        """Yield the reads of a name where it may stand for what a body binds."""
         if body:
             outline = self._linker.outline(path)
             for number in outline.by_word_inside.get((outline.outermost(body), name), ()):
-                if self._stands_for(path, number, path, target):
-                    yield path, number
+                yield path, number
             return
         for other in self.modules(name, path):
             outline = self._linker.outline(other)
@@ -75,8 +80,7 @@ class Uses:
                 words.update(outline.imported.get(name, ()), outline.imported_again.get(name, ()))
             for word in sorted(words):
                 for number in outline.by_word.get(word, ()):
-                    if self._stands_for(other, number, path, target):
-                        yield other, number
+                    yield other, number
 
     def _stands_for(self, path: str, number: int, home: str, target: Variable) -> bool:
         """True if a name or a dotted name stands for what the module ``home`` binds."""
