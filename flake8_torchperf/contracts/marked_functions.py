@@ -19,7 +19,7 @@ from flake8_torchperf.judgement.frequency.own_heat import named_in
 from flake8_torchperf.project.answers import record
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
-from flake8_torchperf.project.module_index import read_module
+from flake8_torchperf.project.module_index import forget, read_module
 from flake8_torchperf.project.stores.kept import Kept
 from flake8_torchperf.syntax.contract_comments import RECORDING, contract_comments
 from flake8_torchperf.syntax.traversal import FUNCTIONS
@@ -36,14 +36,7 @@ MAX_MODULES = 200
 # The bytes of text whose trees stay in memory from one linted file to the next; a tree takes 27
 # times its text. Contracts are few, and so are the modules that hold them.
 WITH_CONTRACTS = 1_000_000
-
-
-def _take_apart(module: ModuleMap | None) -> None:
-    if module is not None:
-        module.forget()
-
-
-_WHOLE: Kept[tuple[str, int, int], ModuleMap | None] = Kept(WITH_CONTRACTS, _take_apart)
+_WHOLE: Kept[tuple[str, int, int], ModuleMap | None] = Kept(WITH_CONTRACTS, forget)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.project import files
 from flake8_torchperf.project.files import NO_PYTHON, decoded, stamp
 from flake8_torchperf.project.lazy_index import read_outline, text_read
+from flake8_torchperf.project.module_index import forget
 from flake8_torchperf.project.stores.kept import Kept
 
 if TYPE_CHECKING:
@@ -20,14 +21,9 @@ if TYPE_CHECKING:
 MAPPED = 1_500_000
 # A map without any definition takes as much as the trees of this part of its text.
 _WITHOUT_TREES = 54
-
-
-def _take_apart(found: tuple[ModuleMap | None, str]) -> None:
-    if found[0] is not None:
-        found[0].forget()
-
-
-_MAPPED: Kept[tuple[str, int, int], tuple[ModuleMap | None, str]] = Kept(MAPPED, _take_apart)
+_MAPPED: Kept[tuple[str, int, int], tuple[ModuleMap | None, str]] = Kept(
+    MAPPED, lambda found: forget(found[0])
+)
 
 
 def read_file(path: str) -> tuple[ModuleMap | None, str]:
@@ -36,10 +32,10 @@ def read_file(path: str) -> tuple[ModuleMap | None, str]:
     The map is None if the file cannot be read or is not Python.
     """
     modified, size = stamp(path)
-    key = (path, modified, size)
-    found = _MAPPED.made(key, size // _WITHOUT_TREES, lambda: _read_file(path))
+    key, least = (path, modified, size), size // _WITHOUT_TREES
+    found = _MAPPED.made(key, least, lambda: _read_file(path))
     if found[0] is not None:
-        _MAPPED.weigh(key, size // _WITHOUT_TREES + text_read(found[0]))
+        _MAPPED.weigh(key, least + text_read(found[0]))
     return found
 
 

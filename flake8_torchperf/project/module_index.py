@@ -358,6 +358,12 @@ class ModuleMap:
         return ".".join(reversed(parts))
 
 
+def forget(module: ModuleMap | None) -> None:
+    """Drop all references back to the map of a module, if there is one."""
+    if module is not None:
+        module.forget()
+
+
 def read_module(tree: ast.Module, lines: tuple[str, ...], path: Path | None) -> ModuleMap:
     """Map a module; ``path`` (None for text without a file) decides its dotted name."""
     name, package, checked = module_name(path, "".join(lines))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from flake8_torchperf.project.answers import BASES, PART, STORED, answer_of_facts, record
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
-from flake8_torchperf.project.module_index import read_module
+from flake8_torchperf.project.module_index import forget, read_module
 from flake8_torchperf.project.stores.kept import Kept
 from flake8_torchperf.project.stores.module_facts import once_per_module
 
@@ -24,7 +24,7 @@ Fact = TypeVar("Fact")
 # The bytes of text whose trees stay in memory from one linted file to the next. A tree takes 27
 # times its text: 27 MB.
 PARSED = 1_000_000
-_MODULES: Kept[tuple[str, int, int], ModuleMap] = Kept(PARSED, lambda module: module.forget())
+_MODULES: Kept[tuple[str, int, int], ModuleMap] = Kept(PARSED, forget)
 
 
 def whole_module(path: str) -> ModuleMap:

@@ -18,7 +18,7 @@ _DROPPED: list[tuple[Callable[[], object], int]] = []
 _GARBAGE = [0]
 # How often dropped entries were taken apart: what was asked for before then is used no more.
 _ROUND = [0]
-# Above this, it is time to collect. What was made of the texts takes ten times as much.
+# Above this, it is time to collect. A tree takes 27 times its text.
 MOST_GARBAGE = 500_000
 # The stores whose entries refer to themselves, and by identity the entries that are left to the
 # garbage collector.
@@ -106,20 +106,20 @@ class Kept(Generic[Key, Made]):
         while self.total > self.most and len(self._held) > 1:
             dropped, weight, asked = self._held.pop(next(iter(self._held)))
             self.total -= weight
-            if self._take_apart is not None:
-                self._free(dropped, weight, asked, self._take_apart)
+            self._free(dropped, weight, asked)
         return made
 
-    def _free(
-        self, dropped: Made, weight: int, asked: int, take_apart: Callable[[Made], object]
-    ) -> None:
+    def _free(self, dropped: Made, weight: int, asked: int) -> None:
         """Take a dropped entry apart: at once if nothing that is analysed now may use it."""
+        if self._take_apart is None:
+            return
         if id(dropped) in _SHARED:
+            _SHARED.discard(id(dropped))  # what is made next may have its identity
             _GARBAGE[0] += weight
         elif asked < _ROUND[0]:
-            take_apart(dropped)
+            self._take_apart(dropped)
         else:
-            _DROPPED.append((partial(take_apart, dropped), weight))
+            _DROPPED.append((partial(self._take_apart, dropped), weight))
 
     def weigh(self, key: Key, size: int) -> None:
         """Note that what is kept under a key stands for ``size`` bytes of text by now."""
