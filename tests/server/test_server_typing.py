@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import fork_server
 from type_into_server import type_into
-from weighing import PUBLISHED
+from weighing import as_published
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from flake8_torchperf.judgement.worth import fitted
 
 SOURCE = """\
 import torch
@@ -48,7 +44,8 @@ def test_what_is_typed_is_what_a_fresh_run_finds(tmp_path: Path) -> None:
     file.write_text(SOURCE)
 
     # The server is a process of its own; forked commands tell findings of whatever worth.
-    threshold = tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))["threshold"]
+    with as_published():
+        threshold = fitted.weights().threshold
 
     def run(command: Sequence[str], folder: Path, stdin: bytes) -> bytes:
         worth = f"--min-worth={threshold}"
