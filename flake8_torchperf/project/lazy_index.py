@@ -19,6 +19,7 @@ from flake8_torchperf.project.answers import (
     Bindings,
     NamesAsked,
     Parts,
+    noting,
 )
 from flake8_torchperf.project.import_roots import module_name
 from flake8_torchperf.project.module_index import (
@@ -167,7 +168,8 @@ def read_outline(text: str, path: Path) -> ModuleMap:
         spans=[Span(one.line, one.end, one.name, one.is_class) for one in definitions],
     )
     holder.append(module)
-    with parts.heard() as heard:
+    # A map is made for all who read it: what this asks is recorded when a class is looked up.
+    with noting(None), parts.heard() as heard:
         read_block(tree.body, module)
     classes.heard_before(heard)
     return module

@@ -304,6 +304,26 @@ def test_only_the_imports_of_a_package_are_asked_for(tmp_path: Path) -> None:
     assert [one.partition(PART)[2] for one in reads] == ["from jax torch"]
 
 
+CLASS_BETWEEN = """\
+from pkg.visitors import Visitor
+
+try:
+    class Counts(Visitor):
+        pass
+except ImportError:
+    Counts = None
+"""
+
+
+def test_the_making_of_a_map_is_no_question(tmp_path: Path) -> None:
+    reads: dict[str, str] = {}
+    with noting(reads):
+        module = read_outline(CLASS_BETWEEN, tmp_path / "counts.py")
+        assert not reads
+        assert "Counts" in module.classes
+    assert {one.partition(PART)[2] for one in reads} == {"head Counts", "head Visitor"}
+
+
 WAITS = "import torch\n\n\ndef mean(x: torch.Tensor):\n    return x.mean().item()\n"
 ENGINE = """\
 from pkg.waits import mean
