@@ -15,6 +15,7 @@ from flake8_torchperf.interpreter.engine.analysis import MAX_CALL_DEPTH
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
+from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.syntax.traversal import FUNCTIONS, walk
 from flake8_torchperf.values.provenance import MAX_FACTS_TOLD, Reason
 from flake8_torchperf.values.values import (
@@ -33,7 +34,6 @@ from flake8_torchperf.values.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context, Site
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.values.arguments import Arguments
@@ -102,23 +102,17 @@ def _from_elsewhere(closure: Closure, env: Env, call: ast.AST, ctx: Context) -> 
     body = closure.node.body
     assert isinstance(body, ast.expr)
     value = evaluate(body, env, ctx.but(sink=None if ctx.sink is None else inside))
-    if inside and ctx.sink is not None and _has_name(closure, ctx.analysis):
+    if inside and ctx.sink is not None and _has_name(closure):
         ctx.sink.append(replace(inside[0], node=call, operand_node=None, covers=()))
     return value
 
 
-BOUND_BY_ASSIGNMENTS: Cache[int, frozenset[tuple[int, int]]] = Cache(
-    "lambdas that an assignment binds"
-)
-
-
-def _has_name(closure: Closure, analysis: Analysis) -> bool:
+def _has_name(closure: Closure) -> bool:
     """True if an assignment binds a lambda."""
-    module = closure.module
-    named = BOUND_BY_ASSIGNMENTS.kept(analysis, id(module), lambda: _named_values(module))
-    return (closure.node.lineno, closure.node.col_offset) in named
+    return (closure.node.lineno, closure.node.col_offset) in _named_values(closure.module)
 
 
+@once_per_module
 def _named_values(module: ModuleMap) -> frozenset[tuple[int, int]]:
     """Return the places of the values that assignments of a module bind."""
     nodes = walk([module.tree])

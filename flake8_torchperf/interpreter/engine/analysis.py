@@ -197,7 +197,7 @@ class Analysis:
 
     def lookup(self, module: ModuleMap, name: str) -> Value:
         """Return the value of a name at the top level of a module."""
-        key = (module.name or str(id(module)), name)
+        key = (module.name or module.place, name)
         if key in self._names:
             return self._names[key]
         if self.stack.names >= MAX_NAMES:

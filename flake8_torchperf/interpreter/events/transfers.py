@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.dropped_flags import drops_flag
 from flake8_torchperf.idioms.first_call import written_above
 from flake8_torchperf.idioms.repeated_moves import repeats_move
-from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import early, emit
 from flake8_torchperf.interpreter.inference.argument_writes import may_fill
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.syntax.traversal import once, plain_names, walk
 from flake8_torchperf.values.cause import Cause
@@ -66,13 +66,10 @@ def factory_device(ctx: Context) -> str:
         return "device"
     if ELSEWHERE in ctx.traits:
         return CHOSEN
-    module = ctx.module
-    return SET_DEFAULTS.kept(ctx.analysis, id(module), lambda: _default_of(module))
+    return _default_of(ctx.module)
 
 
-SET_DEFAULTS: Cache[int, str] = Cache("default devices of modules")
-
-
+@once_per_module
 def _default_of(module: ModuleMap) -> str:
     """Return the default device that a module sets: "device" if it names one, else CHOSEN."""
     if not any(module.says(name) for name in DEFAULTS):

@@ -6,12 +6,12 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     dict_kind,
     is_tensor_class,
     lineage,
 )
+from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.positions import UnreadableError, parse_expression_text
 from flake8_torchperf.values.named_types import JAXTYPING, instance_of
@@ -130,7 +130,7 @@ def _named(
         case External(name=qualified):
             short = qualified.rpartition(".")[2]
             foreign = short == "Tensor" and not qualified.startswith("torch.")
-            if foreign and ("." in name or not _says_torch(module, analysis)):
+            if foreign and ("." in name or not _says_torch(module)):
                 return UNKNOWN  # another framework's, or a kernel language's
             if short in SEQUENCES and not qualified.startswith("torch."):  # torch has a Generator
                 return Sequence(SEQUENCES[short], UNKNOWN)
@@ -143,18 +143,16 @@ def _named(
             return instance_of(qualified, reason)
         case ClassValue(info=info):
             return _of_class(info, analysis, reason, depth)
-    if name == "Tensor" and module.stars and _says_torch(module, analysis):
+    if name == "Tensor" and module.stars and _says_torch(module):
         weaker = replace(reason, strength=Strength.INFERRED)
         return instance_of("torch.Tensor", weaker)
     return _alias(name, module, analysis, reason, depth)
 
 
-SAYS_TORCH: Cache[int, bool] = Cache("modules that name torch")
-
-
-def _says_torch(module: ModuleMap, analysis: Analysis) -> bool:
+@once_per_module
+def _says_torch(module: ModuleMap) -> bool:
     """True if the module mentions torch; elsewhere `Tensor` may be any class."""
-    return SAYS_TORCH.kept(analysis, id(module), lambda: module.says("torch"))
+    return module.says("torch")
 
 
 def _of_class(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 0) -> Value:

@@ -57,17 +57,17 @@ class NameEvidence:
     cold: tuple[str, ...] = ()
     ignored: frozenset[Cause] = frozenset()
     trains: Callable[[], bool] = _unknown
-    _of_modules: dict[int, Convention | None] = field(default_factory=dict)
+    _of_modules: dict[str, Convention | None] = field(default_factory=dict)
 
     def of_module(self, module: ModuleMap) -> Convention | None:
         """Return the convention for all functions of a module, by its name or by its imports."""
-        if id(module) not in self._of_modules:
+        if module.place not in self._of_modules:
             by_import = self.conventions.has_rows("import")  # only a team's own
             imported = (*module.imports.values(), module.name) if by_import else ()
-            self._of_modules[id(module)] = row_of_module(
+            self._of_modules[module.place] = row_of_module(
                 module, self.conventions
             ) or self.conventions.first("import", imported)
-        return self._of_modules[id(module)]
+        return self._of_modules[module.place]
 
 
 def named_in(info: FunctionInfo, globs: tuple[str, ...]) -> bool:

@@ -12,6 +12,7 @@ from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.events.training import repeated_data
 from flake8_torchperf.interpreter.events.transfers import PAGEABLE, PINNED
 from flake8_torchperf.project.mapped_files import read_file
+from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.values.arguments import Argument
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
@@ -104,7 +105,7 @@ def _in_a_step(ctx: Context) -> bool:
     """True if the module is part of a program that computes on an accelerator."""
     if _beside_steps(ctx):
         return False
-    return uses_accelerator(ctx.module, ctx) or _feeds_accelerator(ctx)
+    return uses_accelerator(ctx.module) or _feeds_accelerator(ctx)
 
 
 def _beside_steps(ctx: Context) -> bool:
@@ -135,16 +136,12 @@ def _calling_module_accelerates(name: str, ctx: Context) -> bool:
 # The most modules that are read to find the use of a loader that a function returns.
 MOST_CALLING = 3
 FEEDING: Cache[str, bool] = Cache("functions whose loaders feed a device")
-ACCELERATED: Cache[int, bool] = Cache("modules that bring data to a device")
 
 
-def uses_accelerator(module: ModuleMap, ctx: Context) -> bool:
-    """True if the module brings anything to an accelerator; cached for each module."""
-    return ACCELERATED.kept(
-        ctx.analysis,
-        id(module),
-        lambda: any(_brings_to_device(node) for node in ast.walk(module.tree)),
-    )
+@once_per_module
+def uses_accelerator(module: ModuleMap) -> bool:
+    """True if the module brings anything to an accelerator."""
+    return any(_brings_to_device(node) for node in ast.walk(module.tree))
 
 
 def _brings_to_device(node: ast.AST) -> bool:
