@@ -23,7 +23,7 @@ _OF_COPIES = ("to-device", "to-host", "non-blocking", "pinned", "pageable", "kep
 _OF_CODE = ("compiled", "compiler-only", "fullgraph", "vmap", *SWITCHES)
 _OF_COMPILING = ("compiled-inside", "over-compiled", "row-by-row", "loop", "step", "number",
                  "append", "counter", "global", "leak")  # fmt: skip
-_OF_TRAINING = ("no-pin", "no-workers", "option")
+_OF_TRAINING = ("feeds-steps", "no-pin", "no-workers", "option")
 # Traits of the place of a site, and of the evidence for its tensor.
 _OF_PLACES = ("as-array", "base", "beside-list", "bounded",
               "compiling-guard", "counted", "default-accelerator", "default-device",

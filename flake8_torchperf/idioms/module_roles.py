@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.knowledge.conventions import Convention, Conventions
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
+# The conventions for modules that run steps to check or measure them.
+CHECKING = ("test-modules", "test-packages", "benchmark-modules", "benchmark-packages")
 # Decorators of functions that a kernel compiler takes; Python never runs them on tensors.
 KERNELS = ("jit", "kernel", "autotune", "heuristics")
 
@@ -36,6 +38,15 @@ def imports_tests(module: ModuleMap) -> bool:
 def is_beside_steps(module: ModuleMap, conventions: Conventions) -> bool:
     """True if a whole module is no part of a step: a test, or one that a convention names."""
     return is_test_file(module) or row_of_module(module, conventions) is not None
+
+
+def compares_options(module: ModuleMap, conventions: Conventions) -> bool:
+    """True if a module chooses options for comparison or to check results: a test, a benchmark.
+
+    Modules beside the steps that load data or set up choose them for the steps.
+    """
+    row = row_of_module(module, conventions)
+    return is_test_file(module) or (row is not None and row.id in CHECKING)
 
 
 def row_of_module(module: ModuleMap, conventions: Conventions) -> Convention | None:

@@ -104,6 +104,13 @@ ROWS = (
         "A loop at module level calls the function.",
     ),
     Row(
+        Cause.FEEDS_STEPS,
+        FREQUENCY,
+        HOT,
+        "for training steps",
+        "Each round of a training loop takes a batch of the loader.",
+    ),
+    Row(
         Cause.SET_UP_CALLS,
         FREQUENCY,
         COLD,

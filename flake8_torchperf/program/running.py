@@ -18,7 +18,7 @@ from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 from flake8_torchperf.project.texts.text_search import signs_train
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from flake8_torchperf.program.origins.comparisons import Asked, Values
     from flake8_torchperf.program.origins.placing import PlacedAt
@@ -312,6 +312,24 @@ class Program:
         unit = self.unit(info)
         is_script = unit is not None and self._linker.has_main_block(unit.path)
         return unit is not None and is_script and self._entries(unit) == {unit.path}
+
+    def leading(self, info: FunctionInfo) -> Iterator[tuple[ModuleMap, Run]]:
+        """Yield the places that run a function, and those that run their bodies, nearest first.
+
+        Each comes with its module. Ends at `MAX_ABOVE` bodies.
+        """
+        start = self.unit(info)
+        waiting = [] if start is None else [start]
+        seen = set(waiting)
+        while waiting and len(seen) <= MAX_ABOVE:
+            for run in self.runs(waiting.pop(0)).outside_tests:
+                module = self.module_at(run.path)
+                if module is not None:
+                    yield module, run
+                above = Unit(run.path, run.body)
+                if run.body and above not in seen:
+                    seen.add(above)
+                    waiting.append(above)
 
     def _entries(self, start: Unit) -> set[str]:
         """Return the modules whose own level runs a body, through others; none if not all show."""

@@ -47,8 +47,8 @@ LINES_OF = "lines "
 IMPORTS, STARS, SPLITS = "imports", "stars", "-"
 # Asks a module for the names that it imports from some packages.
 FROM = "from "
-# The parts of a folder: the modules that hold a word, and the modules that may call it.
-THAT_SAY, THAT_CALL = "say ", "call "
+# Asks a folder for the modules that hold a word.
+THAT_SAY = "say "
 # Asks a folder if one of its modules trains a model.
 TRAINS = "trains "
 # Asks a folder if one of its modules is a program.

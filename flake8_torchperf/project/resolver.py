@@ -18,7 +18,6 @@ from flake8_torchperf.project.answers import (
     PROMISES,
     SHOWN,
     SPLITS,
-    THAT_CALL,
     THAT_SAY,
     TRAINS,
     WHOLE,
@@ -219,18 +218,6 @@ class Project:
             return ()
         found = texts.that_say(word, among)
         self.note(f"{texts.folder}{PART}{THAT_SAY}{word}{_text(among)}", answer_of_search(found))
-        return found
-
-    def modules_that_call(self, word: str) -> tuple[str, ...]:
-        """Return those of `modules_that_say` that may call the word; empty if too many hold it."""
-        texts = self._searching()
-        if texts is None:
-            return ()
-        among = self._range(self.linted)
-        if self._that_say(word, among) is None:
-            among = Range(among.inside)
-        found = texts.that_call(word, among)
-        self.note(f"{texts.folder}{PART}{THAT_CALL}{word}{_text(among)}", answer_of_search(found))
         return found
 
     def is_in_package(self, path: str, module: ModuleMap) -> bool:

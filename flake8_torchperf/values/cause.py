@@ -25,6 +25,7 @@ class Cause(Enum):
     # Calls that lead to the function.
     CALLED = auto()
     CALLED_IN_LOOP = auto()
+    FEEDS_STEPS = auto()
     SET_UP_CALLS = auto()
     BEFORE_STEPS = auto()
     SELDOM_CALLS = auto()

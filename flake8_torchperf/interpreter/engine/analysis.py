@@ -18,12 +18,13 @@ from flake8_torchperf.values.values import (
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.program.origins.comparisons import Asked, Values
     from flake8_torchperf.program.running import Meant
+    from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import (
         ClassInfo,
         FunctionInfo,
@@ -79,6 +80,10 @@ def _has_any_value(asked: Asked, module: ModuleMap) -> Values:
 
 def _holds_nothing(asked: ast.Name | ast.Attribute, module: ModuleMap) -> list[Meant | None]:
     return []
+
+
+def _is_led_to(info: FunctionInfo) -> Iterable[tuple[ModuleMap, Run]]:
+    return ()
 
 
 def _has_none_below(owner: ClassInfo, method: str = "") -> list[ClassInfo]:
@@ -155,10 +160,14 @@ class Analysis:
     is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
     # true if code that something runs may make objects of a class
     is_made: Callable[[ClassInfo], bool] = _is_any_made
+    # true if each round of a loop of a module itself calls a training step
+    calls_step: Callable[[ast.AST, ModuleMap], bool] = _holds_none
     # the literal values that a name or an attribute in a module may have; None if others may be
     values_of: Callable[[Asked, ModuleMap], Values] = _has_any_value
     # what a name or an attribute in a module holds, as its program shows; None for anything else
     objects_of: Callable[[ast.Name | ast.Attribute, ModuleMap], list[Meant | None]] = _holds_nothing
+    # the places that run a function, directly or through others, each with its module
+    leading: Callable[[FunctionInfo], Iterable[tuple[ModuleMap, Run]]] = _is_led_to
     # the classes below a class that something makes; given a name, those with a method of it
     classes_below: Callable[..., list[ClassInfo]] = _has_none_below
 
@@ -185,9 +194,11 @@ class Analysis:
         self.observed.clear()
         self.unclear.clear()
         self.is_around_steps = _holds_none
+        self.calls_step = _holds_none
         self.is_made = _is_any_made
         self.values_of = _has_any_value
         self.objects_of = _holds_nothing
+        self.leading = _is_led_to
         self.classes_below = _has_none_below
 
     def begin(self) -> Budget:

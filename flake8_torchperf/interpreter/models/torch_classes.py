@@ -12,7 +12,6 @@ from flake8_torchperf.interpreter.events.training import input_pipeline
 from flake8_torchperf.interpreter.inference import combined
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.interpreter.models import torch_call_waits, torch_containers, wrappers
-from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.knowledge.returns import TensorReturn
 from flake8_torchperf.project.noted_writes import REGISTERING
 from flake8_torchperf.values.arguments import Arguments, kinds
@@ -87,9 +86,7 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         return torch_containers.module_holder(found.qualified, arguments)
     made = instance_of(found.qualified, reason)
     if found.qualified == DATA_LOADER and isinstance(made, Instance):
-        data = arguments.value(0, "dataset")
-        kind = kind_of_instance(data, ctx.analysis) if isinstance(data, Instance) else ""
-        return input_pipeline.loader(made, arguments, ctx, kind)
+        return input_pipeline.loader(made, arguments, ctx)
     if isinstance(made, Instance):
         made = torch_call_waits.told(made, arguments, ctx)
     if found.kind == "distribution":

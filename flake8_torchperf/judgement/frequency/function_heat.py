@@ -79,9 +79,11 @@ class FunctionHeats:
         self._over_steps: dict[ast.AST, frozenset[int]] = {}
         self._steps: dict[ast.AST, bool] = {}
         analysis.is_around_steps = self.is_around_steps
+        analysis.calls_step = self.calls_step
         analysis.is_made = self.program.is_made
         analysis.values_of = self.program.values_of
         analysis.objects_of = self.program.objects_of
+        analysis.leading = self.program.leading
         analysis.classes_below = self.program.classes_below
 
     @property
@@ -160,7 +162,7 @@ class FunctionHeats:
             known = frozenset(
                 id(loop)
                 for loop in (loops if self._names.trains() else ())
-                if self._calls_step(loop, info.module)
+                if self.calls_step(loop, info.module)
             )
             self._over_steps[info.node] = known
         return known
@@ -176,9 +178,9 @@ class FunctionHeats:
         if site.steps:
             steps = (loop for loop in site.loops if takes_step(loop))
             return not all(self.is_around_steps(loop, module) for loop in steps)
-        return self._names.trains() and any(self._calls_step(loop, module) for loop in site.loops)
+        return self._names.trains() and any(self.calls_step(loop, module) for loop in site.loops)
 
-    def _calls_step(self, loop: ast.AST, module: ModuleMap) -> bool:
+    def calls_step(self, loop: ast.AST, module: ModuleMap) -> bool:
         """True if each round of a loop itself calls a function which is a training step."""
         known = self._steps.get(loop)
         if known is None:
@@ -268,7 +270,7 @@ class FunctionHeats:
         if not isinstance(loop, STATEMENTS) or not self._names.trains():
             return False
         inner = (one for one in walk(list(loop.body)) if isinstance(one, STATEMENTS))
-        return any(self._calls_step(one, module) for one in inner) and not self._calls_step(
+        return any(self.calls_step(one, module) for one in inner) and not self.calls_step(
             loop, module
         )
 

@@ -15,6 +15,7 @@ from flake8_torchperf.idioms.loop_kinds import (
     takes_step,
 )
 from flake8_torchperf.interpreter.events.element_loops import AT_ONCE, by_elements, over_elements
+from flake8_torchperf.interpreter.events.training.input_pipeline import FEEDS_STEPS
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.judgement.frequency.own_heat import FINAL
 from flake8_torchperf.judgement.frequency.rates import AT_THE_END, is_after, rate_of
@@ -58,6 +59,9 @@ def _frequency(e: Evidence, *, over: bool) -> Heat:
     cost, rate = (Cost.ELEMENT, "") if each else _cost_beside_loops(e)
     if base.cause in FINAL:
         return base.costing(cost, rate)
+    if FEEDS_STEPS in e.traits:  # the device waits in the loop that takes the batches
+        heat = Heat(Level.STEP, Cause.FEEDS_STEPS, base.name, cost=Cost.STEP)
+        return replace(heat, own_text=True, once_a_step=True)
     loops = [place for place in e.place.loops if _repeats(place, e.place)]
     if len(loops) == 1 and not over and e.is_evaluated:
         return Heat(Level.COLD, Cause.EVALUATION, base.name, loops=False, cost=cost, rate=rate)

@@ -93,7 +93,7 @@ def _of_rate(site: JudgedSite) -> Iterator[str]:
         yield "rate:around-step"
     if runs.calls:
         yield "rate:called"
-    if runs.cost is Cost.STEP and not site.loops:
+    if runs.cost is Cost.STEP and not site.loops and not runs.own_text:
         yield "rate:straight-line"
 
 

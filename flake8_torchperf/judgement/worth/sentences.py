@@ -71,6 +71,7 @@ _TRAITS = {
     "default-device": "a `with` block sets the default device",
     "device-object": "the device is an object, not a name",
     "error-message": "the value stands in the message of an error",
+    "feeds-steps": "training steps take its batches",
     "flag-dropped": "`non_blocking` is lost on the way to the copy",
     "from-chosen": "the tensor is made on the host on purpose",
     "from-empty": "the tensor has no elements",

@@ -17,7 +17,6 @@ from flake8_torchperf.project.answers import (
     OPTION,
     PART,
     SHOWN,
-    THAT_CALL,
     THAT_SAY,
     TRAINS,
     answer_of_search,
@@ -248,13 +247,6 @@ class TextSearch:
             self._known[asked] = self._search(text.encode(), self._among(among))
         return self._known[asked]
 
-    def that_call(self, text: str, among: Range = EVERYWHERE) -> tuple[str, ...]:
-        """Return the modules that may call a word; empty if too many hold it."""
-        begins = b"" if text.startswith(".") else rb"(?<!def )\b"
-        call = re.compile(begins + re.escape(text.encode()) + rb"\s*\(")
-        said = self.that_say(text, among) or ()
-        return tuple(path for path in said if call.search(self._data[path]))
-
     def answer(self, part: str) -> str:
         """Return the digest of the modules found by a recorded query of a folder."""
         if part.startswith(OPTION):
@@ -271,12 +263,7 @@ class TextSearch:
         if asked.startswith(SHOWN):
             return "yes" if self.is_shown(asked.removeprefix(SHOWN)) else ""
         among = Range(rest[0], tuple(rest[1:])) if rest else EVERYWHERE
-        found = (
-            self.that_say(asked.removeprefix(THAT_SAY), among)
-            if asked.startswith(THAT_SAY)
-            else self.that_call(asked.removeprefix(THAT_CALL), among)
-        )
-        return answer_of_search(found)
+        return answer_of_search(self.that_say(asked.removeprefix(THAT_SAY), among))
 
     def _among(self, among: Range) -> frozenset[str] | None:
         """Return the modules of a range; None for all."""

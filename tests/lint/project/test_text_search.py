@@ -72,16 +72,10 @@ def test_reads_of_an_attribute_and_texts_that_name_it(
     assert bool(search.that_say('"total"')) == is_named
 
 
-def test_only_calls_are_calls(package: TextSearch) -> None:
-    assert names(package.that_call("total")) == ["call", "method"]
-    assert names(package.that_call(".total")) == ["method"]
-
-
 def test_a_word_of_too_many_modules(package: TextSearch, tmp_path: Path) -> None:
     paths = [tmp_path / f"m{number}.py" for number in range(MOST_MODULES + 1)]
     for path in paths:
         path.write_text("common = total\n", encoding="utf-8")
     many = TextSearch(list(map(str, paths)))
     assert many.that_say("common") is None
-    assert many.that_call("common") == ()
     assert len(names(TextSearch(list(map(str, paths[1:]))).that_say("common"))) == MOST_MODULES

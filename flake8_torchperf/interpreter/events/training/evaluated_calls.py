@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF, opens
 from flake8_torchperf.idioms.loop_kinds import may_step
@@ -12,7 +12,7 @@ from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, bound_in, once, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from flake8_torchperf.project.module_index import ModuleMap
 
@@ -29,8 +29,6 @@ UNSWITCHING_CONTEXTS = frozenset((
     "torch.amp.autocast", "torch.cuda.amp.autocast", "torch.device",
     "torch.profiler.record_function",
 ))  # fmt: skip
-# The most functions on the way from a call to an entry of the module.
-MAX_ABOVE = 4
 
 
 @once
@@ -99,54 +97,32 @@ def _evaluates(call: ast.Call, modes: list[tuple[int, str, bool]]) -> bool:
     return bool(module) and bool(before) and max(before)[2]
 
 
-def is_switched_off(call: ast.Call, module: ModuleMap) -> bool:
-    """True if gradients are, or may be, off where a call in the linted module runs.
+def is_switched_off(line: int, module: ModuleMap) -> bool:
+    """True if gradients are, or may be, off in the calls of a line of a module.
 
     A context or a decorator that nothing is known of may switch them off.
     """
-    found = _calls(module).get(dotted_name(call.func), ())
-    return any(one.off for one in found if one.line == call.lineno)
-
-
-def is_called_without_gradients(name: str, module: ModuleMap, above: int = MAX_ABOVE) -> bool:
-    """True if a call of that name in a module runs with gradients off, or its callers do."""
-    for called, places in _calls(module).items():
-        for place in places if called.rpartition(".")[2] == name else ():
-            further = above > 0 and place.around not in ("", name)
-            if place.off or (
-                further and is_called_without_gradients(place.around, module, above - 1)
-            ):
-                return True
-    return False
-
-
-class _Call(NamedTuple):
-    """A call: its line, the function around it, and whether gradients may be off there."""
-
-    line: int
-    around: str
-    off: bool
+    return line in _lines_switched_off(module)
 
 
 @once_per_module
-def _calls(module: ModuleMap) -> Mapping[str, list[_Call]]:
-    """Return the calls in a module by the name that is called."""
-    found: dict[str, list[_Call]] = {}
-    waiting: list[tuple[ast.AST, bool, str]] = [(module.tree, False, "")]
+def _lines_switched_off(module: ModuleMap) -> frozenset[int]:
+    """Return the lines of the calls in a module where gradients are, or may be, off."""
+    found = set()
+    waiting: list[tuple[ast.AST, bool]] = [(module.tree, False)]
     while waiting:
-        node, off, around = waiting.pop()
-        if isinstance(node, ast.Call):
-            found.setdefault(dotted_name(node.func), []).append(_Call(node.lineno, around, off))
+        node, off = waiting.pop()
+        if isinstance(node, ast.Call) and off:
+            found.add(node.lineno)
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            around = node.name
             off = any(
                 _may_switch(one, module, UNSWITCHING_DECORATORS) for one in node.decorator_list
             )
         elif isinstance(node, (ast.With, ast.AsyncWith)):
             items = [item.context_expr for item in node.items]
             off = off or any(_may_switch(one, module, UNSWITCHING_CONTEXTS) for one in items)
-        waiting.extend((child, off, around) for child in ast.iter_child_nodes(node))
-    return found
+        waiting.extend((child, off) for child in ast.iter_child_nodes(node))
+    return frozenset(found)
 
 
 def _may_switch(context: ast.expr, module: ModuleMap, plain: frozenset[str]) -> bool:

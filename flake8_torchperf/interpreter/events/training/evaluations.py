@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_beside_steps
@@ -10,11 +11,9 @@ from flake8_torchperf.interpreter.events.guards import NO_GRADIENTS, gradients_o
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.events.training.evaluated_calls import (
     evaluated_calls,
-    is_called_without_gradients,
     is_switched_off,
 )
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method, is_module
-from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, Instance, Value
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.place import Context
 
-# The most modules that are read to find the calls of a function.
-MOST_MODULES = 5
 UNRECORDED: Cache[str, bool] = Cache("functions that run without gradients")
 
 
@@ -35,9 +32,10 @@ def note_evaluation(node: ast.Call, callee: Value, ctx: Context) -> None:
         return
     if callee is not UNKNOWN and not (is_module(callee, ctx.analysis) and _records(callee, ctx)):
         return
-    if is_beside_steps(ctx.module, ctx.analysis.conventions) or is_switched_off(node, ctx.module):
+    module = ctx.module
+    if is_beside_steps(module, ctx.analysis.conventions) or is_switched_off(node.lineno, module):
         return
-    if not ctx.module.says("set_grad_enabled") and not _runs_unrecorded(ctx):
+    if not module.says("set_grad_enabled") and not _runs_unrecorded(ctx):
         emit(ctx, SiteKind.RECORDED_EVALUATION, "call", node)
 
 
@@ -53,23 +51,19 @@ def _records(module: Value, ctx: Context) -> bool:
 
 
 def _runs_unrecorded(ctx: Context) -> bool:
-    """True if some call of the current function, in its project, has gradients off."""
-    name = ctx.function.rpartition(".")[2]
-    if ctx.node is None:
+    """True if gradients are, or may be, off in some code that leads to the current function."""
+    info, analysis = ctx.frame.info, ctx.analysis
+    if info is None:
         return False
-    key = f"{ctx.module.name}:{name}"
-    return UNRECORDED.kept(ctx.analysis, key, lambda: _is_called_unrecorded(name, ctx))
+    return UNRECORDED.kept(
+        analysis,
+        info.key,
+        lambda: any(
+            module.says("set_grad_enabled") or is_switched_off(run.line, module)
+            for module, run in islice(analysis.leading(info), MOST_LEADING)
+        ),
+    )
 
 
-def _is_called_unrecorded(name: str, ctx: Context) -> bool:
-    if is_called_without_gradients(name, ctx.module):
-        return True
-    project = ctx.analysis.project
-    for path in project.modules_that_call(name)[:MOST_MODULES]:
-        project.note_whole(path)
-        module, _ = read_file(path)
-        if module is not None and (
-            module.says("set_grad_enabled") or is_called_without_gradients(name, module)
-        ):
-            return True
-    return False
+# The most places that are looked at to find where gradients are switched off.
+MOST_LEADING = 20

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.module_roles import is_beside_steps
+from flake8_torchperf.idioms.module_roles import compares_options
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.events.training import repeated_data
+from flake8_torchperf.interpreter.events.training.trained_loaders import uses_of
 from flake8_torchperf.interpreter.events.transfers import PAGEABLE, PINNED
-from flake8_torchperf.project.mapped_files import read_file
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.values.arguments import Argument
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
+    UNKNOWN,
     Instance,
     NoneValue,
     Scalar,
@@ -27,10 +30,13 @@ from flake8_torchperf.values.values import (
 )
 
 if TYPE_CHECKING:
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Context
-    from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.values.arguments import Arguments
 
+# A loader whose batches are those of training steps.
+FEEDS_STEPS = "feeds-steps"
 # A loader whose workers end with each pass over it.
 TRANSIENT = "transient"
 # Data sets that hold tensors: a batch is a slice of them, which workers would only copy.
@@ -38,11 +44,10 @@ IN_MEMORY = ("torch.utils.data.TensorDataset",)
 PINNING_DEVICES = ("cuda", "xpu", "mps", "hpu", "npu")
 
 
-def loader(made: Instance, arguments: Arguments, ctx: Context, data_kind: str) -> Instance:
+def loader(made: Instance, arguments: Arguments, ctx: Context) -> Instance:
     """Return a ``DataLoader`` with the memory of its batches; report one that may starve a device.
 
-    ``data_kind`` is the torch kind of the data that it loads. The loader is reported only if the
-    data is known to be a data set; other data may be numbers in a list.
+    The loader is reported only if its data is a data set; other data may be numbers in a list.
     """
     workers, pins = _workers(arguments), _flag(arguments, "pin_memory")
     facts: set[str] = set()
@@ -53,12 +58,28 @@ def loader(made: Instance, arguments: Arguments, ctx: Context, data_kind: str) -
     lacks = [name for name, lacking in (("no-workers", workers == 0), ("no-pin", pins is False))
              if lacking]  # fmt: skip
     without = ctx.demoted is Cause.NO_DEVICE or _in_memory(arguments)
-    if lacks and data_kind == "dataset" and not without and _in_a_step(ctx):
+    loads = _loads_data_set(arguments, ctx)
+    if ctx.sink is not None and lacks and loads and not without and _in_a_step(ctx):
         operation = lacks[0] if len(lacks) == 1 else "DataLoader"
-        emit(ctx, SiteKind.DATA_LOADER, operation, arguments.node, traits=lacks)
-    if data_kind == "dataset":
+        trains = bool(uses_of(arguments.node, ctx).trained)
+        traits = [*lacks, FEEDS_STEPS] if trains else lacks
+        emit(ctx, SiteKind.DATA_LOADER, operation, arguments.node, traits=traits)
+    if loads:
         repeated_data.note_loader(arguments, ctx)
     return Instance(made.name, made.info, frozenset(facts))
+
+
+# Options of a loader that somebody who loads a list of numbers would not pass.
+OF_DATA_SETS = ((3, "sampler"), (4, "batch_sampler"), (5, "num_workers"), (6, "collate_fn"))
+
+
+def _loads_data_set(arguments: Arguments, ctx: Context) -> bool:
+    """True if a loader loads a data set: by its class, or unknown data with options for one."""
+    data = arguments.value(0, "dataset")
+    if isinstance(data, Instance) and kind_of_instance(data, ctx.analysis) == "dataset":
+        return True
+    given = (arguments.get(position, name) for position, name in OF_DATA_SETS)
+    return data is UNKNOWN and any(one is not None for one in given)
 
 
 def loader_iterated(value: Value, node: ast.expr, ctx: Context) -> None:
@@ -103,38 +124,30 @@ def _in_memory(arguments: Arguments) -> bool:
 
 def _in_a_step(ctx: Context) -> bool:
     """True if the module is part of a program that computes on an accelerator."""
-    if _beside_steps(ctx):
+    if compares_options(ctx.module, ctx.analysis.conventions):
         return False
     return uses_accelerator(ctx.module) or _feeds_accelerator(ctx)
 
 
-def _beside_steps(ctx: Context) -> bool:
-    """True for a test or a benchmark, which chooses its options for comparison."""
-    return is_beside_steps(ctx.module, ctx.analysis.conventions)
-
-
 def _feeds_accelerator(ctx: Context) -> bool:
-    """True if a module that calls the current function brings data to a device."""
-    name = ctx.function.rpartition(".")[2]
-    if ctx.node is None or name.startswith("__"):
+    """True if a module of code that leads to the current function brings data to a device."""
+    info, analysis = ctx.frame.info, ctx.analysis
+    if info is None:
         return False
-    return FEEDING.kept(ctx.analysis, name, lambda: _calling_module_accelerates(name, ctx))
+    return FEEDING.kept(analysis, info.key, lambda: _is_led_from_accelerator(info, analysis))
 
 
-def _calling_module_accelerates(name: str, ctx: Context) -> bool:
-    project = ctx.analysis.project
-    for path in project.modules_that_call(name)[:MOST_CALLING]:
-        project.note_whole(path)
-        module, _ = read_file(path)
-        if module is not None and not is_beside_steps(module, ctx.analysis.conventions):
-            imported = any(to.endswith(f".{name}") for to in module.imports.values())
-            if imported and any(_brings_to_device(node) for node in ast.walk(module.tree)):
-                return True
-    return False
+def _is_led_from_accelerator(info: FunctionInfo, analysis: Analysis) -> bool:
+    leading = {module.place: module for module, _ in analysis.leading(info)}
+    return any(
+        uses_accelerator(module)
+        for module in islice(leading.values(), MOST_LEADING)
+        if not compares_options(module, analysis.conventions)
+    )
 
 
-# The most modules that are read to find the use of a loader that a function returns.
-MOST_CALLING = 3
+# The most modules that are read to find the device that a loader feeds.
+MOST_LEADING = 8
 FEEDING: Cache[str, bool] = Cache("functions whose loaders feed a device")
 
 
@@ -148,6 +161,8 @@ def _brings_to_device(node: ast.AST) -> bool:
     match node:
         case ast.Call(func=ast.Attribute(attr=name)) if name in PINNING_DEVICES:
             return True
+        case ast.Attribute(value=ast.Name(id="torch"), attr=name) if name in PINNING_DEVICES:
+            return True
         case ast.Constant(value=str(text)):
             return text.partition(":")[0] in PINNING_DEVICES
     return False
@@ -155,7 +170,7 @@ def _brings_to_device(node: ast.AST) -> bool:
 
 def optimizer(made: Value, arguments: Arguments, ctx: Context) -> Value:
     """Return an optimizer; report options that make a step slower: ``foreach=False``."""
-    if not _beside_steps(ctx):
+    if not compares_options(ctx.module, ctx.analysis.conventions):
         _report_options(arguments, ctx)
     if not isinstance(made, Instance):
         return made

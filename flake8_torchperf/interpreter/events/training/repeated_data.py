@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.module_roles import is_beside_steps
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.events.training.rank_names import is_of_rank, rank_names
-from flake8_torchperf.interpreter.events.training.trained_loaders import Follower, parents, tree_of
+from flake8_torchperf.interpreter.events.training.trained_loaders import parents, tree_of, uses_of
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.knowledge.parallel_training import DATA_PARALLEL, SPLITTING
-from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.syntax.names import dotted_name
@@ -34,8 +33,6 @@ SAMPLERS = ((3, "sampler"), (4, "batch_sampler"))
 # Arguments that hold no data: a batch size for each rank is divided by the number of ranks.
 SIZE_ARGUMENTS = frozenset(("batch_size", "num_workers", "pin_memory", "pin_memory_device",
                       "prefetch_factor", "timeout", "drop_last"))  # fmt: skip
-# The most modules that are read to find the use of a loader that a function returns.
-MOST_MODULES = 5
 # How many assignments the data set is followed back through.
 MAX_STEPS = 4
 
@@ -116,20 +113,7 @@ def _is_in_a_branch(node: ast.AST, module: ModuleMap) -> bool:
 
 def _training_modules(call: ast.Call, ctx: Context) -> list[ModuleMap]:
     """Return the modules that a loader goes through, if some loop trains by it; else none."""
-    project = ctx.analysis.project
-    follower = Follower(project.find)
-    follower.follow(call, ctx.module)
-    for name, part in follower.uses.returned:
-        for path in project.modules_that_call(name)[:MOST_MODULES]:
-            project.note_whole(path)
-            module, _ = read_file(path)
-            if module is None or is_beside_steps(module, ctx.analysis.conventions):
-                continue
-            if any(to.endswith(f".{name}") for to in module.imports.values()):
-                for node in walk([tree_of(module)]):
-                    if isinstance(node, CALL) and called_name(node.func) == name:
-                        follower.follow(node, module, part)
-    uses = follower.uses
+    uses = uses_of(call, ctx)
     return list(uses.modules.values()) if uses.trained and not uses.escapes else []
 
 

@@ -4,28 +4,37 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.idioms.loop_kinds import STATEMENTS
+from flake8_torchperf.idioms.module_roles import compares_options
+from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.traversal import CALL, DEFINITIONS, FUNCTIONS, SCOPES, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
 
 # Calls whose result goes over what they are given.
 PASSING = frozenset(("enumerate", "iter", "tqdm", "trange", "zip", "cycle", "islice", "track"))
 # Calls that a loader is given without being used up or changed.
-LEAVING_ALONE = frozenset(("len", "print", "next", "isinstance", "id", "repr", "str"))
+LEAVING_ALONE = frozenset(("len", "print", "isinstance", "id", "repr", "str"))
 # The most expressions that are followed from one loader.
 MAX_FOLLOWED = 200
 # How many functions deep the body of a loop is searched for `backward`.
 MAX_DEPTH = 3
+# The most calls that are read to find the use of a loader that a function returns.
+MOST_CALLS = 10
 Place: TypeAlias = "tuple[int, str]"
-Finder: TypeAlias = "Callable[[str], tuple[ModuleMap, tuple[str, ...]] | None]"
 
 
 @dataclass
@@ -40,7 +49,7 @@ class LoaderUses:
 
     trained: list[tuple[ModuleMap, ast.AST]] = field(default_factory=list)
     escapes: bool = False
-    returned: list[tuple[str, int | None]] = field(default_factory=list)
+    returned: list[tuple[FunctionNode, int | None]] = field(default_factory=list)
     modules: dict[int, ModuleMap] = field(default_factory=dict)
 
 
@@ -60,12 +69,44 @@ def parents(module: ModuleMap) -> Mapping[int, ast.AST]:
     }
 
 
+USES: Cache[ast.Call, LoaderUses] = Cache("where data loaders go")
+
+
+def uses_of(call: ast.Call, ctx: Context) -> LoaderUses:
+    """Return where a loader goes that a call in the linted module makes."""
+    return USES.kept(ctx.analysis, call, lambda: _uses_of(call, ctx.module, ctx.analysis))
+
+
+def _uses_of(call: ast.Call, module: ModuleMap, analysis: Analysis) -> LoaderUses:
+    follower = Follower(analysis)
+    follower.follow(call, module)
+    for function, part in follower.uses.returned:
+        info = function_at(module, function.lineno)
+        if info is None or info.tree is not function:
+            continue
+        for caller, run in islice(analysis.leading(info), MOST_CALLS):
+            if not compares_options(caller, analysis.conventions):
+                for made in _calls_at(run, info.name, caller):
+                    follower.follow(made, caller, part)
+    return follower.uses
+
+
+def _calls_at(run: Run, name: str, module: ModuleMap) -> Iterator[ast.Call]:
+    """Yield the call of a name that begins at a place, if one does."""
+    for node in walk([tree_of(module)]):
+        if not isinstance(node, CALL) or called_name(node.func) != name:
+            continue
+        if (node.lineno, node.col_offset) == (run.line, run.column):
+            yield node
+
+
 class Follower:
     """Follows one expression through a module, and into the functions that it imports."""
 
-    def __init__(self, find: Finder) -> None:
+    def __init__(self, analysis: Analysis) -> None:
         self.uses = LoaderUses()
-        self._find = find
+        self._find = analysis.project.find
+        self._calls_step = analysis.calls_step
         self._seen: set[tuple[int, int | None]] = set()
 
     def follow(self, node: ast.AST, module: ModuleMap, part: int | None = None) -> None:
@@ -89,8 +130,7 @@ class Follower:
             case ast.Return():
                 self._returned(above, module, part)
             case ast.For(iter=source) | ast.AsyncFor(iter=source) if source is node:
-                if leads_to_backward(above, module):
-                    self.uses.trained.append((module, above))
+                self._looped(above, module)
             case ast.Call() | ast.keyword() if part is None:
                 self._given(node, above, module)
             case ast.Attribute() | ast.Expr() | ast.comprehension():
@@ -102,6 +142,13 @@ class Follower:
             case _:
                 self.uses.escapes = True
 
+    def _looped(self, loop: ast.AST, module: ModuleMap) -> None:
+        """Note a loop that takes the batches of the expression, and follow what it yields."""
+        if leads_to_backward(loop, module) or self._calls_step(loop, module):
+            self.uses.trained.append((module, loop))
+        elif any(isinstance(node, ast.Yield) for node in walk([loop])):
+            self._returned(loop, module, None)
+
     def _bound(
         self, target: ast.expr, statement: ast.AST, module: ModuleMap, part: int | None
     ) -> None:
@@ -112,9 +159,8 @@ class Follower:
             target = target.elts[part]
         scope = _scope(target, module)
         if isinstance(target, (ast.Name, ast.Attribute)) and dotted_name(target):
-            if scope is not None and _is_bound_elsewhere(target, statement, scope, module):
-                self.uses.escapes = True
-                return
+            if _is_bound_elsewhere(target, statement, scope, module):
+                self.uses.escapes = True  # a read may be one of the other value
             self._read(dotted_name(target), scope, module)
         else:
             self.uses.escapes = True
@@ -140,7 +186,7 @@ class Follower:
         for call in calls:
             self.follow(call, module, part)
         if not calls:
-            self.uses.returned.append((function.name, part))
+            self.uses.returned.append((function, part))
 
     def _given(self, node: ast.AST, above: ast.AST, module: ModuleMap) -> None:
         """Follow an argument into what the call runs."""
@@ -152,6 +198,10 @@ class Follower:
         name = called_name(call.func)
         if name in PASSING:
             self.follow(call, module)
+        elif name == "next":
+            loop = _above(call, STATEMENTS, module)
+            if loop is not None and _function(loop, module) is _function(call, module):
+                self._looped(loop, module)
         elif name not in LEAVING_ALONE:
             position = next((i for i, one in enumerate(call.args) if one is node), None)
             bodies = list(self._bodies(call, module))

@@ -183,7 +183,7 @@ def test_a_caller_in_another_module(case: tuple[str, bool], tmp_path: Path) -> N
     source = program(EVALUATIONS["a function"])
     folder = tmp_path / "work"
     name = in_package(folder, "app/scoring.py", source)
-    caller = f"from app.scoring import evaluate\n\n\ndef main(model, loader):\n    {body}\n"
+    caller = f"from ..scoring import evaluate\n\n\ndef main(model, loader):\n    {body}\n"
     in_package(folder, "app/runs/main.py", f"import torch\n{caller}")
     found = [one for one in findings(source, PREVIEWED, name) if "TPF511" in one]
     assert bool(found) == told

@@ -271,7 +271,7 @@ def test_a_loader_made_in_another_module(case: tuple[str, bool], tmp_path: Path)
     name = in_package(folder, "app/data.py", maker)
     caller = (
         "import torch\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
-        f"from app.data import get_loader\n{TRAINING}\n"
+        f"from ..data import get_loader\n{TRAINING}\n"
         f"def main(model, opt, accelerator):\n    {body}\n"
     )
     in_package(folder, "app/runs/main.py", caller)
