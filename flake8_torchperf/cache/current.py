@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.digest import digest_of, digest_of_files
-from flake8_torchperf.idioms.collators import collators_in
 from flake8_torchperf.program.outlines.asked import NAME, answer, answer_of_name
 from flake8_torchperf.program.outlines.store import outline_of_text
 from flake8_torchperf.project.answers import (
     ALL,
     BASES,
-    COLLATED,
     OUTLINED,
     PART,
     PROMISES,
@@ -49,7 +47,6 @@ if TYPE_CHECKING:
 # Reads the facts of a whole module that findings may depend on, by the question.
 _FACTS: dict[str, Callable[[ModuleMap], tuple[object, ...]]] = {
     BASES: bases_in,
-    COLLATED: collators_in,
 }
 
 

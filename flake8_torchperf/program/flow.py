@@ -15,6 +15,7 @@ from flake8_torchperf.program.given import (
     ASKING,
     BINDING,
     CALLING_CONTAINERS,
+    COLLATING,
     ENTRANCES,
     FILLING_CALLS,
     FUNCTIONS_TAKING,
@@ -398,6 +399,9 @@ class _Walk(Following):
             self._go(path, call, Held(f".{RUNNING_CLASSES[word]}", (), held.is_sure))
         elif held.how == "called" and self._linker.gives_to_data(path, call):
             self._run(path, call, held)
+        elif held.how == "called" and slot in COLLATING:
+            given = self._linker.outline(path).child(call, slot)
+            self._run(path, call if given is None else given, held)
         elif word in RUNNING_CALLS and held.how == "called":
             if self._body.runs == "iterated":
                 self._go(path, call, Held("iterated"))

@@ -5,7 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from flake8_torchperf.program.given import DATA_PACKAGES, GIVING_TO_DATA, PLAIN_DECORATORS
+from flake8_torchperf.program.given import (
+    COLLATING,
+    DATA_PACKAGES,
+    GIVING_TO_DATA,
+    PLAIN_DECORATORS,
+)
 from flake8_torchperf.program.outlines.asked import (
     MAIN,
     NAME,
@@ -379,6 +384,10 @@ class Linker:
         bound = outline.bound.get((node.body, node.word), ()) if node.kind == Kind.NAME else ()
         value = outline.child(bound[0], VALUE) if len(bound) == 1 else None
         return "" if value is None else self.origin(path, value, left - 1)
+
+    def collates(self, path: str, number: int) -> bool:
+        """True for an argument that makes the batches of a loader, in the loader's workers."""
+        return self.outline(path).nodes[number].slot in COLLATING
 
     def gives_to_data(self, path: str, call: int) -> bool:
         """True if a call gives functions to a data set of another package.

@@ -365,8 +365,15 @@ class Program:
         return signs_train(signs)
 
     def is_in_data(self, run: Run) -> bool:
-        """True if a data set of another package is given what runs at a place."""
+        """True if a loader, or a data set of another package, is given what runs at a place."""
+        if self._linker.collates(run.path, run.node):
+            return True
         return self._linker.gives_to_data(run.path, run.node)
+
+    def collates(self, info: FunctionInfo) -> bool:
+        """True if some loader is given a function, or an object that it is the call of."""
+        places = self.runs_of(info).places
+        return any(self._linker.collates(run.path, run.node) for run in places)
 
     def nested_in(self, run: Run) -> Unit | None:
         """Return the function or lambda inside another function that holds a place, if any does."""

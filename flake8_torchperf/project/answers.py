@@ -63,8 +63,8 @@ SHOWN = "shown "
 OPTION = "option "
 # Asks for what an entry of a table in the outline of a module says (`program/outlines/asked.py`).
 OUTLINED = "outline "
-# Ask a module for the bases of its classes, and for what it hands loaders to make batches with.
-BASES, COLLATED = "bases", "collated"
+# Asks a module for the bases of its classes.
+BASES = "bases"
 # Asks a module for the functions that write an attribute of some object.
 STORED = "stored "
 # Ends the path of a folder in a query for the modules below it that may hold a function that must

@@ -73,7 +73,6 @@ class HostCallers:
         self._callers = callers
         self._known: dict[str, dict[str, Value]] = {}
         self._driven: dict[str, bool] = {}
-        self._collates: dict[str, bool] = {}
         self._seen = SeenCallers(analysis, heats)
 
     def reviewed(self, result: Judged, info: FunctionInfo, sets_up: SetsUp) -> Judged:
@@ -214,11 +213,7 @@ class HostCallers:
 
     def _is_on_host(self, caller: FunctionInfo) -> bool:
         """True for a method of a data set, and for what makes batches."""
-        if self._callers.is_of_data(caller):
-            return True
-        if caller.key not in self._collates:
-            self._collates[caller.key] = self._callers.are_collated(caller)
-        return self._collates[caller.key]
+        return self._callers.is_of_data(caller) or self._callers.program.collates(caller)
 
     def _given(self, info: FunctionInfo, above: int) -> dict[str, Value]:
         """Return the parameters that every call gives a host value, with these."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeVar
 
-from flake8_torchperf.idioms.collators import COLLATORS, collators_in
 from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import CallPlaces, CallSite
 from flake8_torchperf.judgement.worth.features import (
@@ -22,18 +21,17 @@ from flake8_torchperf.judgement.worth.features import (
     SELDOM,
 )
 from flake8_torchperf.program.linking import Unit
-from flake8_torchperf.project.answers import BASES, COLLATED
 from flake8_torchperf.project.file_index import is_test_path
-from flake8_torchperf.project.whole_modules import asked_of, bases_in, noted_module
+from flake8_torchperf.project.whole_modules import noted_module
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.program.runs import Run
-    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 Fact = TypeVar("Fact")
 
@@ -185,52 +183,6 @@ class PackageCallers:
         if path not in self._finders:
             self._finders[path] = CallPlaces(self._module(path), self._analysis.project)
         return self._finders[path]
-
-    def are_collated(self, info: FunctionInfo) -> bool:
-        """True if a function, or an object of its class or of one below, makes batches."""
-        search = self._analysis.project.modules_that_say
-        said = [search(word, info.module) for word in COLLATORS]
-        making = None if None in said else {path for paths in said for path in paths or ()}
-        # Few projects hand collators over; only these depend on what derives from the class.
-        if making is not None and not any(map(self._collators_of, self._with_linted(making))):
-            return False
-        names = [] if info.name.startswith("__") else [info.name]
-        names += [] if info.owner is None else [info.owner.name, *self._subclasses(info.owner)]
-        return any(
-            name in self._collators_of(path)
-            for name in dict.fromkeys(names)
-            for path in self._with_linted(
-                path for path in search(name, info.module) or () if making is None or path in making
-            )
-        )
-
-    def _subclasses(self, owner: ClassInfo) -> list[str]:
-        """Return the names of the classes in the project that derive directly from a class."""
-        paths = self._analysis.project.modules_that_say(owner.name, owner.module) or ()
-        return [
-            name
-            for path in self._with_linted(paths)
-            for name, bases in self._asked(path, BASES, bases_in)
-            if owner.name in bases
-        ]
-
-    def _collators_of(self, path: str) -> Sequence[str]:
-        """Return the names that a module gives to loaders to make batches."""
-        return self._asked(path, COLLATED, collators_in)
-
-    def _asked(
-        self, path: str, part: str, read: Callable[[ModuleMap], tuple[Fact, ...]]
-    ) -> tuple[Fact, ...]:
-        """Return what a module says; findings depend on that alone, and not on its text."""
-        project = self._analysis.project
-        if path == project.linted_path or not project.is_in_package(path, project.linted):
-            return read(noted_module(path, project))
-        return asked_of(path, part, read, project)
-
-    def _with_linted(self, paths: Iterable[str]) -> Iterator[str]:
-        """Yield the path of the linted module and those of others."""
-        here = self._analysis.project.linted_path
-        yield from (here, *(path for path in paths if path != here))
 
     def _module(self, path: str) -> ModuleMap:
         """Return a module; one outside the package of the linted one is adopted."""
