@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from flake8_torchperf.idioms.loop_kinds import STATEMENTS
 from flake8_torchperf.idioms.module_roles import compares_options
 from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.program.given import KEEPING_EACH
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.nominate import called_name
@@ -131,6 +132,9 @@ class Follower:
                 self._returned(above, module, part)
             case ast.For(iter=source) | ast.AsyncFor(iter=source) if source is node:
                 self._looped(above, module)
+            case ast.Dict() | ast.DictComp() | ast.Subscript() if part is None:
+                self.uses.escapes = True  # which loader an item is isn't followed
+                self.follow(above, module)
             case ast.Call() | ast.keyword() if part is None:
                 self._given(node, above, module)
             case ast.Attribute() | ast.Expr() | ast.comprehension():
@@ -157,6 +161,9 @@ class Follower:
                 self.uses.escapes = True
                 return
             target = target.elts[part]
+        if isinstance(target, ast.Subscript):
+            self.uses.escapes = True  # which loader an item is isn't followed
+            target = target.value
         scope = _scope(target, module)
         if isinstance(target, (ast.Name, ast.Attribute)) and dotted_name(target):
             if _is_bound_elsewhere(target, statement, scope, module):
@@ -205,6 +212,8 @@ class Follower:
         elif name not in LEAVING_ALONE:
             position = next((i for i, one in enumerate(call.args) if one is node), None)
             bodies = list(self._bodies(call, module))
+            if not bodies and name in KEEPING_EACH and position is not None:
+                self.follow(call, module, position if len(call.args) > 1 else None)
             for body, owner in bodies:
                 parameter = _parameter(body, position, keyword)
                 if parameter:
