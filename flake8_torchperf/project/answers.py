@@ -49,6 +49,8 @@ IMPORTS, STARS, SPLITS = "imports", "stars", "-"
 FROM = "from "
 # The parts of a folder: the modules that hold a word, and the modules that may call it.
 THAT_SAY, THAT_CALL = "say ", "call "
+# Asks a folder if one of its modules that says torch holds a word.
+BESIDE_TORCH = "beside torch "
 # Asks a folder if one of its modules trains a model.
 TRAINS = "trains "
 # Asks a folder if one of its modules is a program.
