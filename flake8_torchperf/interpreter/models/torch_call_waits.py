@@ -155,18 +155,23 @@ def note_scaled_step(owner: Instance, arguments: Arguments, ctx: Context) -> Non
 
     torch/amp/grad_scaler.py, `GradScaler.step`: a fused kernel reads ``found_inf`` on the device.
     """
-    if "torch.GradScaler" not in _lineage(owner.name, ctx.analysis) or _is_torch(ctx):
+    classes = _lineage(owner.name, ctx.analysis)
+    if not classes or _is_torch(ctx):
         return
+    known = ctx.analysis.scaled_steps
+    known[arguments.node] = False
     given = arguments.get(0, "optimizer")
     on_host = owner.name.startswith("torch.cpu.") or _fact("enabled", False) in owner.facts
-    if given is None or on_host or not isinstance(given.value, Instance):
+    if "torch.GradScaler" not in classes or given is None or on_host:
         return
-    if NOT_FUSED in given.value.facts:
-        if _off("enabled") in owner.facts:
-            ctx = ctx.demote(Cause.SWITCHED_OFF)
+    is_off = _off("enabled") in owner.facts
+    known[arguments.node] = False if is_off else None
+    if isinstance(given.value, Instance) and NOT_FUSED in given.value.facts:
+        known[arguments.node] = not is_off
+        place = ctx.demote(Cause.SWITCHED_OFF) if is_off else ctx
         flags = Tensor(Reason("its flags `found_inf` lie on the device", arguments.node))
         name = "GradScaler.step"
-        emit(ctx, SiteKind.TORCH_CALL, name, arguments.node, flags, operand_node=given.node)
+        emit(place, SiteKind.TORCH_CALL, name, arguments.node, flags, operand_node=given.node)
 
 
 # Methods that set the default of a parameter for all later calls, by the parameter.
