@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 # The operation of the sites that are recorded for the watched expressions.
-WATCHED = "watched"
+WATCHED_SITE = "watched"
 
 
 class Watched:
@@ -105,9 +105,9 @@ class Watched:
 
 
 def _record(node: ast.expr, value: Value, ctx: Context) -> None:
-    emit(ctx, SiteKind.CALL, WATCHED, node)
+    emit(ctx, SiteKind.CALL, WATCHED_SITE, node)
     if isinstance(value, Tensor):
-        emit(ctx, SiteKind.HOST_READ, WATCHED, node, value)
+        emit(ctx, SiteKind.HOST_READ, WATCHED_SITE, node, value)
 
 
 @contextmanager
@@ -141,5 +141,7 @@ def values_in_line(
             met = interpret_module(module, analysis)
         else:
             met = interpret_function(around, analysis)
-    watched.met = replace(met, sites=tuple(one for one in met.sites if one.operation == WATCHED))
+    watched.met = replace(
+        met, sites=tuple(one for one in met.sites if one.operation == WATCHED_SITE)
+    )
     return around, watched
