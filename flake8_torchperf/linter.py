@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.history.profile import Profiled
+    from flake8_torchperf.interpreter.driver.watched_values import Watched
     from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.interpreter.engine.place import Context
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
     from flake8_torchperf.judgement.judged_site import Judged, JudgedSite
@@ -99,15 +99,18 @@ class LineValues:
     """The facts about one line: the function around it, and the values in it.
 
     ``place`` is a site that waits for nothing, judged where the line stands; None if the analysis
-    evaluates nothing in the line. ``called`` are the functions of the project that the line calls.
-    ``is_spent`` is True if the analysis of the code around the line ended at the limit of its
-    steps. ``analysis`` and ``program`` answer further questions.
+    evaluates nothing in the line. ``placed_at`` has the file and the line that put a tensor on a
+    device, by the identity of its expression, where another function does. ``called`` are the
+    functions of the project that the line calls. ``is_spent`` is True if the analysis of the code
+    around the line ended at the limit of its steps. ``analysis`` and ``program`` answer further
+    questions.
     """
 
     module: ModuleMap
     info: FunctionInfo | None
     place: JudgedSite | None
     values: list[tuple[ast.expr, Value]]
+    placed_at: dict[int, tuple[str, int]]
     called: list[FunctionInfo]
     is_spent: bool
     analysis: Analysis
@@ -131,36 +134,47 @@ def values_in(source: str, filename: str, line: int, options: Options) -> LineVa
         review.arguments.tell([around])
     info, watched = values_in_line(module, line, analysis)
     values = watched.values()
-    ctx = watched.place
-    place = None if ctx is None else _judged_there(values[0][0], ctx, info, heats, review)
-    called = watched.called(analysis)
-    spent = watched.is_spent
-    return LineValues(module, info, place, values, called, spent, analysis, heats.program)
+    sites = _judged_there(watched, module, info, heats, review)
+    judged = (one for node, _ in values for one in sites if one.node is node)
+    return LineValues(
+        module,
+        info,
+        next(judged, None),
+        [(node, _reviewed_value(node, value, sites)) for node, value in values],
+        {id(one.node): one.placed_at for one in sites if one.placed_at is not None},
+        watched.called(analysis),
+        watched.is_spent,
+        analysis,
+        heats.program,
+    )
 
 
 def _judged_there(
-    node: ast.expr,
-    ctx: Context,
+    watched: Watched,
+    module: ModuleMap,
     info: FunctionInfo | None,
     heats: FunctionHeats,
     review: CallerReview,
-) -> JudgedSite | None:
-    """Return a site at an expression, judged as the sites of findings are."""
+) -> list[JudgedSite]:
+    """Return the sites of the expressions in a line, judged as the sites of findings are."""
     from flake8_torchperf.findings.locate import locate
-    from flake8_torchperf.interpreter.engine.place import Interpreted, Site
     from flake8_torchperf.judgement.judge import judge
-    from flake8_torchperf.syntax.positions import Snippet
-    from flake8_torchperf.values.site import SiteKind
 
-    roots = ctx.module.tree.body if info is None else [info.node]
-    snippet = Snippet(ctx.module.lines, roots)
-    site = Site(SiteKind.SYNCHRONIZE, "", node, None, ctx, frozenset())
-    met = Interpreted(snippet, (site,))
-    result = judge(met, heats)
-    if info is not None:
-        result = review.rewarmed(result, met, info)
-        result = result.updated(review.reviewed(result, info))
-    return next((locate(one, snippet) for one in result.sites), None)
+    with watched.recorded():
+        result = judge(watched.met, heats)
+        if info is None:
+            result = review.lambdas.warmed(result, module, None)
+        else:
+            result = review.rewarmed(result, watched.met, info)
+            result = result.updated(review.reviewed(result, info))
+    return [locate(one, result.snippet) for one in result.sites]
+
+
+def _reviewed_value(node: ast.expr, value: Value, sites: Sequence[JudgedSite]) -> Value:
+    """Return a value; a tensor as the callers show it, who may show where it lies."""
+    read = (one.operand for one in sites if one.node is node)
+    tensor = next(filter(None, read), value)
+    return tensor if type(tensor) is type(value) else value
 
 
 def _with_edits(

@@ -20,7 +20,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from flake8_torchperf.history.finding_record import FindingRecord, as_rows, tell
-from flake8_torchperf.prefilter import concerns, states_contracts
+from flake8_torchperf.prefilter import concerns, read_in_vain, states_contracts
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 
 if TYPE_CHECKING:
@@ -68,6 +68,10 @@ class LintText:
     def is_concerned(self) -> bool:
         """True if the text needs analysis."""
         return concerns(self.lines, self.filename)
+
+    def read_in_vain(self) -> dict[str, str]:
+        """Return what of other files showed that the text needs no analysis, with digests."""
+        return read_in_vain(self.lines, self.filename)
 
     @cached_property
     def states_contracts(self) -> bool:
@@ -128,6 +132,8 @@ def found_in(
             if os.environ.get("TORCHPERF_DEBUG") == "1":
                 raise
             records.append(FindingRecord(1, 0, internal_error(error)))
+    elif reads is not None:
+        reads.update(source.read_in_vain())
     return Found(
         [one._replace(statement=source.statement_at(one.line)) for one in records], findings
     )

@@ -49,6 +49,8 @@ IMPORTS, STARS, SPLITS = "imports", "stars", "-"
 FROM = "from "
 # Asks a folder for the modules that hold a word.
 THAT_SAY = "say "
+# Asks a folder if one of its modules that says torch holds a word.
+BESIDE_TORCH = "beside torch "
 # Asks a folder if one of its modules trains a model.
 TRAINS = "trains "
 # Asks a folder if one of its modules is a program.

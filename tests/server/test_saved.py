@@ -105,6 +105,19 @@ def test_a_change_elsewhere_counts_only_if_it_changes_an_answer(folder: Folder) 
     assert len(folder.asked) == 2
 
 
+def test_a_text_is_linted_again_once_what_it_imports_says_torch(folder: Folder) -> None:
+    meter = "from helper import shown\n\n\ndef note(loss):\n    return shown(loss)\n"
+    folder.write("meter.py", meter)
+    folder.write("helper.py", "def shown(loss):\n    return loss\n")
+    folder.write("step.py", "")
+    for _ in range(2):
+        assert folder.problems("meter.py") == ()
+    assert folder.asked == [meter]
+    folder.write("helper.py", HELPER)
+    folder.problems("meter.py")
+    assert folder.asked == [meter, meter]
+
+
 def test_problems_that_show_lines_of_another_module_are_not_stored(folder: Folder) -> None:
     work, _ = read_configuration({})
     assert work is not None

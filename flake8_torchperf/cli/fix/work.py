@@ -235,6 +235,8 @@ class Linted:
             safeties=self._work.choice.safeties,
             parses_all=False,  # editors ask with every key, and `fix_file` parses by itself
         )
+        if looked.passed_over:
+            reads = looked.source.read_in_vain()
         self.reads.update(reads)
         self.tree = looked.source.tree
         for one in looked.records:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.why.decisions import RESIDENCE, Decision, judged, line_of, place_in_words
+from flake8_torchperf.cli.why.decisions import Decision, judged, line_of, place_in_words, residence
 from flake8_torchperf.cli.why.silence import NO_TORCH, Silence, silences
 from flake8_torchperf.cli.why.trials import Trials, in_line, same
 from flake8_torchperf.findings.heat_text import frequency
@@ -97,7 +97,7 @@ def account_of(
         "noqa" in text.lower(),
         tuple(judged(one, trials) for one in found),
         () if found else silences(trials, line, known),
-        tuple(_values(known.values)),
+        tuple(_values(known)),
     )
 
 
@@ -123,17 +123,17 @@ def _is_module_level(known: LineValues) -> bool:
     return known.info is None and known.place is not None and not known.place.loops
 
 
-def _values(values: list[tuple[ast.expr, Value]]) -> list[Known]:
+def _values(known: LineValues) -> list[Known]:
     """Describe each value once, except literals and names of modules and functions."""
     found: dict[str, Known] = {}
-    for node, value in values:
+    for node, value in known.values:
         if not isinstance(node, ast.Constant) and not isinstance(value, _NAMING):
-            known = _known(node, value)
-            found.setdefault(known.expression, known)
+            told = _known(node, value, known.placed_at.get(id(node)))
+            found.setdefault(told.expression, told)
     return list(found.values())
 
 
-def _known(node: ast.expr, value: Value) -> Known:
+def _known(node: ast.expr, value: Value, placed_at: tuple[str, int] | None) -> Known:
     text = " ".join(ast.unparse(node).split())
     text = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
     column = node.col_offset + 1
@@ -143,8 +143,8 @@ def _known(node: ast.expr, value: Value) -> Known:
         dtype = "" if tensor.dtype == "unknown" else f" of {tensor.dtype}"
         size = ", of one value" if tensor.scalar else ""
         reason = f"{tensor.reason.describe(line_of)} ({tensor.reason.strength.name.lower()})"
-        residence = RESIDENCE.get(tensor.device, tensor.device)
-        return Known(text, column, f"{kind}{dtype}{size}", residence, reason)
+        where = residence(tensor.device, placed_at)
+        return Known(text, column, f"{kind}{dtype}{size}", where, reason)
     return Known(text, column, _kind(value))
 
 

@@ -95,7 +95,7 @@ def judged(finding: Finding, trials: Trials) -> Decision:
         reported,
         NO_TENSOR if operand is None else operand.reason.describe(line_of),
         _sure(finding),
-        "" if operand is None else _residence(operand.device, finding),
+        "" if operand is None else residence(operand.device, finding.site.placed_at),
         frequency(finding.site),
         tuple(
             f"{one.caller or 'module level'} at {_shown(one.path)}:{one.line}"
@@ -111,12 +111,12 @@ def judged(finding: Finding, trials: Trials) -> Decision:
     )
 
 
-def _residence(device: str, finding: Finding) -> str:
+def residence(device: str, placed_at: tuple[str, int] | None) -> str:
     """Return where a value lies in words, and the line of another function that put it there."""
     words = RESIDENCE.get(device, device)
-    if finding.site.placed_at is None:
+    if placed_at is None:
         return words
-    path, line = finding.site.placed_at
+    path, line = placed_at
     return f"{words}: put there at {_shown(path)}:{line}"
 
 

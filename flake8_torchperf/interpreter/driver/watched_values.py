@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.driver.function_analysis import (
@@ -11,45 +12,60 @@ from flake8_torchperf.interpreter.driver.function_analysis import (
     interpret_module,
 )
 from flake8_torchperf.interpreter.engine.dispatch import EXPRESSIONS
+from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
 from flake8_torchperf.project.definitions import function_at
-from flake8_torchperf.values.values import UNKNOWN, ClassValue, Function, Instance, Value
+from flake8_torchperf.values.site import SiteKind
+from flake8_torchperf.values.values import UNKNOWN, ClassValue, Function, Instance, Tensor, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis, Budget
     from flake8_torchperf.interpreter.engine.dispatch import Expression
-    from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.interpreter.engine.place import Context, Interpreted
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+
+# The operation of the sites that are recorded for the watched expressions.
+WATCHED_SITE = "watched"
 
 
 class Watched:
-    """The values of the expressions that begin on one line, by expression."""
+    """The values of the expressions that begin on one line, by expression.
+
+    ``met`` holds a site for each of them, and another for a tensor, as if it were read there: so a
+    line without a site can be judged as those with one are.
+    """
+
+    met: Interpreted
 
     def __init__(self, module: ModuleMap, line: int) -> None:
         self._module = module
         self._line = line
         self._values: dict[int, tuple[ast.expr, Value]] = {}
-        self._places: dict[int, Context] = {}
         self._budgets: dict[int, Budget] = {}
+        self._is_closed = False
 
     def note(self, node: ast.expr, value: Value, ctx: Context) -> None:
         """Store a value; a known one is not replaced if a later round knows less."""
         if ctx.module is not self._module:
             return
-        self._budgets[id(ctx.budget)] = ctx.budget
+        if not self._is_closed:
+            self._budgets[id(ctx.budget)] = ctx.budget
         if node.lineno != self._line:
             return
-        self._places[id(node)] = ctx
+        _record(node, value, ctx)
+        if self._is_closed:
+            return
         if value is not UNKNOWN or id(node) not in self._values:
             self._values[id(node)] = (node, value)
 
-    @property
-    def place(self) -> Context | None:
-        """The place of the first expression; None if none was evaluated."""
-        found = self.values()
-        return self._places[id(found[0][0])] if found else None
+    @contextmanager
+    def recorded(self) -> Iterator[None]:
+        """Record the sites again in what is interpreted within; the values stay as they are."""
+        self._is_closed = True
+        with _watching(self):
+            yield
 
     def called(self, analysis: Analysis) -> list[FunctionInfo]:
         """Return the functions of the project that the calls in the line run, each once."""
@@ -88,6 +104,12 @@ class Watched:
         )
 
 
+def _record(node: ast.expr, value: Value, ctx: Context) -> None:
+    emit(ctx, SiteKind.CALL, WATCHED_SITE, node)
+    if isinstance(value, Tensor):
+        emit(ctx, SiteKind.HOST_READ, WATCHED_SITE, node, value)
+
+
 @contextmanager
 def _watching(watched: Watched) -> Iterator[None]:
     """Report each expression that is evaluated within to ``watched``."""
@@ -116,7 +138,10 @@ def values_in_line(
     watched = Watched(module, line)
     with _watching(watched):
         if around is None:
-            interpret_module(module, analysis)
+            met = interpret_module(module, analysis)
         else:
-            interpret_function(around, analysis)
+            met = interpret_function(around, analysis)
+    watched.met = replace(
+        met, sites=tuple(one for one in met.sites if one.operation == WATCHED_SITE)
+    )
     return around, watched

@@ -154,6 +154,9 @@ class Analysis:
     callees: dict[int, dict[str, FunctionInfo]] = field(default_factory=dict)
     # the operators that compute on tensors of the device, by identity
     queued: dict[int, ast.AST] = field(default_factory=dict)
+    # calls of `step` on an object of a known class, with True if it waits as a gradient scaler's
+    # does, False if it does not, and None for a scaler's whose optimizer may be fused
+    scaled_steps: dict[ast.AST, bool | None] = field(default_factory=dict)
     # the calls that are recorded; None if they are not needed
     log: list[SeenCall] | None = None
     # true if a loop of a module contains the loop over steps, directly or in its callees

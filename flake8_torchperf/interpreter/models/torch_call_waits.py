@@ -6,11 +6,13 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.events.option_tests import Asker, is_never_taken
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.events.training.input_pipeline import NOT_FUSED
 from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.interpreter.models.torch_containers import lies_on_host
 from flake8_torchperf.knowledge.call_waits import load
+from flake8_torchperf.program.origins.comparisons import asked_by, parts, passes_none
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
@@ -74,8 +76,12 @@ def told(made: Instance, arguments: Arguments, ctx: Context) -> Instance:
     facts = {*made.facts, _SEEN}
     for parameter in options:
         given = arguments.get(parameter.position, parameter.name)
-        if given is not None and isinstance(given.value, Scalar) and given.value.known:
+        if given is None:
+            continue
+        if isinstance(given.value, Scalar) and given.value.known:
             facts.add(_fact(parameter.name, bool(given.value.value)))
+        elif given.node is not None and _is_switched_off(given.node, ctx):
+            facts.add(_off(parameter.name))
     return replace(made, facts=frozenset(facts))
 
 
@@ -86,6 +92,27 @@ _SEEN = "made here"
 
 def _fact(name: str, value: bool) -> str:
     return f"{name}={value}"
+
+
+def _off(name: str) -> str:
+    """Return the fact of an object whose constructor is given an option that is off."""
+    return f"{name} off by its option"
+
+
+def _is_switched_off(node: ast.expr, ctx: Context) -> bool:
+    """True if no value that the project gives an expression is true, as for the test of a branch.
+
+    Those are the settings of an option, or what the calls of the function pass.
+    """
+    tests = [*parts(node, holds=True)]
+    if is_never_taken(tests, Asker(ctx.module, ctx.node, ctx.owner), ctx.analysis):
+        return True
+    for test, holds in tests:
+        asked = asked_by(test)
+        values = None if asked is None else ctx.analysis.values_of(asked, ctx.module)
+        if values and passes_none(values, [(test, holds)]):
+            return True
+    return False
 
 
 def _lineage(qualified: str, analysis: Analysis) -> tuple[str, ...]:
@@ -128,16 +155,23 @@ def note_scaled_step(owner: Instance, arguments: Arguments, ctx: Context) -> Non
 
     torch/amp/grad_scaler.py, `GradScaler.step`: a fused kernel reads ``found_inf`` on the device.
     """
-    if "torch.GradScaler" not in _lineage(owner.name, ctx.analysis) or _is_torch(ctx):
+    classes = _lineage(owner.name, ctx.analysis)
+    if not classes or _is_torch(ctx):
         return
+    known = ctx.analysis.scaled_steps
+    known[arguments.node] = False
     given = arguments.get(0, "optimizer")
     on_host = owner.name.startswith("torch.cpu.") or _fact("enabled", False) in owner.facts
-    if given is None or on_host or not isinstance(given.value, Instance):
+    if "torch.GradScaler" not in classes or given is None or on_host:
         return
-    if NOT_FUSED in given.value.facts:
+    is_off = _off("enabled") in owner.facts
+    known[arguments.node] = False if is_off else None
+    if isinstance(given.value, Instance) and NOT_FUSED in given.value.facts:
+        known[arguments.node] = not is_off
+        place = ctx.demote(Cause.SWITCHED_OFF) if is_off else ctx
         flags = Tensor(Reason("its flags `found_inf` lie on the device", arguments.node))
         name = "GradScaler.step"
-        emit(ctx, SiteKind.TORCH_CALL, name, arguments.node, flags, operand_node=given.node)
+        emit(place, SiteKind.TORCH_CALL, name, arguments.node, flags, operand_node=given.node)
 
 
 # Methods that set the default of a parameter for all later calls, by the parameter.
@@ -160,6 +194,9 @@ def _place(way: Way, arguments: Arguments, owner: Instance | None, ctx: Context)
         if asked.own:
             if not _told_so(asked, owner):
                 return None
+            is_off = owner is not None and _off(asked.parameter.name) in owner.facts
+            if is_off and not asked.holds_for(False):
+                ctx = ctx.demote(Cause.SWITCHED_OFF)
         elif given is None:
             if not asked.absent or _is_set_elsewhere(asked.parameter.name, ctx):
                 return None

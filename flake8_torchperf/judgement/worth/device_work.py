@@ -63,7 +63,7 @@ class Work:
     ``full_name`` returns the dotted name that an expression stands for, imports resolved.
     """
 
-    __slots__ = ("_full_name", "_hosts", "_on_host", "_reads", "_told")
+    __slots__ = ("_full_name", "_idle_owners", "_on_host", "_reads", "_told")
 
     def __init__(
         self,
@@ -73,11 +73,13 @@ class Work:
     ) -> None:
         self._reads = reads
         self._full_name = full_name
+        # Names of what cannot be a tensor.
         self._on_host: set[str] = set()
         # Names of values that were read before, and so lie on the host.
         self._told: set[str] = set()
-        # Names of dicts, and of objects that functions of the host's modules make.
-        self._hosts: set[str] = set()
+        # Names of dicts, and of objects that functions of the host's modules make: their methods
+        # queue nothing. A dict may hold tensors, so these names need not be in the first set.
+        self._idle_owners: set[str] = set()
         self._note_names(roots)
 
     def given_by(self, call: ast.Call, *, thrown_away: bool) -> bool:
@@ -92,7 +94,7 @@ class Work:
         if name.startswith(_PREDICATES):
             return False
         match call.func:
-            case ast.Attribute(value=ast.Name(id=owner)) if owner in self._hosts:
+            case ast.Attribute(value=ast.Name(id=owner)) if owner in self._idle_owners:
                 return False
         if name == "update" and call.args and all(isinstance(a, _GIVEN) for a in call.args):
             return False  # of a progress bar or a dict
@@ -161,10 +163,10 @@ class Work:
                     values[id(name)] = value
         stored = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
         other: set[str] = set()
-        no_host: set[str] = set()
+        busy: set[str] = set()
         for name in sorted(stored, key=lambda node: node.lineno):
             bound = values.get(id(name))
-            (self._hosts if self._makes_host(bound) else no_host).add(name.id)
+            (self._idle_owners if self._makes_idle_owner(bound) else busy).add(name.id)
             if bound is None or not self.lies_on_host(bound):
                 other.add(name.id)
                 continue
@@ -173,9 +175,9 @@ class Work:
                 self._told.add(name.id)
         self._on_host -= other
         self._told -= other
-        self._hosts -= no_host
+        self._idle_owners -= busy
 
-    def _makes_host(self, bound: ast.expr | None) -> bool:
+    def _makes_idle_owner(self, bound: ast.expr | None) -> bool:
         """True for a dict, and for ``random.Random(seed)``: its methods queue nothing."""
         match bound:
             case ast.Dict() | ast.DictComp():

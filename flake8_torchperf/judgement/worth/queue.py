@@ -116,14 +116,26 @@ def _kind(site: JudgedSite) -> str:
     return COPY if to_host else WAIT
 
 
+def is_named_scaled_step(node: ast.AST) -> bool:
+    """True for ``scaler.step(optimizer)``, by the name of the scaler.
+
+    It reads on the host whether a gradient is infinite (torch/amp/grad_scaler.py, ``step``), and
+    the update that follows is a few operations.
+    """
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr="step"), args=[_]):
+            return is_scaler(owner)
+    return False
+
+
 class Code(NamedTuple):
     """Code in which the queue is followed.
 
     ``waits`` holds the kind of each wait (`KEPT` and the like) by the identity of its node,
     ``queued`` the identities of the operators that compute on tensors; where it is None, all do
     whose parts may be tensors. ``behind`` returns the queue that a call leaves, ``full_name`` the
-    dotted name of an expression, imports resolved. ``scaled`` is True if the step of a gradient
-    scaler waits, as it does unless its optimizer is fused.
+    dotted name of an expression, imports resolved. ``is_scaled_step`` tells which calls are the
+    step of a gradient scaler that waits, by default by the name of the scaler.
     """
 
     nodes: Sequence[ast.AST]
@@ -131,11 +143,11 @@ class Code(NamedTuple):
     queued: Collection[int] | None
     behind: Behind
     full_name: Callable[[ast.expr], str]
-    scaled: bool = True
+    is_scaled_step: Callable[[ast.AST], bool] = is_named_scaled_step
 
     def kind_of(self, wait: ast.AST) -> str:
         """Return the kind of a wait; "call" for a call whose function waits."""
-        return self.waits.get(id(wait), KEPT if _is_scaled_step(wait) else "call")
+        return self.waits.get(id(wait), KEPT if self.is_scaled_step(wait) else "call")
 
 
 def with_queues(result: Judged, code: Code, before: Before) -> Judged:
@@ -322,7 +334,7 @@ class _Walk:
     def _passed(self, node: ast.AST, queue: Queue) -> Queue:
         """Return the queue behind a node whose parts have been walked."""
         self.before[id(node)] = queue
-        is_scaled = self._code.scaled and _is_scaled_step(node)
+        is_scaled = self._code.is_scaled_step(node)
         follower = KEPT if is_scaled else self._code.waits.get(id(node))
         if follower is not None:
             self._follows(node, queue, follower)
@@ -358,15 +370,3 @@ class _Walk:
         if self._code.queued is not None:
             return id(node) in self._code.queued
         return isinstance(node, ast.BinOp) and not self._work.lies_on_host(node)
-
-
-def _is_scaled_step(node: ast.AST) -> bool:
-    """True for ``scaler.step(optimizer)``, by the name of the scaler.
-
-    It reads on the host whether a gradient is infinite (torch/amp/grad_scaler.py, ``step``), and
-    the update that follows is a few operations.
-    """
-    match node:
-        case ast.Call(func=ast.Attribute(value=owner, attr="step"), args=[_]):
-            return is_scaler(owner)
-    return False

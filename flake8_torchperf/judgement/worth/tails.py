@@ -15,6 +15,7 @@ from flake8_torchperf.judgement.worth.queue import (
     WAIT,
     Code,
     Queue,
+    is_named_scaled_step,
     queue_behind,
     queues_before,
     waits_of,
@@ -58,7 +59,8 @@ class Tails:
         self._left: dict[str, Queue | None] = {}
         self._before: dict[str, Mapping[int, Queue]] = {}
         self._depth = 0
-        self._scaled = not any("fused=True" in line for line in self._linted.lines)
+        self._scaled_steps = analysis.scaled_steps
+        self._fuses = any("fused=True" in line for line in self._linted.lines)
 
     def note(self, info: FunctionInfo, result: Judged) -> None:
         """Take the sites of a function, before the first queue is asked for."""
@@ -92,7 +94,17 @@ class Tails:
         module = self._linted
         behind = partial(self._behind, module, None)
         nodes, waits = judged.snippet.nodes, waits_of(judged)
-        return Code(nodes, waits, judged.queued, behind, module.qualify, self._scaled)
+        return Code(nodes, waits, judged.queued, behind, module.qualify, self._is_scaled_step)
+
+    def _is_scaled_step(self, node: ast.AST) -> bool:
+        """True for the step of a gradient scaler that waits, as it does without a fused optimizer.
+
+        The name of the object counts where its class is not known.
+        """
+        if node in self._scaled_steps:
+            waits = self._scaled_steps[node]
+            return not self._fuses if waits is None else waits
+        return not self._fuses and is_named_scaled_step(node)
 
     def _behind(
         self, module: ModuleMap, caller: FunctionInfo | None, call: ast.Call

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.digest import digest, digest_of_files
 from flake8_torchperf.project import option_values as options
 from flake8_torchperf.project.answers import (
+    BESIDE_TORCH,
     CLASS_FOUND,
     IS_PROGRAM,
     LOOKED_UP,
@@ -112,6 +113,10 @@ class TextSearch:
         """The modules that contain one of `TORCH_WORDS`."""
         words = [word.encode() for word in TORCH_WORDS]
         return frozenset(p for p, data in self._data.items() if any(w in data for w in words))
+
+    def is_beside_torch(self, word: str) -> bool:
+        """True if one of the modules that contain one of `TORCH_WORDS` holds a word."""
+        return not self.that_say_torch.isdisjoint(self.that_say(word) or ())
 
     @cached_property
     def that_promise(self) -> tuple[str, ...]:
@@ -255,6 +260,8 @@ class TextSearch:
             return "yes" if self.trains(part.removeprefix(TRAINS)) else ""
         if part == IS_PROGRAM:
             return "yes" if self.is_started else ""
+        if part.startswith(BESIDE_TORCH):
+            return "yes" if self.is_beside_torch(part.removeprefix(BESIDE_TORCH)) else ""
         asked, *rest = part.split(PART)
         if asked.startswith(CLASS_FOUND):
             return "yes" if self.is_class_found(asked.removeprefix(CLASS_FOUND), *rest) else ""

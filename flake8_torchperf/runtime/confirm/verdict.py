@@ -169,6 +169,9 @@ def _decide(
         return "inconclusive", reason
     if on_host:
         return "inconclusive", "the line ran with inputs on the host alone, where nothing waits"
+    if device != "cuda" and spec.counter == "copies_to_device":
+        # The tensor is the host's: where there is another device, the same call may copy it.
+        return "inconclusive", "a CPU alone shows no copy to a device here: run with --device cuda"
     if device != "cuda" and IN_KERNELS in target.finding.site.traits:
         return "inconclusive", "it waits in a kernel of the device: run with --device cuda"
     rounds = max(executions)

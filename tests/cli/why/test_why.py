@@ -448,6 +448,62 @@ def test_the_whole_way_from_a_step_through_other_modules(
     assert found.calls == ("shown at shown.py:5", "report at train.py:6", "train at train.py:13")
 
 
+DOUBLING = """\
+import torch
+
+
+def total(x: torch.Tensor, watch=False):
+    if watch:
+        twice = x * 2
+        print(x.sum().item())
+    once = x + 1
+    return x.sum().item() + once
+"""
+NOT_SAID = "nothing says where: as if on an accelerator"
+CHOSEN = "on the device that the program chooses"
+CALLING = """\
+import torch
+from helper import total
+
+
+def train(net: torch.nn.Module, loader, optimizer):
+    kept = torch.zeros(3)
+    for batch in loader:
+        loss = net(batch).sum()
+        loss.backward()
+        optimizer.step()
+{}total({})
+
+
+if __name__ == "__main__":
+    train(torch.nn.Linear(9, 9).cuda(), [], None)
+"""
+
+
+@pytest.mark.parametrize(
+    ("indent", "given", "line", "frequency", "residence"),
+    [
+        (8, "loss", "once =", "per step, called by `train` at line 11", CHOSEN),
+        (8, "loss", "twice =", "per call, option off by default", CHOSEN),
+        (4, "loss", "once =", "per call, no step reaches it", NOT_SAID),
+        (8, "kept", "once =", "per step, called by `train` at line 11", "on the host"),
+    ],
+)
+def test_a_line_without_a_finding_asks_the_callers_as_one_with_a_finding_does(
+    tmp_path: Path, indent: int, given: str, line: str, frequency: str, residence: str
+) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "train.py").write_text(CALLING.format(" " * indent, given))
+    found = told_of(tmp_path / "helper.py", DOUBLING, line)
+    assert (found.findings, found.frequency) == ((), frequency)
+    (tensor,) = [one for one in found.values if one.expression == "x"]
+    assert tensor.residence == residence
+    beside = "print(" if line == "twice =" else "return"
+    (read,) = told_of(tmp_path / "helper.py", DOUBLING, beside).findings
+    assert read.frequency == frequency
+    assert read.row == "arguments" if residence == "on the host" else read.residence == residence
+
+
 class TestNotebooks:
     """With nbformat."""
 

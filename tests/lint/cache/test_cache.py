@@ -239,6 +239,38 @@ def test_a_module_two_imports_away(project: Path, cache: Path) -> None:
     assert analysed(project, cache) == ["./pkg/deeper.py", "./pkg/user.py"]
 
 
+# What a user imports -> what later makes it concern torch, with syntax errors selected as well.
+COMES_TO_CONCERN: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "the module": ("pkg.helper", lambda p: edit(p, "pkg/helper.py", HELPER)),
+    "a module of a package": ("pkg", lambda p: edit(p, "pkg/helper.py", HELPER)),
+    "a missing module": ("pkg.missing", lambda p: edit(p, "pkg/missing.py", HELPER)),
+    "a module elsewhere": ("tools", lambda p: edit(p, "tools.py", HELPER)),
+    "a module that calls it": (
+        "pkg.helper",
+        lambda p: edit(p, "train.py", "import torch\nfrom pkg.user import sizes\n"),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "change"), COMES_TO_CONCERN.values(), ids=list(COMES_TO_CONCERN)
+)
+def test_a_file_that_comes_to_concern_torch(
+    project: Path, cache: Path, module: str, change: Callable[[Path], object]
+) -> None:
+    (project / "requirements.txt").touch()
+    edit(project, "pkg/__init__.py", "from pkg.helper import make\n")
+    edit(project, "pkg/helper.py", HOST_HELPER)
+    edit(project, "pkg/user.py", USER.replace("import torch\n", "").replace("pkg.helper", module))
+    options = ("--extend-select=E9",)
+    before = len(entries(cache))
+    assert analysed(project, cache, *options) == []
+    assert len(entries(cache)) == before + 3
+    assert analysed(project, cache, *options) == []
+    change(project)
+    assert "./pkg/user.py" in analysed(project, cache, *options)
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from linting import ALL
+
+from flake8_torchperf.options import Options
 
 torch = pytest.importorskip("torch")
 
@@ -18,6 +21,7 @@ from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
 from flake8_torchperf.runtime.counting.fake_accelerator import HostStandsIn, standing_in  # noqa: E402
 from flake8_torchperf.runtime.counting.op_schemas import looks_at_elements  # noqa: E402
 
+DEFAULT = Options()
 pytestmark = pytest.mark.usefixtures("forked_sandboxes")
 
 SHAPES = """
@@ -33,15 +37,16 @@ def select(x: torch.Tensor) -> torch.Tensor:
 """
 
 
-def verdicts(path: Path) -> dict[int, tuple[str, str, str]]:
+def verdicts(path: Path, options: Options = DEFAULT) -> dict[int, tuple[str, str, str]]:
     """Code, status and reason of every finding in a file, by line."""
     from flake8_torchperf.runtime.confirm.plan import ConfirmSettings, Request, plan
     from flake8_torchperf.runtime.confirm.sandbox import Sandbox
     from flake8_torchperf.runtime.confirm.verdict import verdict_of_call
 
     found = {}
+    settings = ConfirmSettings((16, 64), "cpu", options=options)
     with Sandbox(20, 1024) as sandbox:
-        for group in plan([Request(path)], ConfirmSettings((16, 64), "cpu"), print):
+        for group in plan([Request(path)], settings, print):
             answer = sandbox.run(group.job)
             for target in group.targets:
                 verdict = verdict_of_call(group, target, answer, 1000, "cpu")
@@ -92,6 +97,47 @@ def test_a_wait_in_a_kernel_is_not_refuted_without_a_device(tmp_path: Path) -> N
     ((code, status, reason),) = verdicts(path).values()
     assert (code, status) == ("TPF404", "inconclusive")
     assert reason == "it waits in a kernel of the device: run with --device cuda"
+
+
+UNSEEN = """
+import numpy as np
+import torch
+
+
+def nowhere(rows: np.ndarray, device=None):
+    return torch.Tensor(rows).to(device)
+
+
+def made_nowhere(rows: np.ndarray, device=None):
+    return torch.tensor(rows, device=device)
+
+
+def beside(rows: np.ndarray, x: torch.Tensor):
+    return torch.Tensor(rows).to(x) + x
+
+
+def of_its_type(x: torch.Tensor):
+    return torch.zeros(3, 1).type_as(x) + x
+
+
+def into(rows: np.ndarray, x: torch.Tensor):
+    x.copy_(torch.from_numpy(rows))
+
+
+def seen(rows: np.ndarray, device: torch.device):
+    return torch.Tensor(rows).to(device)
+"""
+
+
+def test_a_copy_that_a_host_alone_cannot_show_is_not_refuted(tmp_path: Path) -> None:
+    path = tmp_path / "unseen.py"
+    path.write_text(UNSEEN)
+    *unseen, (code, status, _) = [found for _, found in sorted(verdicts(path, ALL).items())]
+    assert (code, status) == ("TPF502", "confirmed")
+    assert [code for code, _, _ in unseen] == ["TPF502", "TPF502", "TPF502", "TPF501", "TPF502"]
+    for _, status, reason in unseen:
+        assert status == "inconclusive"
+        assert reason == "a CPU alone shows no copy to a device here: run with --device cuda"
 
 
 X = torch.arange(6.0).reshape(3, 2)

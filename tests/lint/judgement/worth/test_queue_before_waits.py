@@ -159,6 +159,24 @@ PROGRAMS = {
             scaler.step(optimizer)
             return a + loss.item()  # queue:much
         """,
+    "the step of a scaler of another name waits": """
+        def train_step(x: Tensor, model: nn.Module, optimizer):
+            amp = torch.amp.GradScaler("cuda")
+            loss = model(x).sum()
+            amp.scale(loss).backward()
+            a = loss.item()  # queue:kept-behind queue:much
+            amp.step(optimizer)
+            return a + loss.item()  # queue:little
+        """,
+    "what bears the name of a scaler need not be one that waits": """
+        def train_step(x: Tensor, model: nn.Module, optimizer):
+            scaler = torch.amp.GradScaler("cuda", enabled=False)
+            loss = model(x).sum()
+            scaler.scale(loss).backward()
+            a = loss.item()  # queue:much
+            scaler.step(optimizer)
+            return a + loss.item()  # queue:much
+        """,
     "an explicit wait stays, here and where a function begins with it": """
         class Net(nn.Module):
             def training_step(self, x: Tensor):
