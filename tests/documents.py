@@ -16,6 +16,37 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 # README.md and every page of docs/ for users, one after the other.
 TEXT = "\n".join([README, *(page.read_text(encoding="utf-8") for page in PAGES)])
 
+# A page of a rule as a team writes it for its own code.
+HOUSE_RULE = """\
++++
+code = "TPF701"
+name = "house-rule"
+family = "house rules"
+scope = "hot"
+priority = 50
+message = "{expression} is slow {where}: {instead}"
+
+[instead]
+default = "use the cache"
+
+[[match]]
+functions = ["mylib.fetch"]
++++
+# house-rule (TPF701)
+
+## What it does
+
+Reports fetches.
+
+## Bad
+
+See the wiki.
+
+## Good
+
+See the wiki.
+"""
+
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 _CODE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from documents import ROOT
+from documents import HOUSE_RULE, ROOT
 from hangs import HANG
 
 from flake8_torchperf import __version__
@@ -19,36 +19,6 @@ from flake8_torchperf.cli.explain import explain
 from flake8_torchperf.cli.main import main
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.rule import SITE
-
-HOUSE_RULE = """\
-+++
-code = "TPF701"
-name = "house-rule"
-family = "house rules"
-scope = "hot"
-priority = 50
-message = "{expression} is slow {where}: {instead}"
-
-[instead]
-default = "use the cache"
-
-[[match]]
-functions = ["mylib.fetch"]
-+++
-# house-rule (TPF701)
-
-## What it does
-
-Reports fetches.
-
-## Bad
-
-See the wiki.
-
-## Good
-
-See the wiki.
-"""
 
 
 class Terminal(io.StringIO):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from check_run import torchperf
+from documents import HOUSE_RULE
 from flake8_run import Run
 
 READS = "import torch\n\n\ndef f(x: torch.Tensor):\n    for _ in range(9):\n        x.item()\n"
@@ -113,40 +114,9 @@ def test_known_codes_and_prefixes(folder: Path, words: list[str]) -> None:
     assert "no rule" not in run("check", *words, cwd=folder).errors
 
 
-PAGE = """\
-+++
-code = "TPF701"
-name = "house-rule"
-family = "house rules"
-scope = "hot"
-priority = 50
-message = "{expression} is slow {where}: {instead}"
-
-[instead]
-default = "use the cache"
-
-[[match]]
-functions = ["mylib.fetch"]
-+++
-# house-rule (TPF701)
-
-## What it does
-
-Reports fetches.
-
-## Bad
-
-See the wiki.
-
-## Good
-
-See the wiki.
-"""
-
-
 def test_codes_of_pages_of_ones_own_are_known(folder: Path) -> None:
     (folder / "rules").mkdir()
-    (folder / "rules" / "TPF701-house-rule.md").write_text(PAGE)
+    (folder / "rules" / "TPF701-house-rule.md").write_text(HOUSE_RULE)
     words = ["--rules=rules", "--select=TPF7", "--ignore=TPF701"]
     assert run("check", *words, cwd=folder).errors == ""
     assert "no rule has the code TPF7;" in run("check", *words[1:], cwd=folder).errors

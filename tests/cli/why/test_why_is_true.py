@@ -8,7 +8,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,16 @@ import pytest
 from documents import ROOT
 from weighing import weighed
 
+from flake8_torchperf.cli.why import account as why
 from flake8_torchperf.cli.why.account import Account, account_of
 from flake8_torchperf.cli.why.decisions import ARGUMENTS, CONFIDENCE, RULE, WORTH, Decision
-from flake8_torchperf.cli.why.trials import Trials
+from flake8_torchperf.cli.why.trials import Trials, in_line
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.row import COLD, FREE, FREQUENCY, HOT
 from flake8_torchperf.judgement.rows import ROWS
 from flake8_torchperf.judgement.worth.features import features
+from flake8_torchperf.judgement.worth.fitted import weights
+from flake8_torchperf.linter import LineValues, values_in
 from flake8_torchperf.options import Options
 
 if sys.version_info >= (3, 11):
@@ -115,6 +118,20 @@ def _no_weights() -> Iterator[None]:
     The tests of the worth look for that with a table of their own.
     """
     with weighed({}):
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _lines_are_interpreted_once() -> Iterator[None]:
+    """What is in a line is the same under all settings that only choose what is reported."""
+    known = lru_cache(maxsize=64)(values_in)
+
+    def values(source: str, path: str, line: int, options: Options) -> LineValues:
+        same = {"scope": Level.HOT, "confidence": "inferred", "min_worth": None}
+        return known(source, path, line, replace(options, **same))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(why, "values_in", values)
         yield
 
 
@@ -301,14 +318,25 @@ def not_raised(line: int, one: Decision, trials: Trials) -> Iterator[str]:
         with_it = changed(change.advice, trials.options)
         if with_it == trials.options:
             continue
-        (now,) = (
-            other.worth
-            for other in account_at(trials.under(with_it), line).findings
-            if (other.code, other.column) == (one.code, one.column)
-        )
-        left = {piece.feature for piece in now.pieces}
-        if now.worth <= one.worth.worth or change.feature in left:
+        (evidence,) = evidences(line, one, trials.under(with_it))
+        if weights().worth(evidence) <= one.worth.worth or change.feature in evidence:
             yield f"{line} {one.code}: {change}"
+
+
+def evidences(line: int, one: Decision, trials: Trials) -> set[frozenset[str]]:
+    """Return the evidence on a finding in a run that reports it, or else in one of everything.
+
+    An account would look for further advice, which takes some lints more.
+    """
+    for found in (trials.found(), trials.everything()):
+        here = [
+            other
+            for other in in_line(found, line)
+            if (other.code, other.column + 1) == (one.code, one.column)
+        ]
+        if here:
+            return {features(other.site, other.code) for other in here}
+    return set()
 
 
 def test_what_would_tell_a_finding_of_little_worth_tells_it(weighing: Trials) -> None:

@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable
 from pathlib import Path
 
+import fork_server
 import pytest
 from check_run import COMMAND, check, torchperf
 from flake8_run import Run, flake8
@@ -515,6 +516,7 @@ def test_internal_errors_are_not_remembered(project: Path, cache: Path) -> None:
         cache=cache,
         program=(sys.executable, "-c", program),
         debug=False,
+        forked=True,
     )
     assert "TPF900" in run.output
     assert "KeyError" in run.output
@@ -535,7 +537,9 @@ def test_a_file_that_changes_while_it_is_linted_is_not_remembered(
         "from flake8_torchperf.cli.main import main\n"
         "main(sys.argv[1:])\n"
     )
-    torchperf("check", "-j1", cwd=project, cache=cache, program=(sys.executable, "-c", program))
+    command = (sys.executable, "-c", program)
+    torchperf("check", "-j1", cwd=project, cache=cache, program=command, forked=True)
+    assert (project / "pkg" / "user.py").read_text() == f"{USER}# saved\n"
     assert entries(cache) == []
 
 
@@ -562,10 +566,9 @@ def test_each_run_in_one_process_looks_again(project: Path, cache: Path) -> None
         f"Path('pkg/helper.py').write_text({HOST_HELPER!r})\n"
         f"print(*runs, main({options!r}))\n"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=True
-    )
-    assert run.stdout.splitlines()[-1] == "1 1 0"
+    run = fork_server.run([sys.executable, "-c", program], cwd=project)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.decode().splitlines()[-1] == "1 1 0"
 
 
 def test_a_folder_that_becomes_a_package_further_up(tmp_path: Path, cache: Path) -> None:
