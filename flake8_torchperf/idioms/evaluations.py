@@ -16,7 +16,7 @@ from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import bound_in, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
@@ -34,12 +34,23 @@ def runs_without_gradients(info: FunctionInfo) -> bool:
     that computes with what its last round made is no evaluation: a sampler makes its next token of
     it.
     """
-    loops = info.nodes.of_any(*STATEMENTS)
-    if not loops or may_step(info.node) or any(map(feeds_back, loops)):
+    if not goes_over_examples(info):
         return False
-    if _calls_eval(info) or (_switches_off(info) and _calls_values(info)):
+    loops = info.nodes.of_any(*STATEMENTS)
+    if _calls_eval(info) or (_switches_off(info) and _calls_value(info, loops)):
         return True
     return any(_calls_eval(one) or _switches_off(one) for one in _methods_called(info, loops))
+
+
+def goes_over_examples(info: FunctionInfo) -> bool:
+    """True if a function has loops, takes no step, and no round computes with what one made."""
+    loops = info.nodes.of_any(*STATEMENTS)
+    return bool(loops) and not may_step(info.node) and not any(map(feeds_back, loops))
+
+
+def runs_model_once(info: FunctionInfo) -> bool:
+    """True if a function runs a model with gradients switched off, for one example or batch."""
+    return not may_step(info.node) and _switches_off(info) and _calls_value(info, [info.node])
 
 
 def _methods_called(info: FunctionInfo, loops: Sequence[ast.AST]) -> list[FunctionInfo]:
@@ -55,12 +66,15 @@ def _methods_called(info: FunctionInfo, loops: Sequence[ast.AST]) -> list[Functi
     return found
 
 
-def _calls_values(info: FunctionInfo) -> bool:
-    """True if a loop calls a name that the function binds, or an attribute that is no method."""
+def _calls_value(info: FunctionInfo, codes: Iterable[ast.AST]) -> bool:
+    """True if a name that the function binds, or an attribute that is no method, is called.
+
+    ``codes`` are the parts of the function whose calls count.
+    """
     bound = bound_in(info.node) | {one.arg for one in named_parameters(info.tree.args)}
     methods = {} if info.owner is None else info.owner.methods
-    for loop in info.nodes.of_any(*STATEMENTS):
-        for node in walk(list(getattr(loop, "body", ()))):
+    for code in codes:
+        for node in walk(list(getattr(code, "body", ()))):
             match node:
                 case ast.Call(func=ast.Name(id=name)) if name in bound:
                     return True

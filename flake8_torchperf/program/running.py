@@ -163,7 +163,10 @@ class Program:
         """Return the map of a module of the project by its resolved path."""
         if path == self._linker.linted_path:
             return self.project.linted
-        return self.project.module(self._linker.module(path).name)
+        found = self.project.module(self._linker.module(path).name)
+        if found is not None and found.place == path:
+            return found
+        return self.project.opened(path)  # its imports start in another folder
 
     def definition(self, unit: Unit) -> FunctionInfo | ClassInfo | None:
         """Return a function or a class as its module holds it; None if it can't be read."""
@@ -407,8 +410,7 @@ class Program:
         """
         module = self.project.linted
         if path != self._linker.linted_path:
-            name = self._linker.module(path).name
-            module = self.project.module(name) or module
+            module = self.module_at(path) or module
         found = self.project.all_modules_that_say(word) if is_attribute else None
         if found is None:
             found = self.project.modules_that_say(word, module)

@@ -51,6 +51,8 @@ FROM = "from "
 THAT_SAY = "say "
 # Asks a folder if one of its modules that says torch holds a word.
 BESIDE_TORCH = "beside torch "
+# Asks a folder where an import starts that only its search path of imports finds.
+ON_PATH = "on path "
 # Asks a folder if one of its modules trains a model.
 TRAINS = "trains "
 # Asks a folder if one of its modules is a program.

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,6 +28,7 @@ from flake8_torchperf.project.module_index import (
     read_module,
     statements_of,
 )
+from flake8_torchperf.syntax.parsing import quietly_parsed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -125,25 +125,18 @@ def text_read(module: ModuleMap) -> int:
 
 def _parsed(definition: _Definition) -> list[ast.stmt]:
     try:
-        return _parse("\n" * (definition.line - 1) + definition.text).body
+        return quietly_parsed("\n" * (definition.line - 1) + definition.text).body
     except (SyntaxError, ValueError, RecursionError):
         return []  # flake8 reports the error when it lints that file
-
-
-def _parse(text: str) -> ast.Module:
-    """Parse a text without warnings, which Python gives when that file itself is linted."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return ast.parse(text)
 
 
 def read_outline(text: str, path: Path) -> ModuleMap:
     """Map an imported module. Raises SyntaxError or ValueError if it is not Python."""
     try:
         rest, definitions = _cut(text)
-        tree = _parse(rest)
+        tree = quietly_parsed(rest)
     except (_UnclearError, SyntaxError):
-        return read_module(_parse(text), (text,), path)
+        return read_module(quietly_parsed(text), (text,), path)
     holder: list[ModuleMap] = []
     parts = Parts(str(path), text, cut, split, bindings, writes)
     functions: _Deferred[FunctionInfo] = _Deferred(holder, parts)
@@ -179,7 +172,7 @@ def parts_of(text: str) -> Parts | None:
     """Return the parts of a module that may be queried; None if it can only be queried whole."""
     try:
         rest, _ = _cut(text)
-        _parse(rest)
+        quietly_parsed(rest)
     except (_UnclearError, SyntaxError, ValueError):
         return None
     return Parts("", text, cut, split, bindings, writes)
@@ -197,7 +190,7 @@ def cut(text: str) -> tuple[str, list[tuple[str, str, int]]]:
 def bindings(rest: str) -> Bindings:
     """Return what a module's text without functions and classes binds, as `read_block` reads it."""
     try:
-        body = _parse(rest).body
+        body = quietly_parsed(rest).body
     except (SyntaxError, ValueError, RecursionError):
         body = []
     lines = rest.split("\n")
@@ -255,7 +248,7 @@ def split(text: str) -> tuple[str, list[tuple[str, str, int]]]:
     so does a function with its body on a line of its head.
     """
     try:
-        [node] = _parse(text).body
+        [node] = quietly_parsed(text).body
     except (SyntaxError, ValueError, RecursionError):
         return text, []
     lines = [f"{line}\n" for line in text.split("\n")]
@@ -283,7 +276,7 @@ def writes(text: str) -> list[str]:
     A method is told by its place among those of its class: several may have one name.
     """
     try:
-        module = read_module(_parse(text), (text,), None)
+        module = read_module(quietly_parsed(text), (text,), None)
     except (SyntaxError, ValueError, RecursionError):
         return [text]
     return [

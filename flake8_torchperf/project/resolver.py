@@ -13,6 +13,7 @@ from flake8_torchperf.project.answers import (
     ALL,
     IS_PROGRAM,
     LINES_OF,
+    ON_PATH,
     OPTION,
     PART,
     PROMISES,
@@ -442,8 +443,17 @@ class Project:
         found = self._starts.get((root, head))
         if found is None:
             found = start_of(head, root, self._folder, self._folders)
-            self._starts[root, head] = found
             self.note(f"{root}{STARTS}{head}", found)
+            found = self._starts[root, head] = found or self._start_on_path(head)
+        return found
+
+    def _start_on_path(self, head: str) -> str:
+        """Return the folder in which an import starts by what modules put on the search path."""
+        texts = self._searching() if self._folder else None
+        if texts is None:
+            return ""
+        found = texts.start_on_path(head)
+        self.note(f"{texts.folder}{PART}{ON_PATH}{head}", found)
         return found
 
 

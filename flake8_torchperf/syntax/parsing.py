@@ -29,6 +29,16 @@ def parsed(text: str) -> ast.Module:
         raise _syntax_error(error) from error
 
 
+def quietly_parsed(text: str) -> ast.Module:
+    """Return the ast of a text without warnings, which Python gives when the file is linted.
+
+    Raises what Python's parser raises.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
 def _syntax_error(error: ValueError | RecursionError | MemoryError) -> SyntaxError:
     """Return a SyntaxError for another exception that Python's parser raises.
 

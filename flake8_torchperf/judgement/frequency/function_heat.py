@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.evaluations import goes_over_examples, runs_model_once
 from flake8_torchperf.idioms.loop_kinds import (
     STATEMENTS,
     around_steps,
@@ -121,6 +122,19 @@ class FunctionHeats:
             return False
         return not self.program.only_evaluates(info)
 
+    def loops_over_examples(self, info: FunctionInfo) -> frozenset[int]:
+        """Return the loops of a function that call one which runs a model for each example.
+
+        None in a program that trains, where they are evaluations.
+        """
+        loops = info.nodes.of_any(*STATEMENTS) if goes_over_examples(info) else ()
+        found = frozenset(
+            id(loop)
+            for loop in loops
+            if any(runs_model_once(one) for _, one in self._called_in(loop, info.module))
+        )
+        return found if found and self.program.only_evaluates(info) else frozenset()
+
     def _is_never_run(self, info: FunctionInfo, own: Heat) -> bool:
         """True for a method of a class that nothing makes, unless the settings name the method."""
         if info.owner is None or Cause.NEVER_MADE in self._names.ignored:
@@ -132,6 +146,7 @@ class FunctionHeats:
         known = self._stepping.get(info.node)
         if known is None:
             known = step_loops(info) | self._loops_over_training_steps(info) | self._searches(info)
+            known |= self.loops_over_examples(info)
             known = self._stepping[info.node] = known - self._scheduled(info)
         return known
 

@@ -81,6 +81,8 @@ class Reach:
 
     def _evaluates(self, info: FunctionInfo) -> bool:
         """True if a function runs a model over data, in programs that do nothing else."""
+        if self._heats.loops_over_examples(info):
+            return True
         return runs_without_gradients(info) and self._program.only_evaluates(info)
 
     def _is_open(self, heat: Heat) -> bool:

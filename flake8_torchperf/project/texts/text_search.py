@@ -15,6 +15,7 @@ from flake8_torchperf.project.answers import (
     CLASS_FOUND,
     IS_PROGRAM,
     LOOKED_UP,
+    ON_PATH,
     OPTION,
     PART,
     SHOWN,
@@ -35,6 +36,7 @@ from flake8_torchperf.project.option_values import (
 )
 from flake8_torchperf.project.stores.shelf import shelved, version
 from flake8_torchperf.project.texts.looked_up import LookedUp
+from flake8_torchperf.project.texts.search_path import folders_on_path
 from flake8_torchperf.project.texts.settings_files import read_notebooks, read_settings
 from flake8_torchperf.syntax.contract_comments import promises
 
@@ -136,6 +138,31 @@ class TextSearch:
             texts = [data for path, data in self._data.items() if path.startswith(below)]
             known = self._trains[inside] = texts_train(texts)
         return known
+
+    @cached_property
+    def _folders(self) -> frozenset[str]:
+        """The folders that modules lie in, and those above them up to the searched one."""
+        found: set[str] = set()
+        for path in self._read:
+            above = os.path.dirname(path)
+            while above not in found and above.startswith(self.folder.rstrip(os.sep)):
+                found.add(above)
+                above = os.path.dirname(above)
+        return frozenset(found)
+
+    @cached_property
+    def _on_path(self) -> tuple[str, ...]:
+        """The folders that modules put on the search path of imports."""
+        return folders_on_path(self.folder, self._data, self._folders)
+
+    def start_on_path(self, head: str) -> str:
+        """Return the one folder on the search path in which ``import head`` finds something.
+
+        "" if there is none, or more than one.
+        """
+        bases = [os.path.join(folder, head) for folder in self._on_path]
+        found = [one for one in bases if f"{one}.py" in self._read or one in self._folders]
+        return os.path.dirname(found[0]) if len(found) == 1 else ""
 
     @cached_property
     def is_started(self) -> bool:
@@ -262,6 +289,8 @@ class TextSearch:
             return "yes" if self.is_started else ""
         if part.startswith(BESIDE_TORCH):
             return "yes" if self.is_beside_torch(part.removeprefix(BESIDE_TORCH)) else ""
+        if part.startswith(ON_PATH):
+            return self.start_on_path(part.removeprefix(ON_PATH))
         asked, *rest = part.split(PART)
         if asked.startswith(CLASS_FOUND):
             return "yes" if self.is_class_found(asked.removeprefix(CLASS_FOUND), *rest) else ""

@@ -25,6 +25,7 @@ from flake8_torchperf.values.values import (
     Scalar,
     Sequence,
     Tensor,
+    Union,
     Value,
     tensor_of,
 )
@@ -76,7 +77,9 @@ OF_DATA_SETS = ((3, "sampler"), (4, "batch_sampler"), (5, "num_workers"), (6, "c
 def _loads_data_set(arguments: Arguments, ctx: Context) -> bool:
     """True if a loader loads a data set: by its class, or unknown data with options for one."""
     data = arguments.value(0, "dataset")
-    if isinstance(data, Instance) and kind_of_instance(data, ctx.analysis) == "dataset":
+    objects = data.options if isinstance(data, Union) else (data,)
+    found = (one for one in objects if isinstance(one, Instance))
+    if any(kind_of_instance(one, ctx.analysis) == "dataset" for one in found):
         return True
     given = (arguments.get(position, name) for position, name in OF_DATA_SETS)
     return data is UNKNOWN and any(one is not None for one in given)
