@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import os
-import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -21,7 +20,8 @@ from flake8_torchperf.syntax.traversal import CALL, FUNCTIONS, walk
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-_CHANGES = re.compile(rb"\bsys\.path\b|\baddsitedir\b")
+# Texts of a module that changes the search path; plain ones, since all modules are searched.
+_CHANGES = (b"sys.path", b"addsitedir")
 _CALLED = ("sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsitedir")
 # The most modules that are read for the folders that they name.
 MOST_SCRIPTS = 40
@@ -35,7 +35,7 @@ def folders_on_path(
     ``texts`` maps the paths of the modules to their texts.
     """
     found: dict[str, None] = {}
-    scripts = [path for path, data in texts.items() if _CHANGES.search(data)]
+    scripts = [path for path, data in texts.items() if any(one in data for one in _CHANGES)]
     for path in scripts[:MOST_SCRIPTS]:
         for named in _named_on_path(texts[path]):
             above = os.path.dirname(path)
