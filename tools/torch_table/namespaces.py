@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import sys
 import types
 import warnings
 from collections.abc import Iterable
@@ -189,7 +190,24 @@ def catalogue(modules: Iterable[str] = MODULES, private: Iterable[str] = ()) -> 
                 found.classes[qualified] = value
             else:
                 found.functions[qualified] = value
+    for qualified, value in (*found.classes.items(), *found.functions.items()):
+        defined = _where_defined(value)
+        if defined and defined not in chosen.values():
+            found.aliases.setdefault(defined, qualified)
     return found
+
+
+def _where_defined(value: Any) -> str:
+    """Return the dotted name by which the module that defines a value shows it; "" if none does.
+
+    Code imports `torch.optim.adam.Adam` as well as `torch.optim.Adam`.
+    """
+    module, name = getattr(value, "__module__", None) or "", getattr(value, "__qualname__", "")
+    parts = [*module.split("."), name]
+    if parts[0] != "torch" or any(part.startswith("_") for part in parts):
+        return ""
+    shown = getattr(sys.modules.get(module), name, None)
+    return f"{module}.{name}" if shown is value else ""
 
 
 def _identity(value: Any) -> int:

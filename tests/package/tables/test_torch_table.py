@@ -45,6 +45,24 @@ def find(table: TorchTable, name: str) -> Op:
     return op
 
 
+@pytest.mark.parametrize(
+    ("name", "canonical"),
+    [
+        ("torch.optim.adam.Adam", "torch.optim.Adam"),
+        ("torch.distributions.normal.Normal", "torch.distributions.Normal"),
+        ("torch.utils.data.sampler.Sampler", "torch.utils.data.Sampler"),
+        ("torch.nn.parallel.data_parallel.DataParallel", "torch.nn.DataParallel"),
+        ("torch.nn.modules.fold.Fold", "torch.nn.Fold"),
+    ],
+)
+def test_a_class_is_known_by_the_module_that_defines_it(
+    name: str, canonical: str, table: TorchTable
+) -> None:
+    found = table.klass(name)
+    assert found is not None
+    assert found.qualified == canonical
+
+
 # name, kinds of the positional arguments, keywords with their kinds, the return
 RETURNS = [
     ("torch.isnan", "T", {}, "Tb="),
