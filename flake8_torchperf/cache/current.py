@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.digest import digest_of, digest_of_files
+from flake8_torchperf.idioms.step_methods import step_methods_in
 from flake8_torchperf.program.outlines.asked import NAME, answer, answer_of_name
 from flake8_torchperf.program.outlines.store import outline_of_text
 from flake8_torchperf.project.answers import (
@@ -16,6 +17,7 @@ from flake8_torchperf.project.answers import (
     OUTLINED,
     PART,
     PROMISES,
+    STEPS,
     STORED,
     WHOLE,
     answer_of_facts,
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 # Reads the facts of a whole module that findings may depend on, by the question.
 _FACTS: dict[str, Callable[[ModuleMap], tuple[object, ...]]] = {
     BASES: bases_in,
+    STEPS: step_methods_in,
 }
 
 

@@ -67,8 +67,8 @@ SHOWN = "shown "
 OPTION = "option "
 # Asks for what an entry of a table in the outline of a module says (`program/outlines/asked.py`).
 OUTLINED = "outline "
-# Asks a module for the bases of its classes.
-BASES = "bases"
+# Ask a module for the bases of its classes, and for its methods that take a training step.
+BASES, STEPS = "bases", "steps"
 # Asks a module for the functions that write an attribute of some object.
 STORED = "stored "
 # Ends the path of a folder in a query for the modules below it that may hold a function that must

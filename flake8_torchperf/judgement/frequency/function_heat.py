@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.evaluations import goes_over_examples, runs_model_once
 from flake8_torchperf.idioms.loop_kinds import (
     STATEMENTS,
+    STEPPING,
     around_steps,
     direct,
     gives_back,
@@ -19,6 +20,7 @@ from flake8_torchperf.idioms.loop_kinds import (
     takes_step,
     takes_training_step,
 )
+from flake8_torchperf.idioms.step_methods import OF_STEPS, step_methods_in
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.option_tests import Asker, is_never_taken
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, given_tensors
@@ -34,8 +36,10 @@ from flake8_torchperf.judgement.frequency.protocols import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
 from flake8_torchperf.program.given import UNCALLING_BASES
 from flake8_torchperf.program.running import Program
+from flake8_torchperf.project.answers import STEPS
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
+from flake8_torchperf.project.whole_modules import asked_of
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.project.resolver import Project
 
 
 # Causes of methods that hold even if nothing makes an object of their class.
@@ -59,6 +64,16 @@ HOLDING_OBJECTS = (ast.Name, ast.Attribute)
 # Causes of functions whose own text does not show how often they run.
 UNDECIDED = frozenset((Cause.NOTHING, Cause.GIVEN_TENSORS))
 LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
+
+
+# Names that objects of other libraries have as well: modules, optimizers and containers.
+SHARED = frozenset((*dir(dict), *dir(list), *dir(set), *STEPPING, "train", "eval", "forward"))
+
+
+def _step_methods(path: str, project: Project) -> tuple[str, ...]:
+    if path == project.linted_path:
+        return step_methods_in(project.linted)
+    return asked_of(path, STEPS, step_methods_in, project)
 
 
 class FunctionHeats:
@@ -200,8 +215,33 @@ class FunctionHeats:
         known = self._steps.get(loop)
         if known is None:
             called = self._functions_in(direct(loop), module)
-            known = self._steps[loop] = any(takes_training_step(one) for _, one in called)
+            known = any(takes_training_step(one) for _, one in called)
+            known = self._steps[loop] = known or self._calls_named_step(loop, module)
         return known
+
+    def _calls_named_step(self, loop: ast.AST, module: ModuleMap) -> bool:
+        """True if each round calls a method that takes training steps, of an object of any class.
+
+        What makes an object by a name that is only known at run time shows no class.
+        """
+        return any(
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in self._step_names
+            and self.function_called(node.func, module) is None
+            for node in direct(loop)
+        )
+
+    @cached_property
+    def _step_names(self) -> frozenset[str]:
+        """The names of methods of the project that take a training step."""
+        project, table = self._analysis.project, self._analysis.table
+        found = {
+            name
+            for path in project.all_modules_that_say(OF_STEPS) or ()
+            for name in _step_methods(path, project)
+        }
+        return frozenset(one for one in found if table.method(one) is None and one not in SHARED)
 
     def nested(self, info: FunctionInfo) -> Heat:
         """Return the heat of a nested function, from its own text alone."""
