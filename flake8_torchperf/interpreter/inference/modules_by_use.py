@@ -18,7 +18,7 @@ from flake8_torchperf.values.values import UNKNOWN, Instance, Value, tensor_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from flake8_torchperf.interpreter.engine.place import Context
+    from flake8_torchperf.interpreter.engine.place import Context, Frame
     from flake8_torchperf.values.arguments import Arguments
 
 # The fact of a module that only its use shows.
@@ -60,7 +60,7 @@ def _places(path: str, ctx: Context) -> Iterator[dict[str, frozenset[str]]]:
             for method in () if isinstance(base, str) else base.functions:
                 yield _uses(method.node)
         return
-    frame = ctx.frame
+    frame: Frame | None = ctx.frame
     while frame is not None:
         if frame.info is not None:
             node = frame.info.node
