@@ -27,6 +27,7 @@ from flake8_torchperf.interpreter.events.training import (
     input_pipeline,
     kept_graphs,
 )
+from flake8_torchperf.interpreter.inference.modules_by_use import module_called
 from flake8_torchperf.interpreter.inference.objects_of_program import callee_of
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.tensor_api import (
@@ -106,6 +107,8 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     if callee is UNKNOWN:
         callee, is_partial = callee_of(node.func, owner, ctx)
     arguments = evaluate_arguments(node, env, host_consumers.for_arguments(callee, node, ctx))
+    if callee is UNKNOWN:
+        callee = module_called(node.func, arguments, ctx)
     _named_call(callee, node, ctx)
     if ctx.sink is not None and ctx.analysis.compiled is not None:
         graph_breaks.note_call(callee, arguments, ctx)

@@ -10,6 +10,7 @@ from flake8_torchperf.interpreter.engine.dispatch import apply
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.events.training import input_pipeline
 from flake8_torchperf.interpreter.inference import combined
+from flake8_torchperf.interpreter.inference.modules_by_use import BY_USE
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.interpreter.models import torch_call_waits, torch_containers, wrappers
 from flake8_torchperf.knowledge.returns import TensorReturn
@@ -128,8 +129,9 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
         return Tensor(inferred, device=CHOSEN)
     if callee.name == "torch.nn.Module" or callee.name in MODULE_WRAPPERS:
         # Most modules return a tensor; some return a tuple, a dict or an object of their own.
-        source = Source.MODULE_OUTPUT
-        return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED, source), device=CHOSEN)
+        fact = OUTPUT_BY_USE if BY_USE in callee.facts else OUTPUT
+        why = Reason(fact, arguments.node, None, Strength.ASSUMED, Source.MODULE_OUTPUT)
+        return Tensor(why, device=CHOSEN)
     if op is None or callee.name in MODULES_WITHOUT_LAYERS:
         return UNKNOWN
     if "return_indices" in callee.facts:  # torch/nn/modules/pooling.py: also returns positions
@@ -147,7 +149,7 @@ def shown_by_use(output: Tensor, use: str) -> Tensor:
     reason = output.reason
     if reason.source is not Source.MODULE_OUTPUT or reason.strength is not Strength.ASSUMED:
         return output
-    fact = f"{OUTPUT}, {use}"
+    fact = f"{reason.fact}, {use}"
     return replace(output, reason=Reason(fact, reason.node, None, Strength.INFERRED))
 
 
@@ -181,6 +183,7 @@ def is_layer(module: Instance) -> bool:
 SEQUENTIAL = "torch.nn.Sequential"
 # The reason that the result of a module of unknown class is assumed to be a tensor.
 OUTPUT = "output of a module"
+OUTPUT_BY_USE = f"{OUTPUT}, as what is called is moved or put into a mode"
 
 
 MODULES_WITHOUT_LAYERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
