@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # The most kinds of calls, by what they give, for which a function is interpreted.
 MAX_KINDS = 4
 # The words of tests that ask what a value is.
-TYPE_TESTS = frozenset(("isinstance", "is_tensor", "hasattr"))
+TYPE_TEST_WORDS = frozenset(("isinstance", "is_tensor", "hasattr"))
 
 
 def as_a_call_gives(
@@ -91,7 +91,7 @@ def tested_parameters(info: FunctionInfo) -> frozenset[str]:
     """
     spec = info.tree.args
     names = frozenset(one.arg for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs))
-    if not TYPE_TESTS.isdisjoint(info.nodes.words()):
+    if not TYPE_TEST_WORDS.isdisjoint(info.nodes.words()):
         return names
     tests = (one.left for one in info.nodes.of(ast.Compare) if is_none(one.comparators[0]))
     return names.intersection(one.id for one in tests if isinstance(one, ast.Name))
