@@ -343,8 +343,8 @@ ROWS = (
         RESIDENCE,
         FREE,
         "host data in every call",
-        "Every call of the function in the project, except in set-up code, passes values that lie "
-        "on the host, where no copy arrives late either.",
+        "Every call of the function in the project, except in set-up code, passes values for which "
+        "nothing waits: they lie on the host, where no copy arrives late either, or lead past it.",
     ),
     Row(
         Cause.HOST_NAME,

@@ -187,12 +187,19 @@ def varies(bound: ast.expr, value: Value, alone: bool, ctx: Context) -> bool:
 
 
 def _from_items(names: set[str], counters: set[str], loop: ast.AST) -> bool:
-    """True if one of the names is an item of the round, as in ``n = lengths[i]``."""
-    return any(
-        isinstance(part, ast.Subscript) and not counters.isdisjoint(plain_names(part.slice))
+    """True if one of the names is an item of the round, as in ``n = lengths[i]``.
+
+    So is a number made of one: ``for span in spans: n = int(span[1])``.
+    """
+    items = bound_by(loop.target) - counters if isinstance(loop, ast.For) else set()
+    made = [
+        node.value
         for node in walk([loop])
         if isinstance(node, ast.Assign) and not names.isdisjoint(bound_by(node.targets[0]))
-        for part in walk([node.value])
+    ]
+    return any(not items.isdisjoint(plain_names(value)) for value in made) or any(
+        isinstance(part, ast.Subscript) and not counters.isdisjoint(plain_names(part.slice))
+        for part in walk(made)
     )
 
 

@@ -1,59 +1,59 @@
-"""Functions that are given host values by every call in the project, or by some of them.
+"""Functions whose calls in the project show that a site is none for all of them, or for some.
 
-The callers are interpreted, with the host values that their own callers give them. A call from a
-driver of actors, or from a method of a data set, passes host values whatever they are made of.
-Where only some calls pass host values, a site names a call for which it waits.
+They may give host values, numbers, or what a test sends past the site. The callers are interpreted,
+with the host values that their own callers give them. A call from a driver of actors, or from a
+method of a data set, passes host values whatever they are made of. Where a site is one only for
+some calls, it names one of these.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.interpreter.calls.filled_parameters import fill_as_called
 from flake8_torchperf.interpreter.calls.instances import ATTRIBUTES
 from flake8_torchperf.interpreter.calls.summaries import SUMMARIES
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
 from flake8_torchperf.interpreter.inference.parameters import (
-    ANY_KEYWORDS,
     declared_parameters,
     on_host,
 )
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
 from flake8_torchperf.judgement.fate import FROM_DEVICE
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
-from flake8_torchperf.judgement.frequency.propagation import called_from
+from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
-from flake8_torchperf.judgement.review.constructors import HOST, given_host, is_host
+from flake8_torchperf.judgement.review.constructors import HOST, given_host
+from flake8_torchperf.judgement.review.given_values import (
+    as_a_call_gives,
+    as_every_call_gives,
+    holds_host_data,
+    host_entries,
+    is_no_tensor,
+    kind_of,
+    kinds_of_calls,
+    may_be_tensors,
+    tested_parameters,
+)
 from flake8_torchperf.judgement.review.seen_callers import CALLED_UNNAMED, SeenCallers
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.elements import is_loader
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     BESIDE_HOST,
-    LOADED,
-    STR,
-    UNKNOWN,
-    Instance,
     Mapping_,
-    NDArray,
-    NoneValue,
-    Scalar,
-    Sequence,
     Tensor,
-    Union,
-    join_all,
     tensor_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
-    from flake8_torchperf.judgement.heat import Call
     from flake8_torchperf.judgement.judged_site import Judged, JudgedSite
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
@@ -65,7 +65,7 @@ MAX_ABOVE = 3
 
 
 class HostCallers:
-    """Finds the host values that all callers give, for the functions of one module."""
+    """Finds what the callers give, for the functions of one module."""
 
     def __init__(self, analysis: Analysis, heats: FunctionHeats, callers: PackageCallers) -> None:
         self._analysis = analysis
@@ -76,11 +76,11 @@ class HostCallers:
         self._seen = SeenCallers(analysis, heats)
 
     def reviewed(self, result: Judged, info: FunctionInfo, sets_up: SetsUp) -> Judged:
-        """Return the sites of a function; those that read host values of all callers are free.
+        """Return the sites of a function; those that are none for all its calls are free.
 
         ``sets_up`` returns True for a call in set-up code, which makes no site wait often.
         """
-        if Cause.HOST_CALLERS in self._analysis.ignored or not any(map(_asks, result.sites)):
+        if Cause.HOST_CALLERS in self._analysis.ignored or not self._asks(result, info):
             return result
         result = self._as_made(result, info)
         unseen = self._heats.called(info).cause in CALLED_UNSEEN
@@ -89,12 +89,20 @@ class HostCallers:
         if self._is_on_host(info) or (self._is_counted(info) and self._is_driven(info)):
             reads = (site for site in result.sites if "to-device" not in site.traits)
             return _freed(result, set(map(_key, reads)))
-        if not self._is_counted(info):
-            return result
-        given = self._given(info, MAX_ABOVE)
-        if given:
-            return _freed(result, self._host_reads(result, info, given))
-        return self._for_some(result, info, sets_up)
+        if self._is_counted(info):
+            return self._as_called(result, info, self._calls(info), sets_up)
+        if _rests_on_calls(result) and tested_parameters(info):
+            calls = self._callers.possible(info) or []
+            if len(calls) <= MAX_CALLS:
+                return self._as_called(result, info, calls, sets_up, others=True)
+        return result
+
+    def _asks(self, result: Judged, info: FunctionInfo) -> bool:
+        """True if the calls may show that one of the sites of a function is none."""
+        if any(map(_asks, result.sites)):
+            return True
+        warm = any(site.heat.level > Level.COLD for site in result.sites)
+        return warm and bool(tested_parameters(info))
 
     def _as_made(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites of a method; free where all makers of its object name the host."""
@@ -115,49 +123,136 @@ class HostCallers:
         probe.agreed.update(given_host(owner, names, self._analysis))
         return _freed(result, self._reads_of(probe, result, info))
 
-    def _host_reads(self, result: Judged, info: FunctionInfo, given: dict[str, Value]) -> _Sites:
-        """Return the sites of a function that read host values where these are its arguments."""
-        probe = self._analysis.watching(info.key)
-        probe.agreed[info.key] = given
-        return self._reads_of(probe, result, info)
-
     def _reads_of(self, probe: Analysis, result: Judged, info: FunctionInfo) -> _Sites:
         """Return the sites of a function that read host values as an analysis has it."""
         there = judge(interpret_function(info, probe), self._heats)
         kept = {_key(site) for site in there.sites if not _on_host(site)}
         return set(map(_key, result.sites)) - kept
 
-    def _for_some(self, result: Judged, info: FunctionInfo, sets_up: SetsUp) -> Judged:
-        """Return the sites of a function that some calls give host values.
+    def _as_called(
+        self,
+        result: Judged,
+        info: FunctionInfo,
+        calls: list[CallSite],
+        sets_up: SetsUp,
+        *,
+        others: bool = False,
+    ) -> Judged:
+        """Return the sites of a function; those that are none for any of its calls are free.
 
-        A site that reads them names a call for which it waits; it is free if these are all set-up.
+        A site that is one only for some names one of these; it is free if they are all set-up.
+        ``sets_up`` returns True for a call in set-up code. ``others`` says that programs outside
+        the project may call the function too, so that nothing is free.
         """
-        names = _may_be_tensors(info, self._analysis)
-        given = {site: self._given_at(info, site, MAX_ABOVE) for site in self._calls(info)}
-        found: dict[str, Value] = {}
-        for name, declared in names.items():
-            here = [one[name] for one in given.values() if name in one]
-            if any(map(_holds_host_data, here)):
-                found[name] = as_every_call_gives(declared, here)
-        waiting = [site for site, one in given.items() if not one.keys() >= found.keys()]
-        if not found or not all(map(self._is_seen, waiting)):
+        given = {site: self._values_at(info, site, unreached=others) for site in calls}
+        kinds = kinds_of_calls(given.values())
+        there = [self._there(info, kind) for kind in kinds]
+        if all(one is None for one in there):
             return result
-        reads = self._host_reads(result, info, found)
-        often = [site for site in waiting if not sets_up(site)]
+        by_call = {site: there[kinds.index(kind_of(one, kinds))] for site, one in given.items()}
+        if others:
+            sites = (self._for_others(site, info, by_call) for site in result.sites)
+            return replace(result, sites=tuple(sites))
+        return replace(
+            result,
+            sites=tuple(
+                found
+                for site in result.sites
+                if (found := self._for_calls(site, info, by_call, sets_up)) is not None
+            ),
+        )
+
+    def _for_others(
+        self, site: JudgedSite, info: FunctionInfo, by_call: dict[CallSite, _There | None]
+    ) -> JudgedSite:
+        """Return a site that other programs may make wait, with a call for which it is one.
+
+        Without a call in a step that is one, the site runs as often as the function alone shows.
+        """
+        if site.heat.cause not in CALLS or not site.heat.calls:
+            return site
+        waiting = [call for call, there in by_call.items() if there is None or there.waits(site)]
+        named = site.heat.calls[0]
+        if named in map(called_from, waiting) or named not in map(called_from, by_call):
+            return site
+        often = [call for call in waiting if self._is_in_steps(call)]
         if not often:
-            # Set-up code seldom waits, but a copy that arrives late is wrong there as well.
-            return _freed(result, {one for one in reads if one[1] is not SiteKind.RACE})
-        chosen = max(often, key=lambda site: self._certainty(info, site, found.keys()))
-        return _naming(result, reads, called_from(chosen))
+            return site.heated(self._heats.own(info))
+        return site.heated(replace(site.heat, calls=(called_from(often[0]),)))
+
+    def _is_in_steps(self, site: CallSite) -> bool:
+        """True for a call in a loop, or in a function that a loop or a step runs."""
+        caller = site.caller
+        if caller is None or site.loops:
+            return bool(site.loops)
+        return self._heats.called(caller).level >= Level.STEP
+
+    def _for_calls(
+        self,
+        site: JudgedSite,
+        info: FunctionInfo,
+        by_call: dict[CallSite, _There | None],
+        sets_up: SetsUp,
+    ) -> JudgedSite | None:
+        """Return a site as the calls have it, None for a race that is none.
+
+        ``by_call`` has the sites that are there for each call, or None if it shows nothing.
+        """
+        if site.heat.level <= Level.COLD and site.kind is not SiteKind.RACE:
+            return site
+        waiting = [call for call, there in by_call.items() if there is None or there.waits(site)]
+        if len(waiting) == len(by_call):
+            return site
+        often = [call for call in waiting if not sets_up(call)]
+        if not often:
+            if site.kind is SiteKind.RACE:
+                # Set-up code seldom waits, but a copy that arrives late is wrong there as well.
+                return site if waiting else None
+            return _as_free(site)
+        if not all(map(self._is_seen, waiting)):
+            return site
+        named = site.heat.calls[:1]
+        chosen = max(often, key=lambda one: (self._certainty(info, one), called_from(one) in named))
+        return site.heated(replace(site.heat, calls=(called_from(chosen),)))
+
+    def _values_at(
+        self, info: FunctionInfo, site: CallSite, *, unreached: bool
+    ) -> dict[str, Value]:
+        """Return what is known of the arguments of one call.
+
+        ``unreached`` says whether a call counts that nothing in the project leads to.
+        """
+        declared = declared_parameters(info, self._analysis)
+        if self._is_on_host_at(site, 0):
+            return {name: on_host(value) for name, value in declared.items()}
+        return as_a_call_gives(
+            info, declared, self._seen_at(info, site, MAX_ABOVE, unreached=unreached)
+        )
+
+    def _there(self, info: FunctionInfo, given: dict[str, Value]) -> _There | None:
+        """Return the sites of a function with these arguments; None if they show nothing new."""
+        declared = declared_parameters(info, self._analysis)
+        filled = dict(declared)
+        fill_as_called(filled, given, private=info.name.startswith("_"))
+        if filled == declared:
+            return None
+        probe = self._analysis.watching(info.key)
+        probe.agreed[info.key] = given
+        # What the other calls give says nothing of this one.
+        seen = probe.observed.get(info.key, {})
+        probe.observed[info.key] = {name: one for name, one in seen.items() if name not in given}
+        there = judge(interpret_function(info, probe), self._heats)
+        run = [one for one in there.sites if one.heat.hidden_by is not Cause.NEVER_LEFT_OUT]
+        return _There(set(map(_key, run)), {_key(one) for one in run if not _on_host(one)})
 
     def _is_seen(self, site: CallSite) -> bool:
         """True if the caller is known, and something runs it."""
         return site.caller is not None and self._is_reached(site.caller)
 
-    def _certainty(self, info: FunctionInfo, site: CallSite, names: Collection[str]) -> int:
-        """Return 2 if a call passes a tensor on a device under one of the names, 1 for a tensor."""
-        found = [tensor_of(self._seen.seen_at(info, site).get(name, UNKNOWN)) for name in names]
-        return max(0 if one is None else 1 + (one.device == "device") for one in found)
+    def _certainty(self, info: FunctionInfo, site: CallSite) -> int:
+        """Return 2 if a call passes a tensor on a device, 1 for a tensor."""
+        found = [tensor_of(one) for one in self._seen.seen_at(info, site).values()]
+        return max((0 if one is None else 1 + (one.device == "device") for one in found), default=0)
 
     def _is_counted(self, info: FunctionInfo) -> bool:
         """True if all calls of a function can be found, by its name.
@@ -221,7 +316,7 @@ class HostCallers:
         if known is not None:
             return known
         self._known[info.key] = {}  # for functions that call each other
-        names = _may_be_tensors(info, self._analysis)
+        names = may_be_tensors(info, self._analysis)
         calls = self._calls(info) if names else []
         given: list[dict[str, Value]] = []
         for site in calls:
@@ -232,36 +327,54 @@ class HostCallers:
         found = {
             name: as_every_call_gives(declared, [one[name] for one in given])
             for name, declared in names.items()
-            if any(_holds_host_data(one[name]) for one in given)
+            if any(holds_host_data(one[name]) for one in given)
         }
         self._known[info.key] = found
         return found
 
     def _given_at(self, info: FunctionInfo, site: CallSite, above: int) -> dict[str, Value]:
         """Return the arguments of one call that lie on the host."""
-        caller = site.caller
         if self._is_on_host_at(site, 0):
             declared = declared_parameters(info, self._analysis)
             return {name: on_host(value) for name, value in declared.items()}
-        if caller is None or not self._is_reached(caller):
+        return {
+            name: value
+            for name, value in self._seen_at(info, site, above).items()
+            if holds_host_data(value) or is_no_tensor(value)
+        }
+
+    def _seen_at(
+        self, info: FunctionInfo, site: CallSite, above: int, *, unreached: bool = False
+    ) -> dict[str, Value]:
+        """Return the arguments of one call, with what the calls of its caller give that."""
+        caller = site.caller
+        if caller is None or not (unreached or self._is_reached(caller)):
             return {}
         if not self._seen.is_known(caller):
             self._seen.interpret(caller, self._given(caller, above - 1) if above > 0 else None)
         seen = self._seen.seen_at(info, site)
         rest = info.tree.args.kwarg
         if rest is not None and isinstance(entries := seen.get(rest.arg), Mapping_):
-            seen = {**seen, rest.arg: _host_entries(entries)}
-        return {
-            name: value
-            for name, value in seen.items()
-            if _holds_host_data(value) or _is_no_tensor(value)
-        }
+            seen = {**seen, rest.arg: host_entries(entries)}
+        return seen
 
     def _is_reached(self, caller: FunctionInfo) -> bool:
         """True if something runs a caller; what only examples pass shows nothing."""
         if caller.name in CALLED_UNNAMED or self._heats.called(caller).cause in CALLED_UNSEEN:
             return True
         return self._callers.is_used(caller)
+
+
+@dataclass(frozen=True, slots=True)
+class _There:
+    """The sites of a function as some arguments have it, and those that don't read the host."""
+
+    run: _Sites
+    off_host: _Sites
+
+    def waits(self, site: JudgedSite) -> bool:
+        """True if a site is one with these arguments."""
+        return _key(site) in (self.off_host if _asks(site) else self.run)
 
 
 # Returns True for a call in set-up code.
@@ -285,6 +398,11 @@ def _asks(site: JudgedSite) -> bool:
     return site.heat.level > Level.COLD and site.kind in FROM_DEVICE and not placed
 
 
+def _rests_on_calls(result: Judged) -> bool:
+    """True if only a call shows that a site of a function runs often."""
+    return any(site.heat.level > Level.COLD and site.heat.cause in CALLS for site in result.sites)
+
+
 def _key(site: JudgedSite) -> tuple[int, SiteKind, bool]:
     """Return what tells a site from others of its function: a copy goes one way or the other."""
     return id(site.node), site.kind, "to-device" in site.traits
@@ -303,23 +421,10 @@ def _freed(result: Judged, sites: _Sites) -> Judged:
     )
 
 
-def _naming(result: Judged, sites: _Sites, call: Call) -> Judged:
-    """Return the sites of a function, those given with the call for which they wait."""
-    return replace(
-        result,
-        sites=tuple(
-            site.heated(replace(site.heat, calls=(call,)))
-            if _asks(site) and _key(site) in sites
-            else site
-            for site in result.sites
-        ),
-    )
-
-
 def _as_free(site: JudgedSite) -> JudgedSite:
-    """Return a site that reads a host value."""
+    """Return a site that reads a host value, or is none as it is called."""
     operand = site.operand
-    if isinstance(operand, Tensor):
+    if isinstance(operand, Tensor) and _asks(site):
         operand = replace(operand, device="host")
     return replace(site.cooled(Cause.HOST_CALLERS), operand=operand)
 
@@ -329,68 +434,3 @@ def _on_host(site: JudgedSite) -> bool:
     if "to-device" in site.traits or site.kind is SiteKind.RACE:
         return False
     return isinstance(site.operand, Tensor) and site.operand.device in ("host", BESIDE_HOST)
-
-
-def _may_be_tensors(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
-    """Return the parameters that are tensors or devices, or of which nothing is known."""
-    declared = declared_parameters(info, analysis)
-    return {
-        name: value
-        for name, value in declared.items()
-        if value in (UNKNOWN, ANY_KEYWORDS) or on_host(value) != value or "device" in name
-    }
-
-
-def as_every_call_gives(declared: Value, given: list[Value]) -> Value:
-    """Return a parameter as the host values that all calls give it."""
-    if any(map(is_host, given)):
-        return HOST if all(map(is_host, given)) else UNKNOWN
-    if declared == ANY_KEYWORDS:
-        return _shared_entries(given)
-    if declared is UNKNOWN:
-        return join_all(given)
-    match declared:
-        case Union(options=options):
-            return replace(declared, options=tuple(map(on_host, options)))
-    shaped = all(isinstance(one, Tensor) and one.scalar is False for one in given)
-    host = on_host(declared)
-    return replace(host, scalar=False) if shaped and isinstance(host, Tensor) else host
-
-
-def _host_entries(keywords: Mapping_) -> Mapping_:
-    """Return the entries of ``**keywords`` that hold host data or no tensor."""
-    found = [(n, one) for n, one in keywords.items if _holds_host_data(one) or _is_no_tensor(one)]
-    return Mapping_(STR, UNKNOWN, tuple(found))
-
-
-def _shared_entries(given: list[Value]) -> Value:
-    """Return the entries of ``**keywords`` that all calls give."""
-    calls = [dict(one.items) for one in given if isinstance(one, Mapping_)]
-    names = [name for name in calls[0] if all(name in one for one in calls)] if calls else []
-    return Mapping_(STR, UNKNOWN, tuple((n, join_all([one[n] for one in calls])) for n in names))
-
-
-def _holds_host_data(value: Value) -> bool:
-    """True for a host tensor, an array, or a list of them, and for the host itself."""
-    if is_host(value):
-        return True
-    match value:
-        case NDArray():
-            return True
-        case Instance():
-            return is_loader(value)  # its batches lie on the host
-        case Tensor(device=device):
-            return device == "host"
-        case Sequence(items=items, element=element):
-            return all(map(_holds_host_data, (element,) if items is None else items or (element,)))
-        case Mapping_(items=items, element=element):
-            held = [one for _, one in items]
-            if element is not UNKNOWN or not held:
-                held.append(element)
-            return all(map(_holds_host_data, held))
-    return value is LOADED
-
-
-def _is_no_tensor(value: Value) -> bool:
-    """True for None and for numbers, which lie on the host where other calls give a tensor."""
-    return isinstance(value, (NoneValue, Scalar))

@@ -103,6 +103,16 @@ ROUNDS_APART = {
                 out[i, :n] = x[i, :n]
             return torch.cat([x[i, : sizes[i]] for i in range(len(sizes))])
         """,
+    "of sizes made of the items of an inner loop": """
+        def f(spans: list[list[tuple[float, float]]], length: int):
+            out = torch.zeros(len(spans), length, device="cuda")
+            for i in range(len(spans)):
+                for span in spans[i]:
+                    first = int(length * span[0])
+                    last = int(length * span[1])
+                    out[i][first:last] = 2.0
+            return out
+        """,
     "another layer for each": """
         class Net(nn.Module):
             def __init__(self, n):

@@ -1,0 +1,185 @@
+"""What the calls of a function give it, as its interpretation takes that.
+
+Here are the values that lie on the host, and what one call alone shows of the arguments.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpreter.inference.parameters import (
+    ANY_KEYWORDS,
+    declared_parameters,
+    on_host,
+)
+from flake8_torchperf.judgement.review.constructors import HOST, is_host
+from flake8_torchperf.syntax.shape_tests import is_none
+from flake8_torchperf.values.elements import is_loader
+from flake8_torchperf.values.values import (
+    LOADED,
+    STR,
+    UNKNOWN,
+    Instance,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.values.values import Value
+
+# The most kinds of calls, by what they give, for which a function is interpreted.
+MAX_KINDS = 4
+# The words of tests that ask what a value is.
+TYPE_TEST_WORDS = frozenset(("isinstance", "is_tensor", "hasattr"))
+
+
+def as_a_call_gives(
+    info: FunctionInfo, declared: dict[str, Value], seen: dict[str, Value]
+) -> dict[str, Value]:
+    """Return what one call shows of the parameters of a function.
+
+    These are values on the host, numbers without their literals, and what tests of the function
+    ask for.
+    """
+    tested = tested_parameters(info)
+    found: dict[str, Value] = {}
+    for name, value in seen.items():
+        own = declared.get(name, UNKNOWN)
+        if holds_host_data(value) or own == ANY_KEYWORDS:
+            found[name] = as_every_call_gives(own, [value])
+        elif _is_plain(value):
+            found[name] = _without_literals(value)
+        elif name in tested and _is_known(value):
+            found[name] = value
+    return found
+
+
+def kinds_of_calls(given: Iterable[dict[str, Value]]) -> list[dict[str, Value]]:
+    """Return the different arguments of some calls; only what all share if they are too many."""
+    kinds: list[dict[str, Value]] = []
+    for one in given:
+        if one not in kinds:
+            kinds.append(one)
+    if len(kinds) <= MAX_KINDS:
+        return kinds
+    names = set(kinds[0]).intersection(*kinds[1:])
+    joined = {name: join_all([one[name] for one in kinds]) for name in sorted(names)}
+    return [{name: value for name, value in joined.items() if value is not UNKNOWN}]
+
+
+def kind_of(given: dict[str, Value], kinds: list[dict[str, Value]]) -> dict[str, Value]:
+    """Return the arguments among those of ``kinds_of_calls`` that stand for a call."""
+    return given if given in kinds else kinds[0]
+
+
+def tested_parameters(info: FunctionInfo) -> frozenset[str]:
+    """Return the parameters that tests of a function ask for, by type or whether they are None.
+
+    A type may be asked of a value that is made of any parameter.
+    """
+    spec = info.tree.args
+    names = frozenset(one.arg for one in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs))
+    if not TYPE_TEST_WORDS.isdisjoint(info.nodes.words()):
+        return names
+    tests = (one.left for one in info.nodes.of(ast.Compare) if is_none(one.comparators[0]))
+    return names.intersection(one.id for one in tests if isinstance(one, ast.Name))
+
+
+def may_be_tensors(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
+    """Return the parameters that are tensors or devices, or of which nothing is known."""
+    declared = declared_parameters(info, analysis)
+    return {
+        name: value
+        for name, value in declared.items()
+        if value in (UNKNOWN, ANY_KEYWORDS) or on_host(value) != value or "device" in name
+    }
+
+
+def as_every_call_gives(declared: Value, given: list[Value]) -> Value:
+    """Return a parameter as the host values that all calls give it."""
+    if any(map(is_host, given)):
+        return HOST if all(map(is_host, given)) else UNKNOWN
+    if declared == ANY_KEYWORDS:
+        return _shared_entries(given)
+    if declared is UNKNOWN:
+        return join_all(given)
+    match declared:
+        case Union(options=options):
+            return replace(declared, options=tuple(map(on_host, options)))
+    shaped = all(isinstance(one, Tensor) and one.scalar is False for one in given)
+    host = on_host(declared)
+    return replace(host, scalar=False) if shaped and isinstance(host, Tensor) else host
+
+
+def host_entries(keywords: Mapping_) -> Mapping_:
+    """Return the entries of ``**keywords`` that hold host data or no tensor."""
+    found = [(n, one) for n, one in keywords.items if holds_host_data(one) or is_no_tensor(one)]
+    return Mapping_(STR, UNKNOWN, tuple(found))
+
+
+def _shared_entries(given: list[Value]) -> Value:
+    """Return the entries of ``**keywords`` that all calls give."""
+    calls = [dict(one.items) for one in given if isinstance(one, Mapping_)]
+    names = [name for name in calls[0] if all(name in one for one in calls)] if calls else []
+    return Mapping_(STR, UNKNOWN, tuple((n, join_all([one[n] for one in calls])) for n in names))
+
+
+def holds_host_data(value: Value) -> bool:
+    """True for a host tensor, an array, or a list of them, and for the host itself."""
+    if is_host(value):
+        return True
+    match value:
+        case NDArray():
+            return True
+        case Instance():
+            return is_loader(value)  # its batches lie on the host
+        case Tensor(device=device):
+            return device == "host"
+        case Sequence(items=items, element=element):
+            return all(map(holds_host_data, (element,) if items is None else items or (element,)))
+        case Mapping_(items=items, element=element):
+            held = [one for _, one in items]
+            if element is not UNKNOWN or not held:
+                held.append(element)
+            return all(map(holds_host_data, held))
+    return value is LOADED
+
+
+def is_no_tensor(value: Value) -> bool:
+    """True for None and for numbers, which lie on the host where other calls give a tensor."""
+    return isinstance(value, (NoneValue, Scalar))
+
+
+def _is_plain(value: Value) -> bool:
+    """True for None, numbers, and what holds only these."""
+    match value:
+        case Union(options=options):
+            return all(map(_is_plain, options))
+        case Sequence(items=items, element=element):
+            return all(map(_is_plain, (element,) if items is None else items or (element,)))
+    return is_no_tensor(value)
+
+
+def _without_literals(value: Value) -> Value:
+    """Return a plain value; of a number or a text, only what it is."""
+    return Scalar(value.kind) if isinstance(value, Scalar) else value
+
+
+def _is_known(value: Value) -> bool:
+    """True for a tensor, and for one of several values that are known."""
+    match value:
+        case Union(options=options):
+            return all(map(_is_known, options))
+    return isinstance(value, (Tensor, NDArray)) or _is_plain(value)
