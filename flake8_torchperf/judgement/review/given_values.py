@@ -1,4 +1,4 @@
-"""What the calls of a function give it, as its interpretation takes that.
+"""The values that calls give a function, as its interpretation takes them.
 
 Here are the values that lie on the host, and what one call alone shows of the arguments.
 """

@@ -238,7 +238,7 @@ class HostCallers:
             return None
         probe = self._analysis.watching(info.key)
         probe.agreed[info.key] = given
-        # What the other calls give says nothing of this one.
+        # The other calls say nothing of this one.
         seen = probe.observed.get(info.key, {})
         probe.observed[info.key] = {name: one for name, one in seen.items() if name not in given}
         there = judge(interpret_function(info, probe), self._heats)
