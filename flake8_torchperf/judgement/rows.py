@@ -108,7 +108,7 @@ ROWS = (
         FREQUENCY,
         HOT,
         "for training steps",
-        "Each round of a training loop takes a batch of the loader.",
+        "Each round of a training loop takes a batch of a loader without workers.",
     ),
     Row(
         Cause.SET_UP_CALLS,

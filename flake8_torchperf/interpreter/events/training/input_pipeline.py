@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.values.arguments import Arguments
 
-# A loader whose batches are those of training steps.
+# A loader without workers whose batches are those of training steps.
 FEEDS_STEPS = "feeds-steps"
 # A loader whose workers end with each pass over it.
 TRANSIENT = "transient"
@@ -62,7 +62,8 @@ def loader(made: Instance, arguments: Arguments, ctx: Context) -> Instance:
     loads = _loads_data_set(arguments, ctx)
     if ctx.sink is not None and lacks and loads and not without and _in_a_step(ctx):
         operation = lacks[0] if len(lacks) == 1 else "DataLoader"
-        trains = bool(uses_of(arguments.node, ctx).trained)
+        # Unpinned memory only makes a copy slower, which mostly stands behind another wait.
+        trains = "no-workers" in lacks and bool(uses_of(arguments.node, ctx).trained)
         traits = [*lacks, FEEDS_STEPS] if trains else lacks
         emit(ctx, SiteKind.DATA_LOADER, operation, arguments.node, traits=traits)
     if loads:

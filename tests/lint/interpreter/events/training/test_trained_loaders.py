@@ -125,10 +125,17 @@ USES = {
 @pytest.mark.parametrize(("code", "told"), USES.values(), ids=USES)
 def test_a_loader_that_training_steps_read(code: str, told: bool) -> None:
     body = textwrap.indent(textwrap.dedent(code).strip("\n"), "    ")
-    made = "    loader = DataLoader(data, batch_size=8, num_workers=2)\n"
+    made = "    loader = DataLoader(data, batch_size=8)\n"
     source = f"{PRELUDE}def main(model, opt, data: Dataset, fast):\n{made}{body}\n"
     line = source[: source.index(made)].count("\n") + 1
     (found,) = [
         one for one in lint(source, "train.py", ALL) if (one.code, one.line) == ("TPF505", line)
     ]
     assert (found.site.heat.cause is Cause.FEEDS_STEPS) == told
+
+
+def test_a_loader_with_workers_that_pins_nothing_costs_a_copy() -> None:
+    made = "    loader = DataLoader(data, batch_size=8, num_workers=2)\n"
+    source = f"{PRELUDE}def main(model, opt, data: Dataset):\n{made}    train(model, opt, loader)\n"
+    (found,) = [one for one in lint(source, "train.py", ALL) if one.code == "TPF505"]
+    assert found.site.heat.cause is not Cause.FEEDS_STEPS
