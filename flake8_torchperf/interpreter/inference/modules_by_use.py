@@ -57,8 +57,10 @@ def _places(path: str, ctx: Context) -> Iterator[dict[str, frozenset[str]]]:
     head = path.partition(".")[0]
     if ctx.owner is not None and head == ctx.self_name:
         for base in lineage(ctx.owner, ctx.analysis):
-            for method in () if isinstance(base, str) else base.functions:
-                yield _uses(method.node)
+            # A base of another module would be read whole, for each model that it has.
+            if not isinstance(base, str) and base.module is ctx.module:
+                for method in base.functions:
+                    yield _uses(method.node)
         return
     frame: Frame | None = ctx.frame
     while frame is not None:
