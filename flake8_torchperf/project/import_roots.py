@@ -247,7 +247,7 @@ def start_of(head: str, root: str, project: str, index: FileIndex) -> str:
     it in the project, then the folders at the top of the project, if one alone has the name.
     Without a project ("") only ``root`` is searched. The result is "" if there is none.
     """
-    near = _up_to(project, root)
+    near = up_to(project, root)
     for holds in (index.holds_named, index.holds_module):
         for folder in near:
             if holds(os.path.join(folder, head)):
@@ -262,7 +262,7 @@ def start_of(head: str, root: str, project: str, index: FileIndex) -> str:
     return found[0] if len(found) == 1 else ""
 
 
-def _up_to(project: str, root: str) -> list[str]:
+def up_to(project: str, root: str) -> list[str]:
     """Return a folder and those above it up to the project's; itself alone outside the project."""
     above = list(upwards(root))
     return above[: above.index(project) + 1] if project in above else [root]

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.project.files import NO_PYTHON, decoded
+from flake8_torchperf.project.import_roots import up_to
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.parsing import quietly_parsed
 from flake8_torchperf.syntax.traversal import CALL, FUNCTIONS, walk
@@ -38,12 +39,10 @@ def folders_on_path(
     scripts = [path for path, data in texts.items() if any(one in data for one in _CHANGES)]
     for path in scripts[:MOST_SCRIPTS]:
         for named in _named_on_path(texts[path]):
-            above = os.path.dirname(path)
-            while above.startswith(top.rstrip(os.sep)) and above:
+            for above in up_to(top, os.path.dirname(path)):
                 folder = os.path.normpath(os.path.join(above, named))
                 if folder in folders:
                     found[folder] = None
-                above = os.path.dirname(above)
     return tuple(found)
 
 

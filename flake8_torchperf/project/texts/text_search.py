@@ -26,7 +26,7 @@ from flake8_torchperf.project.answers import (
 )
 from flake8_torchperf.project.file_index import INIT, MAX_NAMED, is_test_path, modules_below
 from flake8_torchperf.project.files import TRUSTED, read_bytes, stamp
-from flake8_torchperf.project.import_roots import TORCH_WORDS
+from flake8_torchperf.project.import_roots import TORCH_WORDS, up_to
 from flake8_torchperf.project.option_values import (
     NOT_GIVEN,
     Given,
@@ -142,18 +142,14 @@ class TextSearch:
     @cached_property
     def _folders(self) -> frozenset[str]:
         """The folders that modules lie in, and those above them up to the searched one."""
-        found: set[str] = set()
-        for path in self._read:
-            above = os.path.dirname(path)
-            while above not in found and above.startswith(self.folder.rstrip(os.sep)):
-                found.add(above)
-                above = os.path.dirname(above)
-        return frozenset(found)
+        top = self.folder.rstrip(os.sep)
+        own = set(map(os.path.dirname, self._read))
+        return frozenset(above for folder in own for above in up_to(top, folder))
 
     @cached_property
     def _on_path(self) -> tuple[str, ...]:
         """The folders that modules put on the search path of imports."""
-        return folders_on_path(self.folder, self._data, self._folders)
+        return folders_on_path(self.folder.rstrip(os.sep), self._data, self._folders)
 
     def start_on_path(self, head: str) -> str:
         """Return the one folder on the search path in which ``import head`` finds something.
