@@ -20,7 +20,7 @@ from flake8_torchperf.idioms.loop_kinds import (
     takes_step,
     takes_training_step,
 )
-from flake8_torchperf.idioms.step_methods import OF_STEPS, step_methods_in
+from flake8_torchperf.idioms.step_methods import step_methods
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.option_tests import Asker, is_never_taken
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters, given_tensors
@@ -36,10 +36,8 @@ from flake8_torchperf.judgement.frequency.protocols import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
 from flake8_torchperf.program.given import UNCALLING_BASES
 from flake8_torchperf.program.running import Program
-from flake8_torchperf.project.answers import STEPS
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
-from flake8_torchperf.project.whole_modules import asked_of
 from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
@@ -54,7 +52,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.project.module_index import ModuleMap
-    from flake8_torchperf.project.resolver import Project
 
 
 # Causes of methods that hold even if nothing makes an object of their class.
@@ -68,12 +65,6 @@ LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
 
 # Names that objects of other libraries have as well: modules, optimizers and containers.
 SHARED = frozenset((*dir(dict), *dir(list), *dir(set), *STEPPING, "train", "eval", "forward"))
-
-
-def _step_methods(path: str, project: Project) -> tuple[str, ...]:
-    if path == project.linted_path:
-        return step_methods_in(project.linted)
-    return asked_of(path, STEPS, step_methods_in, project)
 
 
 class FunctionHeats:
@@ -93,6 +84,7 @@ class FunctionHeats:
         # calls training steps. By its node, because a module may be read twice.
         self._stepping: dict[ast.AST, frozenset[int]] = {}
         self._over_steps: dict[ast.AST, frozenset[int]] = {}
+        self._over_examples: dict[ast.AST, frozenset[int]] = {}
         self._steps: dict[ast.AST, bool] = {}
         analysis.is_around_steps = self.is_around_steps
         analysis.calls_step = self.calls_step
@@ -112,7 +104,8 @@ class FunctionHeats:
         for called in self._called.values():
             called.forget()
         for table in (self._own, self._calls, self._called, self._around, self._warmed, self._off,
-                      self._stepping, self._over_steps, self._steps):  # fmt: skip
+                      self._stepping, self._over_steps, self._over_examples,
+                      self._steps):  # fmt: skip
             table.clear()
 
     def own(self, info: FunctionInfo) -> Heat:
@@ -142,13 +135,18 @@ class FunctionHeats:
 
         None in a program that trains, where they are evaluations.
         """
-        loops = info.nodes.of_any(*STATEMENTS) if goes_over_examples(info) else ()
-        found = frozenset(
-            id(loop)
-            for loop in loops
-            if any(runs_model_once(one) for _, one in self._called_in(loop, info.module))
-        )
-        return found if found and self.program.only_evaluates(info) else frozenset()
+        known = self._over_examples.get(info.node)
+        if known is None:
+            loops = info.nodes.of_any(*STATEMENTS) if goes_over_examples(info) else ()
+            known = frozenset(
+                id(loop)
+                for loop in loops
+                if any(runs_model_once(one) for _, one in self._called_in(loop, info.module))
+            )
+            if known and not self.program.only_evaluates(info):
+                known = frozenset()
+            self._over_examples[info.node] = known
+        return known
 
     def _is_never_run(self, info: FunctionInfo, own: Heat) -> bool:
         """True for a method of a class that nothing makes, unless the settings name the method."""
@@ -235,13 +233,8 @@ class FunctionHeats:
     @cached_property
     def _step_names(self) -> frozenset[str]:
         """The names of methods of the project that take a training step."""
-        project, table = self._analysis.project, self._analysis.table
-        found = {
-            name
-            for path in project.all_modules_that_say(OF_STEPS) or ()
-            for name in _step_methods(path, project)
-        }
-        return frozenset(one for one in found if table.method(one) is None and one not in SHARED)
+        names = step_methods(self._analysis.project) - SHARED
+        return frozenset(one for one in names if self._analysis.table.method(one) is None)
 
     def nested(self, info: FunctionInfo) -> Heat:
         """Return the heat of a nested function, from its own text alone."""
