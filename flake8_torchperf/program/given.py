@@ -104,9 +104,9 @@ DATA_PACKAGES = (
     "torchvision.datasets", "torchaudio.datasets", "torch_geometric.datasets", "datasets",
     "webdataset", "torchdata", "monai.data",
 )  # fmt: skip
+GIVING_TO_DATA = frozenset(("set_transform", "with_transform"))
 # The arguments by which a loader, or a trainer that makes loaders, is given what makes batches.
 COLLATING = frozenset(("collate_fn", "data_collator"))
-GIVING_TO_DATA = frozenset(("set_transform", "with_transform"))
 # Classes whose objects call what they are given, and are containers of it: torch's, and that of
 # torchvision, torch_geometric, monai and albumentations for transforms.
 CALLING_CONTAINERS = frozenset(("Sequential", "Compose"))

@@ -190,9 +190,10 @@ def catalogue(modules: Iterable[str] = MODULES, private: Iterable[str] = ()) -> 
                 found.classes[qualified] = value
             else:
                 found.functions[qualified] = value
+    names = {*chosen.values()}
     for qualified, value in (*found.classes.items(), *found.functions.items()):
         defined = _where_defined(value)
-        if defined and defined not in chosen.values():
+        if defined and defined not in names:
             found.aliases.setdefault(defined, qualified)
     return found
 

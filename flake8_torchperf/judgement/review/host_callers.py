@@ -222,12 +222,16 @@ class HostCallers:
 
         ``unreached`` says whether a call counts that nothing in the project leads to.
         """
-        declared = declared_parameters(info, self._analysis)
         if self._is_on_host_at(site, 0):
-            return {name: on_host(value) for name, value in declared.items()}
-        return as_a_call_gives(
-            info, declared, self._seen_at(info, site, MAX_ABOVE, unreached=unreached)
-        )
+            return self._all_on_host(info)
+        declared = declared_parameters(info, self._analysis)
+        seen = self._seen_at(info, site, MAX_ABOVE, unreached=unreached)
+        return as_a_call_gives(info, declared, seen)
+
+    def _all_on_host(self, info: FunctionInfo) -> dict[str, Value]:
+        """Return the parameters of a function as a call in a process without a device has them."""
+        declared = declared_parameters(info, self._analysis)
+        return {name: on_host(value) for name, value in declared.items()}
 
     def _there(self, info: FunctionInfo, given: dict[str, Value]) -> _There | None:
         """Return the sites of a function with these arguments; None if they show nothing new."""
@@ -335,8 +339,7 @@ class HostCallers:
     def _given_at(self, info: FunctionInfo, site: CallSite, above: int) -> dict[str, Value]:
         """Return the arguments of one call that lie on the host."""
         if self._is_on_host_at(site, 0):
-            declared = declared_parameters(info, self._analysis)
-            return {name: on_host(value) for name, value in declared.items()}
+            return self._all_on_host(info)
         return {
             name: value
             for name, value in self._seen_at(info, site, above).items()

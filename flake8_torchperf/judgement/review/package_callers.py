@@ -7,7 +7,7 @@ something to report.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import CallPlaces, CallSite
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
-
-Fact = TypeVar("Fact")
 
 # The most functions inside one another that are looked at.
 MAX_NESTED = 3

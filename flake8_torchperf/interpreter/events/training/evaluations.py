@@ -60,10 +60,10 @@ def _runs_unrecorded(ctx: Context) -> bool:
         info.key,
         lambda: any(
             module.says("set_grad_enabled") or is_switched_off(run.line, module)
-            for module, run in islice(analysis.leading(info), MOST_LEADING)
+            for module, run in islice(analysis.leading(info), MOST_PLACES)
         ),
     )
 
 
 # The most places that are looked at to find where gradients are switched off.
-MOST_LEADING = 20
+MOST_PLACES = 20
