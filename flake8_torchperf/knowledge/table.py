@@ -255,6 +255,10 @@ class TorchTable:
         """
         return self._aliases.get(qualified, qualified)
 
+    def aliases(self) -> Mapping[str, str]:
+        """Return the name that `canonical` gives for each other one."""
+        return self._aliases
+
     def function(self, qualified: str) -> Op | None:
         """Return the function of that qualified name.
 

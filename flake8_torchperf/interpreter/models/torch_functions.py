@@ -48,11 +48,10 @@ if TYPE_CHECKING:
 def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     """Call the function or class of torch with this qualified name."""
     table = ctx.analysis.table
-    special = torch_overrides.SPECIAL.get(table.canonical(name)) or torch_overrides.SPECIAL.get(
-        name
-    )
-    if special is not None:
-        return special(name, arguments, ctx)
+    for known in (table.canonical(name), name):
+        special = torch_overrides.SPECIAL.get(known)
+        if special is not None:
+            return special(known, arguments, ctx)
     if name.rpartition(".")[2] in LEGACY_TENSORS:
         return torch_overrides.legacy_tensor(name, arguments, ctx)
     inside = wrappers.wrap(name, arguments)
