@@ -16,7 +16,8 @@ from flake8_torchperf.idioms.host_names import (
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.guards import HOST_ONLY
 from flake8_torchperf.judgement.fate import FROM_DEVICE
-from flake8_torchperf.values.values import BESIDE_HOST, Tensor
+from flake8_torchperf.values.devices import BESIDE_HOST
+from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.place import Context

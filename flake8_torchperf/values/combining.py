@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from flake8_torchperf.values import devices
+from flake8_torchperf.values.devices import BESIDE_HOST
 from flake8_torchperf.values.values import (
-    BESIDE_HOST,
     UNKNOWN,
     Mapping_,
     NoneValue,

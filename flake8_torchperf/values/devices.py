@@ -21,6 +21,17 @@ def either_names_a_device(a: object, b: object) -> bool:
     return a != b and names_device(a) and names_device(b)
 
 
+def on_either_device(a: str, b: str) -> str:
+    """Return the device's one of two classes of torch that differ by the device; "" for others.
+
+    `torch.cuda.FloatTensor if cuda else torch.FloatTensor` is chosen as a device is.
+    """
+    for one, other in ((a, b), (b, a)):
+        if ".cuda." in one and one.replace(".cuda.", ".", 1) == other:
+            return one
+    return ""
+
+
 # The residence of a tensor that only its combination with a host tensor shows to be on the host.
 BESIDE_HOST = "beside the host's"
 # The residence of a tensor that the program puts on the device of its choice, an accelerator where

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 # How many operation names a tensor stores: enough for `isinf -> any -> item`.
 CHAIN_LENGTH = 4
-BESIDE_HOST = devices.BESIDE_HOST
 
 
 @record
@@ -325,6 +324,8 @@ def join(a: Value, b: Value) -> Value:
             Device(kind="device"),
         ) if devices.names_device(text):
             return Device("device")
+        case External(name=x), External(name=y) if chosen := devices.on_either_device(x, y):
+            return External(chosen)
         case Scalar(), Scalar():
             return _join_scalars(a, b)
         case Sequence(), Sequence():
@@ -386,9 +387,7 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
 def weaken(tensor: Tensor, to: Strength = Strength.INFERRED) -> Tensor:
     """Return the tensor with a reason that is at most as strong as ``to``."""
     why = tensor.reason
-    if why.strength <= to:
-        return tensor
-    return replace(tensor, reason=replace(why, strength=to))
+    return tensor if why.strength <= to else replace(tensor, reason=replace(why, strength=to))
 
 
 def tensor_of(value: Value) -> Tensor | None:

@@ -15,7 +15,8 @@ from flake8_torchperf.findings.report import least_worth
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.row import FREQUENCY, row_id
 from flake8_torchperf.judgement.rows import BY_CAUSE
-from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
+from flake8_torchperf.values.devices import BESIDE_HOST
+from flake8_torchperf.values.values import tensor_of
 
 if TYPE_CHECKING:
     import ast

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.calls.other_kinds import holds_indices, is_of_another_kind
 from flake8_torchperf.interpreter.inference.parameters import ANY_KEYWORDS, on_host
-from flake8_torchperf.values.devices import CHOSEN, OPEN, SOMETIMES
+from flake8_torchperf.values.devices import BESIDE_HOST, CHOSEN, OPEN, SOMETIMES
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
-    BESIDE_HOST,
     NONE,
     UNKNOWN,
     Closure,

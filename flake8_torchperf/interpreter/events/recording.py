@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.place import Site
 from flake8_torchperf.interpreter.events.element_loops import costs_without_device
 from flake8_torchperf.syntax.traversal import once
+from flake8_torchperf.values.devices import BESIDE_HOST
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
-from flake8_torchperf.values.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
+from flake8_torchperf.values.values import NDArray, Tensor, Value, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,12 +16,11 @@ from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.syntax.traversal import once, plain_names, walk
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.devices import MADE, SOMETIMES, names_device
+from flake8_torchperf.values.devices import BESIDE_HOST, MADE, SOMETIMES, names_device
 from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
-    BESIDE_HOST,
     UNKNOWN,
     Device,
     NDArray,

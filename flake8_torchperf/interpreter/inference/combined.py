@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.syntax.names import named_parameters
-from flake8_torchperf.values.devices import CHOSEN
-from flake8_torchperf.values.values import BESIDE_HOST, Sequence, Tensor, Value
+from flake8_torchperf.values.devices import BESIDE_HOST, CHOSEN
+from flake8_torchperf.values.values import Sequence, Tensor, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

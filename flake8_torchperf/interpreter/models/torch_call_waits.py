@@ -15,9 +15,9 @@ from flake8_torchperf.knowledge.call_waits import load
 from flake8_torchperf.program.origins.comparisons import asked_by, parts, passes_none
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.devices import BESIDE_HOST
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
-    BESIDE_HOST,
     NONE,
     UNKNOWN,
     Instance,

@@ -26,12 +26,12 @@ from flake8_torchperf.interpreter.models.torch_waits import (
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.suspects.words import PER_PARAMETER
 from flake8_torchperf.values.arguments import Arguments, kind_of
+from flake8_torchperf.values.devices import BESIDE_HOST
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.named_types import LEGACY_TENSORS
 from flake8_torchperf.values.rank import FIXED_DIMENSIONS, with_rank
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
-    BESIDE_HOST,
     Reason,
     Scalar,
     Sequence,

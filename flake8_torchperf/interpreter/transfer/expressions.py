@@ -27,13 +27,12 @@ from flake8_torchperf.interpreter.transfer.narrowing import narrow
 from flake8_torchperf.interpreter.transfer.operators import binary, formatted
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.combining import may_be_number, truthy
-from flake8_torchperf.values.devices import OPEN
+from flake8_torchperf.values.devices import BESIDE_HOST, OPEN
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.environments import Env, bind, path_of
 from flake8_torchperf.values.named_types import TENSOR_CLASSES
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
-    BESIDE_HOST,
     BOOL,
     COMPARED,
     NONE,

@@ -18,11 +18,10 @@ from flake8_torchperf.values.combining import (
     held_tensor,
     may_be_number,
 )
-from flake8_torchperf.values.devices import SOMETIMES
+from flake8_torchperf.values.devices import BESIDE_HOST, SOMETIMES
 from flake8_torchperf.values.rank import broadcast_rank, ranked
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
-    BESIDE_HOST,
     BOOL,
     CHAIN_LENGTH,
     COMPARED,

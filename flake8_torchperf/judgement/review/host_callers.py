@@ -40,9 +40,9 @@ from flake8_torchperf.judgement.review.given_values import (
 from flake8_torchperf.judgement.review.seen_callers import CALLED_UNNAMED, SeenCallers
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.devices import BESIDE_HOST
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
-    BESIDE_HOST,
     Mapping_,
     Tensor,
     tensor_of,

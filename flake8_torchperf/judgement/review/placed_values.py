@@ -18,8 +18,8 @@ from flake8_torchperf.judgement.fate import FROM_DEVICE
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.syntax.traversal import walk
-from flake8_torchperf.values.devices import CHOSEN
-from flake8_torchperf.values.values import BESIDE_HOST, Tensor, Value, tensor_of
+from flake8_torchperf.values.devices import BESIDE_HOST, CHOSEN
+from flake8_torchperf.values.values import Tensor, Value, tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

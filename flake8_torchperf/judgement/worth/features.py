@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.heat import Cost, Level
 from flake8_torchperf.judgement.row import row_id
+from flake8_torchperf.values.devices import BESIDE_HOST
 from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.site import LAUNCHING_KINDS
-from flake8_torchperf.values.values import BESIDE_HOST, tensor_of
+from flake8_torchperf.values.values import tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator

@@ -119,6 +119,23 @@ def test_a_copy_from_pageable_memory_is_told_in_scope_all(code: str) -> None:
 
 
 HOST_DATA = {
+    # eriklindernoren/PyTorch-GAN, implementations/acgan/acgan.py
+    "a legacy class that is chosen as a device is": """
+        cuda = True if torch.cuda.is_available() else False
+        FloatTensor = torch.cuda.FloatTensor if cuda else torch.FloatTensor
+
+        if cuda:
+            LongTensor = torch.cuda.LongTensor
+        else:
+            LongTensor = torch.LongTensor
+
+        def train(net: nn.Module, loader: torch.utils.data.DataLoader):
+            for imgs, labels in loader:
+                real = imgs.type(FloatTensor)  # TPF503
+                labels = labels.type(LongTensor)  # TPF503
+                valid = FloatTensor(imgs.shape[0], 1).fill_(1.0)
+                net(real, labels, valid).sum().backward()
+        """,
     "numbers and lists": """
         def step(x: Tensor, value: float, device: torch.device):
             values, unknown = [value, 0.5], CONSTANT
