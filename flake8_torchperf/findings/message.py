@@ -173,7 +173,12 @@ def _room_for(others: Sequence[JudgedSite]) -> str:
 
 
 def _together(row: Sequence[JudgedSite]) -> str:
-    """Return the advice for a whole row; "" if no single advice fits all of its waits."""
+    """Return the advice for a whole row; "" if no single advice fits all of its waits.
+
+    A copy to the device keeps its own: it may not be needed, or need not wait.
+    """
+    if any("to-device" in site.traits for site in row):
+        return ""
     copies = [site.kind is SiteKind.TRANSFER and site.operation != "tolist" for site in row]
     if all(copies):
         return COPY_TOGETHER

@@ -601,6 +601,20 @@ def test_copies_in_a_row_are_to_be_copied_together():
     )
 
 
+def test_a_copy_to_the_device_keeps_its_own_advice_in_a_row():
+    source = """
+        def train(model: nn.Module, loader, optimizer):
+            for x in loader:
+                y = model(x)
+                y.sum().backward()
+                optimizer.step()
+                weights = torch.tensor([1.0, 2.0], device=y.device)
+                a = y.detach().cpu()
+        """
+    first, second = lint(program(source), "model.py", replace(HOT, min_worth=0.4))
+    assert leading(first.lead, [second.line]).endswith("at line 13; make it once, e.g. as a buffer")
+
+
 def test_findings_of_a_page_of_the_users_own_are_told_one_by_one(tmp_path: Path):
     page = next((Path(__file__).parents[3] / "rules").glob("TPF101-*.md"))
     text = page.read_text().replace("TPF101", "TPF950").replace("priority = 20", "priority = 90")
