@@ -19,7 +19,6 @@ from flake8_torchperf.syntax.traversal import (
     COMPREHENSIONS,
     FUNCTIONS,
     SCOPES,
-    bound_in,
     children,
     once,
     plain_names,
@@ -205,13 +204,7 @@ def step_loops(info: FunctionInfo) -> frozenset[int]:
 def loops_may_count(info: FunctionInfo) -> bool:
     """True if loops of a cold function may matter: they take steps, or may go over elements."""
     loops = info.nodes.of_any(*STATEMENTS, *COMPREHENSIONS)
-    if any(map(_may_go_by_elements, loops)) or step_loops(info):
-        return True
-    bound = bound_in(info.node)  # `model = Net()`, which a loop may call
-    return bool(loops) and any(
-        isinstance(call.func, ast.Name) and call.func.id in bound
-        for call in info.nodes.of(ast.Call)
-    )
+    return any(map(_may_go_by_elements, loops)) or bool(step_loops(info))
 
 
 # Methods that iterate over the entries of a dict or a module.

@@ -10,7 +10,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import loops_may_count
+from flake8_torchperf.idioms.loop_kinds import STATEMENTS, loops_may_count
 from flake8_torchperf.interpreter.events.debug_switches import DEBUG_SWITCHES
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.own_heat import FINAL
@@ -27,11 +27,13 @@ from flake8_torchperf.suspects.nominate import (
 from flake8_torchperf.suspects.waiting_signs import converts, decides, indices, masks
 from flake8_torchperf.suspects.words import JOINING_CALLS, MOVE_CALLS, WAITING_CALLS
 from flake8_torchperf.syntax.host_expressions import HostNames
+from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.traversal import COMPREHENSIONS, bound_in, walk
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
@@ -57,6 +59,8 @@ LOADING = KIND_WORDS[SiteKind.DATA_LOADER]
 OPTIMIZER_OPTIONS = ("foreach", "fused")
 # Functions that make indices on the host.
 INDEX_MAKERS = ("linear_sum_assignment", "randperm", "as_tensor", "from_numpy")
+# Methods of Python's containers and texts.
+_OF_CONTAINERS = frozenset(name for kind in (list, dict, set, str, bytes) for name in dir(kind))
 # Methods that are called without being named.
 UNNAMED = {"forward", "__call__", "__getitem__"}
 
@@ -168,9 +172,35 @@ class Selection:
         if nested and self._nested_may_be_hot(info):
             return True
         cold = heat.level is Level.COLD and heat.around is Level.COLD
-        if cold and not loops_may_count(info) and not self._heats.step_loops(info):
+        if cold and not self._loops_may_count(info):
             return False
         return repeats(info.nodes) and suspect_in_loops(info.hosts, info.nodes, self._nominating)
+
+    def _loops_may_count(self, info: FunctionInfo) -> bool:
+        """True if loops of a cold function may go over elements or steps, or call a model."""
+        if loops_may_count(info) or self._heats.step_loops(info):
+            return True
+        inside = walk(info.nodes.of_any(*STATEMENTS, *COMPREHENSIONS))
+        calls = [node.func for node in inside if isinstance(node, ast.Call)]
+        if not calls:
+            return False
+        bound = bound_in(info.node) | self._module.constants.keys()
+        methods = () if info.owner is None else info.owner.methods
+        return any(self._may_be_model(called, bound, methods) for called in calls)
+
+    def _may_be_model(
+        self, called: ast.expr, bound: Container[str], methods: Container[str]
+    ) -> bool:
+        """True if a variable, an attribute or a container may hold what is called."""
+        match called:
+            case ast.Name(id=name):
+                return name in bound
+            case ast.Attribute(value=owner, attr=name):
+                known = self._analysis.table.method_names()
+                if name in _OF_CONTAINERS or name in methods or name in known:
+                    return False
+                return dotted_name(owner).partition(".")[0] not in self._module.imports
+        return isinstance(called, ast.Subscript)
 
     def _nested_may_be_hot(self, info: FunctionInfo) -> bool:
         """True if a function nested in this one may run more often than this one.

@@ -341,6 +341,45 @@ OFTEN = {
         """,
 }
 
+# Loops over counts, which only the model that they call shows to be steps.
+CALLING_A_MODEL = {
+    "that the module holds": """
+        NET = nn.Linear(3, 3).cuda()
+
+        def answer(ids: Tensor, n):
+            for _ in range(n):
+                token = NET(ids)[:, -1].argmax(-1)
+                if token.item() == 3:  # TPF101
+                    break
+                ids = torch.cat([ids, token], dim=-1)
+        """,
+    "that an object holds": """
+        class Chat:
+            def __init__(self, model: nn.Module):
+                self.model = model
+                self.by_name = {"first": model}
+
+            def answer(self, ids: Tensor, n):
+                for _ in range(n):
+                    token = self.by_name["first"](ids)[:, -1].argmax(-1)
+                    ids = torch.cat([ids, token], dim=-1)
+                    if token.item() == 3:  # TPF101
+                        break
+
+        def answer(chat: Chat, ids: Tensor, n):
+            for _ in range(n):
+                token = chat.model(ids)[:, -1].argmax(-1)
+                ids = torch.cat([ids, token], dim=-1)
+                if token.item() == 3:  # TPF101
+                    break
+        """,
+}
+
+
+@table(CALLING_A_MODEL)
+def test_loops_that_call_a_model(code: str) -> None:
+    check(code, HOT)
+
 
 @table(OFTEN)
 def test_loops_of_what_runs_often(code: str) -> None:
