@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 
 from flake8_torchperf.idioms.loop_kinds import head_of, names_in
-from flake8_torchperf.suspects.nominate import called_name
+from flake8_torchperf.syntax.names import called_name
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, children, once, walk
 
 # Methods of lists and queues that store their argument.

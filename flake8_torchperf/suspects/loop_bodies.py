@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.nominate import (
     LOOP_NODES,
-    called_name,
     measures,
     steps_by_index,
     suspect,
 )
 from flake8_torchperf.suspects.words import MOVE_CALLS, PER_PARAMETER
 from flake8_torchperf.syntax.host_expressions import surely_host
+from flake8_torchperf.syntax.names import called_name
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, Nodes, walk
 
 if TYPE_CHECKING:

@@ -13,6 +13,11 @@ from typing import TYPE_CHECKING, Any
 from flake8_torchperf.knowledge import call_waits
 from flake8_torchperf.knowledge.logging_calls import IN_PROGRESS_BAR, READERS, READING_METHODS
 from flake8_torchperf.project.stores.module_facts import once_per_module
+from flake8_torchperf.suspects.moves import (
+    given_to,
+    moves_module,
+    moves_what_is_made,
+)
 from flake8_torchperf.suspects.words import (
     ARGUMENT_READERS,
     CONSTANT_MAKERS,
@@ -32,6 +37,7 @@ from flake8_torchperf.suspects.words import (
     WAITING_CALLS,
 )
 from flake8_torchperf.syntax.host_expressions import GOING_THROUGH, HostNames, holder, surely_host
+from flake8_torchperf.syntax.names import called_name
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, DEFINITIONS, Nodes
 from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 
@@ -145,8 +151,10 @@ def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
         or any(is_weighted_sum(node.value) for node in nodes.of(ast.Assign))
     ):
         return True
+    if called.isdisjoint(MOVE_CALLS):
+        return False
     # A host tensor and a moved tensor may be the same.
-    return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVE_CALLS)
+    return not called.isdisjoint(HOST_MADE) or moves_what_is_made(nodes)
 
 
 def indexes_table(nodes: Nodes) -> bool:
@@ -162,30 +170,6 @@ def indexes_table(nodes: Nodes) -> bool:
         and item.slice.id in numbers
         for item in nodes.of(ast.Subscript)
     )
-
-
-def moves_module(nodes: Nodes, called: Container[str]) -> bool:
-    """True if something is moved in place, or moved and called, as only a module can be."""
-    if any(_moves(statement.value) for statement in nodes.of(ast.Expr)):
-        return True
-    for call in nodes.of(ast.Call):
-        match call.func:
-            case ast.Attribute(attr="eval" | "train", value=inner):
-                found = _moves(inner)
-            case ast.Attribute(attr=name, value=owner) if name in MODULE_MOVES:
-                found = called_name(owner) in called
-            case func:
-                found = _moves(func)  # `model.to(device)(x)`
-        if found:
-            return True
-    return False
-
-
-def _moves(node: ast.expr) -> bool:
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name)):
-            return name in MODULE_MOVES
-    return False
 
 
 def steps_by_index(nodes: Nodes) -> bool:
@@ -214,13 +198,6 @@ def steps_by_index(nodes: Nodes) -> bool:
 
 def _counts(source: ast.expr) -> bool:
     return isinstance(source, ast.Call) and called_name(source.func) == "range"
-
-
-def called_name(func: ast.expr) -> str:
-    """Return the last name of a called expression; "" if it has none."""
-    if isinstance(func, ast.Attribute):
-        return func.attr
-    return func.id if isinstance(func, ast.Name) else ""
 
 
 def _test(node: ast.If, hosts: Container[str], names: Names) -> bool:
@@ -353,9 +330,7 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
         return True
     if name in HOST_DATA_COPIES and any(keyword.arg == "device" for keyword in node.keywords):
         return True
-    if name in ("to", "cuda", "type_as") and _kept(node):
-        return True
-    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    given = given_to(node)
     if name == "copy_" and len(given) > 1:
         return True  # the copy may be non-blocking, and read before it arrives
     if name == "to" or any(isinstance(g, ast.Constant) and g.value == "cpu" for g in given):
@@ -377,24 +352,6 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
 
 def _asks_type(node: ast.Call) -> bool:
     return isinstance(node.func, ast.Name) and node.func.id == "type"
-
-
-def _kept(node: ast.Call) -> bool:
-    """True for ``self.betas.to(x.device)``: an object's host tensor is copied in every call."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name()))):
-            given = [*node.args, *(keyword.value for keyword in node.keywords)]
-            return not given or any(_may_name_device(one) for one in given)
-    return False
-
-
-def _may_name_device(node: ast.expr) -> bool:
-    match node:
-        case ast.Constant(value=str()):
-            return True
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return "device" in name
-    return False
 
 
 def for_training(node: ast.Call) -> bool:

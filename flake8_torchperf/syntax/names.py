@@ -58,3 +58,10 @@ def object_called(func: ast.expr) -> ast.expr:
         case ast.Attribute(value=(ast.Name() | ast.Attribute()) as owner, attr="forward"):
             return owner
     return func
+
+
+def called_name(func: ast.expr) -> str:
+    """Return the last name of a called expression; "" if it has none."""
+    if isinstance(func, ast.Attribute):
+        return func.attr
+    return func.id if isinstance(func, ast.Name) else ""

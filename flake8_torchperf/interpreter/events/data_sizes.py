@@ -13,7 +13,7 @@ from flake8_torchperf.knowledge.triton_kernels import (
     ROW_MAKERS,
     SIZED,
 )
-from flake8_torchperf.suspects.nominate import called_name
+from flake8_torchperf.syntax.names import called_name
 from flake8_torchperf.syntax.traversal import walk
 
 if TYPE_CHECKING:

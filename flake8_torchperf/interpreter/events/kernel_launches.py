@@ -11,7 +11,7 @@ from flake8_torchperf.interpreter.events.data_sizes import Sizes
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
 from flake8_torchperf.knowledge.triton_kernels import COMPILED_IN, KERNEL_MAKERS
-from flake8_torchperf.suspects.nominate import called_name
+from flake8_torchperf.syntax.names import called_name
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Function, Tensor

@@ -13,7 +13,7 @@ from flake8_torchperf.interpreter.events.recording import early, emit
 from flake8_torchperf.interpreter.inference.argument_writes import may_fill
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.project.stores.module_facts import once_per_module
-from flake8_torchperf.suspects.nominate import called_name
+from flake8_torchperf.syntax.names import called_name
 from flake8_torchperf.syntax.traversal import once, plain_names, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import BESIDE_HOST, MADE, SOMETIMES, names_device
@@ -307,7 +307,8 @@ def _brought(
         traits.add(STRIDED)
     if tensor.origin == PYTHON and tensor.scalar:
         traits.add("scalar")
-    if isinstance(owner, ast.Attribute) and _head(owner) == (ctx.self_name or None):
+    whole = owner.value if isinstance(owner, ast.Subscript) else owner
+    if isinstance(whole, ast.Attribute) and _head(whole) == (ctx.self_name or None):
         traits.add("kept")
     emit(ctx, SiteKind.TRANSFER, name, node, tensor, operand_node=owner, traits=traits)
 
@@ -385,11 +386,14 @@ def _beside_its_index(owner: ast.Subscript, call: ast.Call) -> bool:
     """True for ``table[t].to(t.device)``: a host tensor cannot be indexed by a tensor on a device.
 
     aten/src/ATen/native/IndexingUtils.h: "indices should be either on cpu or on the same device".
+    The bounds of a slice are numbers.
     """
+    index = owner.slice.elts if isinstance(owner.slice, ast.Tuple) else [owner.slice]
+    by = [one for one in index if not isinstance(one, ast.Slice)]
     for given in (*call.args, *(keyword.value for keyword in call.keywords)):
         match given:
             case ast.Attribute(value=ast.Name(id=name), attr="device"):
-                return name in plain_names(owner.slice)
+                return any(name in plain_names(one) for one in by)
     return False
 
 

@@ -10,8 +10,7 @@ from flake8_torchperf.knowledge.methods import casts_to, methods_of
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.module_index import imports_torch
 from flake8_torchperf.project.stores.module_facts import once_per_module
-from flake8_torchperf.suspects.nominate import called_name
-from flake8_torchperf.syntax.names import called_a_device
+from flake8_torchperf.syntax.names import called_a_device, called_name
 from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:

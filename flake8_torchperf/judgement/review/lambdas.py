@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
-from flake8_torchperf.suspects.nominate import called_name, module_level
+from flake8_torchperf.suspects.nominate import module_level
 from flake8_torchperf.suspects.words import WAITING_CALLS
+from flake8_torchperf.syntax.names import called_name
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
 

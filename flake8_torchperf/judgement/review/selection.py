@@ -19,7 +19,6 @@ from flake8_torchperf.judgement.review.lambdas import waits_in_lambda
 from flake8_torchperf.project.module_index import nested_info
 from flake8_torchperf.suspects.loop_bodies import repeats, suspect_in_loops
 from flake8_torchperf.suspects.nominate import (
-    called_name,
     for_training,
     module_level,
     names_that_nominate,
@@ -27,7 +26,7 @@ from flake8_torchperf.suspects.nominate import (
 from flake8_torchperf.suspects.waiting_signs import converts, decides, indices, masks
 from flake8_torchperf.suspects.words import JOINING_CALLS, MOVE_CALLS, WAITING_CALLS
 from flake8_torchperf.syntax.host_expressions import HostNames
-from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.names import called_name, dotted_name
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, bound_in, walk
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, Tensor

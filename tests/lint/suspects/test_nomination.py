@@ -157,6 +157,40 @@ ALONE = {
             f = lambda y: y.item()  # TPF101
             return f(x)
         """,
+    "a move of what a function makes": """
+        def causal(n: int):
+            return torch.tril(torch.ones(n, n))
+
+        def step(x: Tensor):
+            return x * causal(x.shape[1]).to(x.device)  # TPF501
+
+        def same_step(x: Tensor):
+            return x.masked_fill(causal(x.shape[1]).type_as(x) > 0, 0)  # TPF501
+        """,
+    "a move of what a method makes": """
+        class Net(nn.Module):
+            def causal(self, n: int):
+                return torch.tril(torch.ones(n, n))
+
+            def forward(self, x: Tensor):
+                mask = self.causal(x.shape[1])
+                return x * mask.to(x.device)  # TPF501
+        """,
+    "a move of what the module keeps": """
+        TABLE = torch.linspace(0, 1, 1000)
+
+        def step(x: Tensor):
+            return x * TABLE.cuda()  # TPF501
+        """,
+    "a move of a part of what an object keeps": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = torch.linspace(0, 1, 1000)
+
+            def forward(self, x: Tensor):
+                return x + self.table[: x.shape[0]].to(x.device)  # TPF501
+        """,
 }
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.parallel_training import RANK_CALLS, RANK_VARIABLES, RANK_WORDS
 from flake8_torchperf.project.stores.module_facts import once_per_module
-from flake8_torchperf.suspects.nominate import called_name
+from flake8_torchperf.syntax.names import called_name
 from flake8_torchperf.syntax.traversal import FUNCTIONS, walk
 
 if TYPE_CHECKING:

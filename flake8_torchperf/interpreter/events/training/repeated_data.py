@@ -12,8 +12,7 @@ from flake8_torchperf.interpreter.events.training.trained_loaders import parents
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.knowledge.parallel_training import DATA_PARALLEL, SPLITTING
 from flake8_torchperf.project.stores.module_facts import once_per_module
-from flake8_torchperf.suspects.nominate import called_name
-from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.names import called_name, dotted_name
 from flake8_torchperf.syntax.traversal import CALL, walk
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Instance, NoneValue

@@ -13,8 +13,7 @@ from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.program.given import KEEPING_EACH
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.stores.module_facts import once_per_module
-from flake8_torchperf.suspects.nominate import called_name
-from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.names import called_name, dotted_name
 from flake8_torchperf.syntax.traversal import CALL, DEFINITIONS, FUNCTIONS, SCOPES, walk
 
 if TYPE_CHECKING:
