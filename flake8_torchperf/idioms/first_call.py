@@ -89,7 +89,7 @@ def fills_table(node: ast.If, function: ast.AST) -> bool:
 @once
 def _locals(function: ast.AST) -> frozenset[str]:
     """Return the names that a function binds, but to an attribute or to an item of one."""
-    nodes = list(ast.walk(function))
+    nodes = walk([function])
     shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
     aliases = {id(target) for node in nodes for target in _aliases(node)}
     bound = {

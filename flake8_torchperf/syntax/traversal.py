@@ -185,7 +185,7 @@ def bound_in(code: ast.AST) -> frozenset[str]:
 def changes_in(node: ast.expr, loop: ast.AST) -> bool:
     """True if an expression may change each round, because it uses a name that the loop binds."""
     bound = bound_in(loop)
-    return any(isinstance(inner, ast.Name) and inner.id in bound for inner in ast.walk(node))
+    return any(isinstance(inner, ast.Name) and inner.id in bound for inner in walk([node]))
 
 
 def round_counters(loop: ast.AST) -> set[str]:

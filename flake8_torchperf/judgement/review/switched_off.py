@@ -15,7 +15,7 @@ from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.worth.features import OFF_BY_DEFAULT
 from flake8_torchperf.program.origins.comparisons import asked_by, may_be, parts, passes_none
-from flake8_torchperf.syntax.traversal import once
+from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _bound(function: ast.AST) -> frozenset[str]:
     """Return the names that a function binds in its body."""
     return frozenset(
         node.id
-        for node in ast.walk(function)
+        for node in walk([function])
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     )
 
