@@ -17,7 +17,6 @@ from flake8_torchperf.syntax.traversal import (
     inside,
     once,
     put_children,
-    walk,
 )
 from flake8_torchperf.values.devices import BESIDE_HOST, is_host_name, names_device
 from flake8_torchperf.values.values import UNKNOWN, Instance, Value, tensor_of
@@ -88,10 +87,14 @@ def _names(function: ast.AST) -> frozenset[str]:
     return bound_in(function).union([one.arg for one in inside(function, ast.arg)])
 
 
+# The nodes that `_collected` looks at.
+_MOVING = (ast.Call, ast.Assign, ast.AnnAssign, ast.NamedExpr)
+
+
 @once
 def _uses(code: ast.AST) -> dict[str, frozenset[str]]:
     """Return where a piece of code moves each object, by its name, and which it gives a mode."""
-    return _collected(walk([code]))
+    return _collected([one for kind in _MOVING for one in inside(code, kind)])
 
 
 @once
