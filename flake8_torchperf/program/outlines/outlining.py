@@ -134,6 +134,8 @@ class _Outliner(Rows):
     def _further(self, node: ast.AST, body: int) -> None:
         """Add a statement of a rarer type, or a clause."""
         match node:
+            case ast.If(test=test) | ast.While(test=test):
+                self._root(Kind.USED, "", test, body)
             case ast.Import():
                 for alias in node.names:
                     head = alias.name if alias.asname else alias.name.partition(".")[0]
@@ -303,7 +305,9 @@ class _Outliner(Rows):
                 ):
                     self.add(Kind.CHANGED, name, NONE, "", body, target)
 
-    def _rounds(self, target: ast.expr, source: ast.expr, inside: ast.AST, body: int) -> None:
+    def _rounds(
+        self, target: ast.expr, source: ast.expr, inside: ast.stmt | ast.expr, body: int
+    ) -> None:
         """Add the loop over an iterable; its place is that of the first thing in the loop."""
         self._root(Kind.ITERATED, self._listed(target), source, body, at=inside)
         if not isinstance(target, ast.Name):
@@ -329,9 +333,13 @@ class _Outliner(Rows):
         body: int,
         slot: str = "",
         inside: str = VALUE,
-        at: ast.AST | None = None,
+        at: ast.stmt | ast.expr | None = None,
     ) -> int:
-        number = self.add(kind, word, NONE, slot, body, value if at is None else at)
+        """Add a node without a parent, and its value; returns its number."""
+        at = value if at is None else at
+        number = len(self.rows)
+        self.rows.append((kind, word, NONE, slot, body, at.lineno, at.col_offset))
+        self.made_of.append(at)
         self._expression(value, number, inside, body, 0)
         return number
 
