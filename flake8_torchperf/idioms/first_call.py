@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.names import names_of
 from flake8_torchperf.syntax.names import dotted_name, spelled
-from flake8_torchperf.syntax.traversal import once, walk
+from flake8_torchperf.syntax.traversal import inside, once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -36,14 +36,14 @@ def interval_flags(function: ast.AST) -> frozenset[str]:
     ``save = every and step % every == 0`` is an example.
     """
     flags: list[str] = []
-    bound: list[str] = []
-    for node in walk([function]):
+    for node in inside(function, ast.Assign):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 if asks_for_interval(value, ()):
                     flags.append(name)
-            case ast.Name(id=name, ctx=ast.Store()):
-                bound.append(name)
+    if not flags:
+        return frozenset()
+    bound = [one.id for one in inside(function, ast.Name) if isinstance(one.ctx, ast.Store)]
     counts = Counter(bound)
     return frozenset(name for name, count in Counter(flags).items() if counts[name] == count)
 
@@ -89,7 +89,7 @@ def fills_table(node: ast.If, function: ast.AST) -> bool:
 @once
 def _locals(function: ast.AST) -> frozenset[str]:
     """Return the names that a function binds, but to an attribute or to an item of one."""
-    nodes = list(ast.walk(function))
+    nodes = walk([function])
     shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
     aliases = {id(target) for node in nodes for target in _aliases(node)}
     bound = {
@@ -125,10 +125,8 @@ def _made_true(function: ast.AST) -> frozenset[str]:
     """Return the attributes that a function sets to True."""
     return frozenset(
         spelled(target)
-        for node in walk([function])
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Constant)
-        and node.value.value is True
+        for node in inside(function, ast.Assign)
+        if isinstance(node.value, ast.Constant) and node.value.value is True
         for target in node.targets
         if isinstance(target, ast.Attribute)
     )
@@ -205,7 +203,7 @@ def _missing(test: ast.expr) -> str:
 def _looked_up(function: ast.AST) -> dict[str, frozenset[str]]:
     """Return the tables that each name is looked up in: ``found = table.get(key)``."""
     found: dict[str, frozenset[str]] = {}
-    for node in walk([function]):
+    for node in inside(function, ast.Assign):
         match node:
             case ast.Assign(
                 targets=[ast.Name(id=name)],
@@ -278,14 +276,14 @@ def _there(test: ast.expr) -> tuple[str, ...]:
 def _kept_paths(function: ast.AST) -> frozenset[str]:
     """Return the attributes that a function assigns, writes an entry of, or changes in place."""
     found: set[str] = set()
-    for node in walk([function]):
-        match node:
-            case ast.Assign(targets=targets):
-                found.update(_attribute(target) for target in targets)
-            case ast.AnnAssign(target=target, value=ast.expr()):
-                found.add(_attribute(target))
-            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name.endswith("_"):
-                found.add(_attribute(owner))
+    for assignment in inside(function, ast.Assign):
+        found.update(map(_attribute, assignment.targets))
+    for declared in inside(function, ast.AnnAssign):
+        if declared.value is not None:
+            found.add(_attribute(declared.target))
+    for call in inside(function, ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr.endswith("_"):
+            found.add(_attribute(call.func.value))
     return frozenset(found - {""})
 
 
@@ -302,7 +300,7 @@ def _attribute(node: ast.expr) -> str:
 def _stands_for(function: ast.AST) -> dict[str, tuple[str, ...]]:
     """Return the attributes that each name is read from: ``found = self.cache.get(key)``."""
     found: dict[str, tuple[str, ...]] = {}
-    for node in walk([function]):
+    for node in inside(function, ast.Assign):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):

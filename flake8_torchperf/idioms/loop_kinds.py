@@ -20,6 +20,7 @@ from flake8_torchperf.syntax.traversal import (
     FUNCTIONS,
     SCOPES,
     children,
+    inside,
     once,
     plain_names,
     put_children,
@@ -181,7 +182,7 @@ def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
 @once
 def may_step(node: ast.AST) -> bool:
     """True if a function calls a method that is part of a training step, in a loop or outside."""
-    return not _methods_called(walk([node])).isdisjoint((*_BACKWARD, *STEPPING))
+    return not _methods_called(inside(node, ast.Call)).isdisjoint((*_BACKWARD, *STEPPING))
 
 
 def step_loops(info: FunctionInfo) -> frozenset[int]:

@@ -148,7 +148,8 @@ class Linker:
 
     def outline(self, path: str) -> Outline:
         """Return the outline of a module."""
-        return self.module(path).outline
+        known = self.modules.get(path)  # `module` without its call: it nearly always is
+        return self.module(path).outline if known is None else known.outline
 
     def body(self, unit: Unit) -> Body:
         """Return the body that a unit names."""

@@ -112,10 +112,11 @@ class Program:
         word = asked.id if isinstance(asked, ast.Name) else asked.attr
         if (path, word) not in self._numbers:
             outline = self._linker.outline(path)
-            numbers = reversed(outline.by_word.get(word, ()))
-            nodes = ((number, outline.nodes[number]) for number in numbers)
+            nodes = outline.nodes
             self._numbers[path, word] = {
-                (node.line, node.column): number for number, node in nodes if node.body
+                (nodes.lines[number], nodes.columns[number]): number
+                for number in reversed(outline.by_word.get(word, ()))
+                if nodes.bodies[number]
             }
         return self._numbers[path, word].get((asked.lineno, asked.col_offset))
 

@@ -58,7 +58,8 @@ class FunctionInfo:
     @property
     def node(self) -> FunctionNode:
         """The definition, with its body."""
-        self.ask()
+        if self.module.parts is not None:
+            self.ask()
         return self.tree
 
     @cached_property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from flake8_torchperf.syntax.traversal import once
+from flake8_torchperf.syntax.traversal import inside, once
 
 COUNTS = ("dim", "ndimension")
 
@@ -44,7 +44,7 @@ def counted_in(size: ast.expr) -> ast.expr | None:
 def sizes_in(function: ast.AST) -> frozenset[str]:
     """Return the names that a function binds to the count of something first."""
     bound: dict[str, ast.expr] = {}
-    for node in ast.walk(function):
+    for node in inside(function, ast.Assign):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 first = bound.get(name)

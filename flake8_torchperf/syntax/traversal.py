@@ -99,8 +99,24 @@ def put_children(node: ast.AST, found: list[ast.AST]) -> None:
             found.extend(inner)
 
 
+def sorted_by_type(roots: Sequence[ast.AST]) -> dict[type[ast.AST], list[Any]]:
+    """Return the nodes that `walk` returns, per exact type, nearest first."""
+    table: dict[type[ast.AST], list[Any]] = {}
+    for node in walk(roots):
+        kind = type(node)
+        found = table.get(kind)
+        if found is None:
+            table[kind] = [node]
+        else:
+            found.append(node)
+    return table
+
+
 class Nodes:
-    """The nodes of one piece of code by their type; the code is walked on first use."""
+    """The nodes of one piece of code by their type; the code is walked on first use.
+
+    A function is walked once for all that ask for its nodes, here or by `inside`.
+    """
 
     __slots__ = ("_by_type", "_roots", "_words")
 
@@ -112,15 +128,13 @@ class Nodes:
     def by_type(self) -> dict[type[ast.AST], list[Any]]:
         """Return all nodes, per exact type, nearest first."""
         if self._by_type is None:
-            table: dict[type[ast.AST], list[Any]] = {}
-            for node in walk(self._roots):
-                kind = type(node)
-                found = table.get(kind)
-                if found is None:
-                    table[kind] = [node]
-                else:
-                    found.append(node)
-            self._by_type = table
+            root = self._roots[0] if len(self._roots) == 1 else None
+            if isinstance(root, FUNCTIONS):
+                below_root = _sorted_below(root)
+                kind = type(root)
+                self._by_type = {**below_root, kind: [root, *below_root.get(kind, ())]}
+            else:
+                self._by_type = sorted_by_type(self._roots)
         return self._by_type
 
     def of(self, kind: type[Node]) -> list[Node]:
@@ -168,6 +182,16 @@ def below(node: ast.AST) -> list[ast.AST]:
     return list(ast.walk(node))[1:]
 
 
+@once
+def _sorted_below(code: ast.AST) -> dict[type[ast.AST], list[Any]]:
+    return sorted_by_type(children(code))
+
+
+def inside(code: ast.AST, kind: type[Node]) -> list[Node]:
+    """Return the nodes of one type below a piece of code, nearest first; it is walked only once."""
+    return _sorted_below(code).get(kind, [])
+
+
 def method_calls(roots: Sequence[ast.AST], names: Container[str]) -> Iterator[ast.Call]:
     """Yield the calls of methods by these names: ``scaler.scale(loss).backward()`` for one."""
     for node in walk(roots):
@@ -178,14 +202,17 @@ def method_calls(roots: Sequence[ast.AST], names: Container[str]) -> Iterator[as
 @once
 def bound_in(code: ast.AST) -> frozenset[str]:
     """Return the names that a piece of code binds."""
-    names = (node for node in walk([code]) if isinstance(node, ast.Name))
-    return frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
+    if isinstance(code, FUNCTIONS):
+        names = inside(code, ast.Name)
+    else:
+        names = [node for node in walk([code]) if isinstance(node, ast.Name)]
+    return frozenset([name.id for name in names if isinstance(name.ctx, ast.Store)])
 
 
 def changes_in(node: ast.expr, loop: ast.AST) -> bool:
     """True if an expression may change each round, because it uses a name that the loop binds."""
     bound = bound_in(loop)
-    return any(isinstance(inner, ast.Name) and inner.id in bound for inner in ast.walk(node))
+    return any(isinstance(inner, ast.Name) and inner.id in bound for inner in walk([node]))
 
 
 def round_counters(loop: ast.AST) -> set[str]:

@@ -71,7 +71,7 @@ def find_compiled(
 def _speaks(lines: Iterable[str], text: str) -> bool:
     """True if a line of the text may compile or transform something."""
     said = [word for word in COMPILE_WORDS if word in text]
-    return any(_SPEAKS.search(line) for line in lines if any(word in line for word in said))
+    return any(_SPEAKS.search(line) for word in said for line in lines if word in line)
 
 
 def _names(module: ModuleMap) -> bool:

@@ -30,16 +30,16 @@ def path_of(node: ast.expr) -> str | None:
 
     Return None for an expression that is no chain of names, attributes and simple subscripts.
     """
-    if isinstance(node, ast.Name):
-        return node.id
-    if isinstance(node, ast.Attribute):
-        head = path_of(node.value)
-        return None if head is None else f"{head}.{node.attr}"
-    if isinstance(node, ast.Subscript):
-        index = _index(node.slice)
-        head = None if index is None else path_of(node.value)
-        return None if head is None else f"{head}[{index}]"
-    return None
+    rest = ""
+    while not isinstance(node, ast.Name):
+        if isinstance(node, ast.Attribute):
+            rest = f".{node.attr}{rest}"
+        elif isinstance(node, ast.Subscript) and (index := _index(node.slice)) is not None:
+            rest = f"[{index}]{rest}"
+        else:
+            return None
+        node = node.value
+    return node.id + rest
 
 
 def _index(node: ast.expr) -> str | None:

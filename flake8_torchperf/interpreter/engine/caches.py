@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,9 +21,10 @@ class Cache(Generic[Key, Fact]):
 
     def table(self, analysis: Analysis) -> dict[Key, Fact]:
         """Return all facts of this kind that an analysis has found so far."""
-        if self.name not in analysis.caches:
-            analysis.caches[self.name] = {}
-        return cast("dict[Key, Fact]", analysis.caches[self.name])
+        found: dict[Key, Fact] | None = analysis.caches.get(self.name)
+        if found is None:
+            found = analysis.caches[self.name] = {}
+        return found
 
     def kept(self, analysis: Analysis, key: Key, find: Callable[[], Fact]) -> Fact:
         """Return the result of ``find`` for this key; it is called on the first request only."""

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.module_moves import RETURNING_SELF
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.syntax.names import called_a_device, dotted_name
-from flake8_torchperf.syntax.traversal import DEFINITIONS, bound_in, once, put_children, walk
+from flake8_torchperf.syntax.traversal import (
+    DEFINITIONS,
+    bound_in,
+    inside,
+    once,
+    put_children,
+)
 from flake8_torchperf.values.devices import BESIDE_HOST, is_host_name, names_device
 from flake8_torchperf.values.values import UNKNOWN, Instance, Value, tensor_of
 
@@ -78,14 +84,17 @@ def _places(path: str, ctx: Context) -> Iterator[dict[str, frozenset[str]]]:
 @once
 def _names(function: ast.AST) -> frozenset[str]:
     """Return the names that a function binds, its parameters among them."""
-    parameters = (one.arg for one in walk([function]) if isinstance(one, ast.arg))
-    return bound_in(function).union(parameters)
+    return bound_in(function).union([one.arg for one in inside(function, ast.arg)])
+
+
+# The nodes that `_collected` looks at.
+_MOVING = (ast.Call, ast.Assign, ast.AnnAssign, ast.NamedExpr)
 
 
 @once
 def _uses(code: ast.AST) -> dict[str, frozenset[str]]:
     """Return where a piece of code moves each object, by its name, and which it gives a mode."""
-    return _collected(walk([code]))
+    return _collected([one for kind in _MOVING for one in inside(code, kind)])
 
 
 @once

@@ -12,7 +12,7 @@ from flake8_torchperf.interpreter.events.recording import emit_read
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.interpreter.inference.usage_inference import evidence_of
 from flake8_torchperf.syntax.names import is_name
-from flake8_torchperf.syntax.traversal import once, walk
+from flake8_torchperf.syntax.traversal import inside, once
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.provenance import Source
@@ -103,7 +103,7 @@ BESIDE_LIST = "beside-list"
 def added_up(function: ast.AST) -> frozenset[int]:
     """Return the calls of zip, by identity, whose rounds only make values to add or stack."""
     found: set[int] = set()
-    for inner in walk([function]):
+    for inner in inside(function, ast.Call):
         match inner:
             case ast.Call(
                 func=ast.Name(id="sum") | ast.Attribute(attr="stack"),
@@ -130,9 +130,8 @@ def unpacked_calls(function: ast.AST) -> frozenset[int]:
     """Return the calls, by identity, whose result is unpacked into names: ``a, b = map(f, t)``."""
     return frozenset(
         id(statement.value)
-        for statement in walk([function])
-        if isinstance(statement, ast.Assign)
-        and isinstance(statement.value, ast.Call)
+        for statement in inside(function, ast.Assign)
+        if isinstance(statement.value, ast.Call)
         and any(isinstance(target, (ast.Tuple, ast.List)) for target in statement.targets)
     )
 
@@ -185,7 +184,7 @@ def _as_index(node: ast.expr, ctx: Context) -> bool:
 def _in_index_tuples(function: ast.AST) -> frozenset[int]:
     """Return the calls that are indices themselves, and their arguments, by identity."""
     found: set[int] = set()
-    for inner in walk([function]):
+    for inner in (*inside(function, ast.Subscript), *inside(function, ast.Call)):
         match inner:
             case (
                 ast.Subscript(slice=ast.Call(args=[given]) as call)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.transfer.loops import GROWING, pieces_of
-from flake8_torchperf.syntax.traversal import once
+from flake8_torchperf.syntax.traversal import inside, once
 from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import External, tensor_of
@@ -54,9 +54,7 @@ def _kept_as(target: ast.expr, me: str, method: FunctionNode) -> frozenset[str]:
 def _stored(method: ast.AST) -> dict[str, frozenset[str]]:
     """Return the names that a method stores, with the paths that it stores them under."""
     found: dict[str, set[str]] = {}
-    for node in ast.walk(method):
-        if not isinstance(node, ast.Assign):
-            continue
+    for node in inside(method, ast.Assign):
         for target in node.targets:
             pairs = [(target, node.value)]
             if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):

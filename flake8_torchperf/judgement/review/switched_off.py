@@ -15,7 +15,7 @@ from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.worth.features import OFF_BY_DEFAULT
 from flake8_torchperf.program.origins.comparisons import asked_by, may_be, parts, passes_none
-from flake8_torchperf.syntax.traversal import once
+from flake8_torchperf.syntax.traversal import bound_in
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -242,17 +242,7 @@ def _default_of(asked: Asked | None, info: FunctionInfo) -> ast.Constant | None:
 
 def _is_kept(asked: Asked, info: FunctionInfo) -> bool:
     """True for a name that a function does not bind anew."""
-    return isinstance(asked, ast.Name) and asked.id not in _bound(info.node)
-
-
-@once
-def _bound(function: ast.AST) -> frozenset[str]:
-    """Return the names that a function binds in its body."""
-    return frozenset(
-        node.id
-        for node in ast.walk(function)
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-    )
+    return isinstance(asked, ast.Name) and asked.id not in bound_in(info.node)
 
 
 def _tests_by_place(function: ast.AST) -> dict[tuple[int, int], _Tests]:

@@ -17,7 +17,7 @@ from flake8_torchperf.knowledge.names import names_of
 from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
 from flake8_torchperf.knowledge.table import load
 from flake8_torchperf.syntax.names import dotted_name
-from flake8_torchperf.syntax.traversal import children, walk
+from flake8_torchperf.syntax.traversal import Nodes, children, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -151,9 +151,9 @@ class Work:
 
     def _note_names(self, roots: Sequence[ast.AST]) -> None:
         """Note the names that are only bound to numbers and text, in source order."""
-        nodes = walk(roots)
+        nodes = Nodes(roots)
         values: dict[int, ast.expr] = {}
-        for node in nodes:
+        for node in nodes.of_any(ast.Assign, ast.AnnAssign, ast.AugAssign):
             match node:
                 case ast.Assign(targets=[ast.Name() as name], value=value):
                     values[id(name)] = value
@@ -161,7 +161,7 @@ class Work:
                     values[id(name)] = value
                 case ast.AugAssign(target=ast.Name() as name, value=value):
                     values[id(name)] = value
-        stored = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        stored = [one for one in nodes.of(ast.Name) if isinstance(one.ctx, ast.Store)]
         other: set[str] = set()
         busy: set[str] = set()
         for name in sorted(stored, key=lambda node: node.lineno):

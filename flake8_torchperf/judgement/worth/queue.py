@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.worth.device_work import Work, is_scaler
-from flake8_torchperf.syntax.traversal import COMPREHENSIONS, DEFINITIONS, LEAVING, children
+from flake8_torchperf.syntax.traversal import (
+    CALL,
+    COMPREHENSIONS,
+    DEFINITIONS,
+    LEAVING,
+    PLAIN,
+    children,
+)
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
 
 if TYPE_CHECKING:
@@ -43,6 +50,10 @@ WAITING = frozenset((
 SMALL, LARGE = 1, 20
 # The most operations behind a wait after which another hardly costs more.
 LITTLE = 4
+# Nodes whose parts need not run once each, one after the other.
+_FORKS = frozenset((
+    ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, *DEFINITIONS, *COMPREHENSIONS,
+))  # fmt: skip
 
 
 class LastWait(IntEnum):
@@ -274,6 +285,22 @@ class _Walk:
         return other if isinstance(body[-1], ast.Raise) else self._join(one, other)
 
     def _node(self, node: ast.AST, queue: Queue) -> Queue:
+        kind = type(node)
+        if kind in _FORKS:
+            return self._forked(node, queue)
+        inside = len(self._met)
+        behind = queue
+        if kind not in PLAIN:
+            for child in children(node):
+                behind = self._node(child, behind)
+        if kind is not CALL and id(node) in self._code.waits and len(self._met) > inside:
+            # A part of it is the wait: ``total += loss.item()``.
+            self.found[id(node)] = self._met[inside]
+            return Queue(0, node)
+        return self._passed(node, behind)
+
+    def _forked(self, node: ast.AST, queue: Queue) -> Queue:
+        """Walk a node whose parts need not run once each, one after the other."""
         match node:
             case ast.If(test=test, body=body, orelse=orelse):
                 tested = self._passed(node, self._node(test, queue))
@@ -291,16 +318,7 @@ class _Walk:
         if isinstance(node, DEFINITIONS):
             self.block(node.body, Queue())
             return queue
-        if isinstance(node, COMPREHENSIONS):
-            return self._repeated(children(node), queue)
-        inside = len(self._met)
-        behind = self._parts(node, queue)
-        is_whole = id(node) in self._code.waits and not isinstance(node, ast.Call)
-        if is_whole and len(self._met) > inside:
-            # A part of it is the wait: ``total += loss.item()``.
-            self.found[id(node)] = self._met[inside]
-            return Queue(0, node)
-        return self._passed(node, behind)
+        return self._repeated(children(node), queue)  # a comprehension
 
     def _join(self, one: Queue, other: Queue) -> Queue:
         """Return the queue where branches join: the fuller one, as if the other ran seldom.
@@ -313,11 +331,6 @@ class _Walk:
         if (one.leader is None) != (other.leader is None):
             return other if one.leader is None else one
         return one if one.work <= other.work else other
-
-    def _parts(self, node: ast.AST, queue: Queue) -> Queue:
-        for child in children(node):
-            queue = self._node(child, queue)
-        return queue
 
     def _repeated(self, body: Sequence[ast.AST], queue: Queue) -> Queue:
         """Walk a loop's body a second time with the queue that its first round leaves.
@@ -333,21 +346,19 @@ class _Walk:
 
     def _passed(self, node: ast.AST, queue: Queue) -> Queue:
         """Return the queue behind a node whose parts have been walked."""
-        self.before[id(node)] = queue
-        is_scaled = self._code.is_scaled_step(node)
-        follower = KEPT if is_scaled else self._code.waits.get(id(node))
-        if follower is not None:
-            self._follows(node, queue, follower)
-        if id(node) in self._code.waits:
-            self.found[id(node)] = queue
-            self._met.append(queue)
+        code, number = self._code, id(node)
+        self.before[number] = queue
+        is_scaled = isinstance(node, CALL) and code.is_scaled_step(node)
+        if is_scaled or number in code.waits:
+            self._follows(node, queue, KEPT if is_scaled else code.waits[number])
+            if number in code.waits:
+                self.found[number] = queue
+                self._met.append(queue)
             return Queue(SMALL if is_scaled else 0, node)
-        if is_scaled:
-            return Queue(SMALL, node)
-        if self._computes(node):
+        if self._computes(node) if code.queued is None else number in code.queued:
             return queue.after(SMALL)
-        if isinstance(node, ast.Call) and self._work.given_by(node, thrown_away=True):
-            left = self._code.behind(node)
+        if isinstance(node, CALL) and self._work.given_by(node, thrown_away=True):
+            left = code.behind(node)
             if left is not None and left.opens:
                 self._follows(node, queue, left.opens)
             if left is not None and left.leader is not None:
@@ -366,7 +377,5 @@ class _Walk:
             self.followed.setdefault(id(leader), what)
 
     def _computes(self, node: ast.AST) -> bool:
-        """True for an operator that computes on tensors."""
-        if self._code.queued is not None:
-            return id(node) in self._code.queued
+        """True for an operator whose parts may be tensors."""
         return isinstance(node, ast.BinOp) and not self._work.lies_on_host(node)

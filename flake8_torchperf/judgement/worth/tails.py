@@ -23,7 +23,6 @@ from flake8_torchperf.judgement.worth.queue import (
 )
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import called_a_device, dotted_name
-from flake8_torchperf.syntax.traversal import walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +59,7 @@ class Tails:
         self._before: dict[str, Mapping[int, Queue]] = {}
         self._depth = 0
         self._scaled_steps = analysis.scaled_steps
-        self._fuses = any("fused=True" in line for line in self._linted.lines)
+        self._fuses = "fused=True" in "".join(self._linted.lines)
 
     def note(self, info: FunctionInfo, result: Judged) -> None:
         """Take the sites of a function, before the first queue is asked for."""
@@ -85,7 +84,7 @@ class Tails:
         if judged is not None:
             return self._code(judged)
         module = info.module
-        kinds = ((id(node), _spelled_wait(node, module)) for node in walk([info.node]))
+        kinds = [(id(node), _spelled_wait(node, module)) for node in info.nodes.of(ast.Call)]
         waits = {node: kind for node, kind in kinds if kind}
         behind = partial(self._behind, module, info)
         return Code([info.node], waits, None, behind, module.qualify)
@@ -158,12 +157,12 @@ class Tails:
         return self._left[info.key]
 
 
-def _spelled_wait(node: ast.AST, module: ModuleMap) -> str:
+def _spelled_wait(node: ast.Call, module: ModuleMap) -> str:
     """Return the kind of a wait, as its spelling shows; "" for none.
 
     Events and streams wait for their own work alone.
     """
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+    if not isinstance(node.func, ast.Attribute):
         return ""
     name, keywords = node.func.attr, node.keywords
     if name == "synchronize":

@@ -141,11 +141,13 @@ class Children:
     __slots__ = ("_numbers", "_starts")
 
     def __init__(self, parents: Sequence[int]) -> None:
-        roots = parents.count(-1)
+        counts = [0] * (len(parents) + 1)
+        for parent in parents:
+            counts[parent] += 1
+        roots = counts.pop()  # the last, because their parent is -1
         order = sorted(range(len(parents)), key=parents.__getitem__)
         self._numbers = packed(order[roots:])
-        counts = Counter(parents)
-        self._starts = packed([0, *accumulate(counts[one] for one in range(len(parents)))])
+        self._starts = packed([0, *accumulate(counts)])
 
     def __getitem__(self, number: int) -> Sequence[int]:
         if number < 0:
@@ -170,7 +172,7 @@ class Groups(Generic[Key]):
         known = sorted(counts)
         self._numbers = packed([numbers[one] for one in order])
         self._codes = packed(known)
-        self._starts = packed([0, *accumulate(counts[one] for one in known)])
+        self._starts = packed([0, *accumulate(map(counts.__getitem__, known))])
         self._code = code
 
     def get(self, key: Key, default: Sequence[int] = ()) -> Sequence[int]:

@@ -139,20 +139,17 @@ class Outline:
     @cached_property
     def by_word(self) -> Groups[str]:
         """The names and attributes that are read, by their words."""
-        read = [n for n, kind in enumerate(self.nodes.kinds) if kind <= Kind.ATTRIBUTE]
-        return Groups([self.nodes.words[n] for n in read], read, self.nodes.code)
+        last, words = int(Kind.ATTRIBUTE), self.nodes.words
+        read = [n for n, kind in enumerate(self.nodes.kinds) if kind <= last]
+        return Groups([words[n] for n in read], read, self.nodes.code)
 
     @cached_property
     def by_word_inside(self) -> Groups[tuple[int, str]]:
         """The names that are read in functions, by the outermost function and the name."""
-        read = [
-            n
-            for n, kind in enumerate(self.nodes.kinds)
-            if kind == Kind.NAME and self.nodes.bodies[n]
-        ]
-        size = len(self.nodes.vocabulary)
+        bodies, words, size = self.nodes.bodies, self.nodes.words, len(self.nodes.vocabulary)
+        read = [n for n in self._of_kind(Kind.NAME) if bodies[n]]
         around = [self.outermost(number) for number in range(len(self.bodies))]
-        codes = [around[self.nodes.bodies[n]] * size + self.nodes.words[n] for n in read]
+        codes = [around[bodies[n]] * size + words[n] for n in read]
         return Groups(codes, read, self._code)
 
     def outermost(self, body: int) -> int:

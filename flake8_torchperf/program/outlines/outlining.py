@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from flake8_torchperf.program.outlines.nodes import nodes_of
 from flake8_torchperf.program.outlines.outline import (
     ATTRIBUTE,
-    COMPARING,
     FUNCTION,
     KEY,
     NONE,
@@ -20,13 +19,14 @@ from flake8_torchperf.program.outlines.outline import (
     Kind,
     Outline,
 )
+from flake8_torchperf.program.outlines.rows import Rows, Waiting, literal, names_bound, places
 from flake8_torchperf.syntax.names import dotted_name
-from flake8_torchperf.syntax.traversal import children, once, walk
+from flake8_torchperf.syntax.traversal import ATTRIBUTE as ATTRIBUTE_NODE
+from flake8_torchperf.syntax.traversal import CALL, CONSTANT, FUNCTIONS, NAME, children, once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flake8_torchperf.program.outlines.nodes import Row
 
 _Function: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef"
 Callable_: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
@@ -39,6 +39,15 @@ READ_DECORATORS = frozenset(("property", "cached_property", "abstractproperty"))
 # Decorators of a method that runs when its name is assigned or deleted.
 WRITE_DECORATORS = frozenset(("setter", "deleter"))
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+# Statements without others inside; most are of these types.
+_SINGLE = frozenset((
+    ast.Expr, ast.Assign, ast.Return, ast.AugAssign, ast.AnnAssign, ast.Raise, ast.Assert, ast.Pass,
+    ast.Import, ast.ImportFrom, ast.Global, ast.Nonlocal, ast.Delete, ast.Break, ast.Continue,
+))  # fmt: skip
+# Kinds that most nodes have: in Python 3.11, reading an attribute of an enum takes 100 ns.
+_NAME: Final = Kind.NAME
+_ATTRIBUTE: Final = Kind.ATTRIBUTE
+_CALL: Final = Kind.CALL
 
 
 class Outlined(NamedTuple):
@@ -61,16 +70,15 @@ def outlined(tree: ast.Module) -> Outlined:
     return Outlined(outliner.outline(tree), outliner.made_of, outliner.functions)
 
 
-class _Outliner:
+class _Outliner(Rows):
     """Builds one outline, statement by statement."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._bodies: list[Body] = [Body("", "", 0, NONE, NONE, "called")]
         self._classes: list[Class] = []
-        self._rows: list[Row] = []
         # Names that are bound with others, in words that list them.
         self._names: set[str] = set()
-        self.made_of: list[ast.AST] = []
         self.functions: list[Callable_] = []
         self._imports: dict[str, tuple[int, str, str]] = {}
         self._again: dict[tuple[str, tuple[int, str, str]], None] = {}
@@ -85,28 +93,49 @@ class _Outliner:
         waiting: list[tuple[ast.AST, int, int]] = [(one, 0, NONE) for one in reversed(tree.body)]
         while waiting:
             node, body, owner = waiting.pop()
-            waiting += reversed(self._statement(node, body, owner))
+            inside = self._statement(node, body, owner)
+            if inside:
+                waiting += reversed(inside)
         for number in self._generators:
             if self._bodies[number].runs == "called":
                 self._bodies[number] = self._bodies[number]._replace(runs="iterated")
         return Outline(
             tuple(self._bodies),
             tuple(self._classes),
-            nodes_of(self._rows, self._names),
+            nodes_of(self.rows, self._names),
             self._imports,
             tuple(self._stars),
             tuple(self._again),
         )
 
-    def _statement(self, node: ast.AST, body: int, owner: int) -> list[tuple[ast.AST, int, int]]:
+    def _statement(
+        self, node: ast.AST, body: int, owner: int
+    ) -> Sequence[tuple[ast.AST, int, int]]:
         """Add a statement; returns those inside it, each with its body and its class."""
+        if isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+            self._assignment(node, body, owner)
+        elif isinstance(node, ast.Expr):
+            self._root(Kind.USED, "", node.value, body)
+        elif isinstance(node, ast.Return):
+            if node.value is not None:
+                self._root(Kind.RETURNED, "", node.value, body)
+        elif isinstance(node, FUNCTIONS):
+            number = self._function(node, body, owner)
+            return [(one, number, NONE) for one in node.body]
+        elif isinstance(node, ast.ClassDef):
+            number = self._class(node, body, owner)
+            return [(one, body, number) for one in node.body]
+        else:
+            self._further(node, body)
+        if type(node) in _SINGLE:
+            return ()
+        return [(one, body, owner) for name in _BLOCKS for one in getattr(node, name, ())]
+
+    def _further(self, node: ast.AST, body: int) -> None:
+        """Add a statement of a rarer type, or a clause."""
         match node:
-            case ast.FunctionDef() | ast.AsyncFunctionDef():
-                number = self._function(node, body, owner)
-                return [(one, number, NONE) for one in node.body]
-            case ast.ClassDef():
-                number = self._class(node, body, owner)
-                return [(one, body, number) for one in node.body]
+            case ast.If(test=test) | ast.While(test=test):
+                self._root(Kind.USED, "", test, body)
             case ast.Import():
                 for alias in node.names:
                     head = alias.name if alias.asname else alias.name.partition(".")[0]
@@ -118,31 +147,26 @@ class _Outliner:
                     else:
                         found = (node.level, node.module or "", alias.name)
                         self._import(alias.asname or alias.name, found)
-            case ast.Assign() | ast.AnnAssign() | ast.AugAssign():
-                self._assignment(node, body, owner)
             case ast.Global(names=names) | ast.Nonlocal(names=names):
                 for name in names:
-                    self._add(Kind.CHANGED, name, NONE, "", body, node)
+                    self.add(Kind.CHANGED, name, NONE, "", body, node)
             case ast.For() | ast.AsyncFor():
                 self._rounds(node.target, node.iter, node.body[0], body)
             case ast.With() | ast.AsyncWith():
                 for item in node.items:
                     self._entered(item, body)
             case ast.ExceptHandler(name=str(name)):
-                self._add(Kind.CHANGED, name, NONE, "", body, node)
+                self.add(Kind.CHANGED, name, NONE, "", body, node)
                 if node.type is not None:
                     self._root(Kind.USED, "", node.type, body)
             case ast.match_case(pattern=pattern, guard=guard):
                 self._changed(pattern, body)
                 if guard is not None:
                     self._root(Kind.USED, "", guard, body)
-            case ast.Return(value=value) if value is not None:
-                self._root(Kind.RETURNED, "", value, body)
             case _:
                 for one in children(node):
                     if isinstance(one, ast.expr):
                         self._root(Kind.USED, "", one, body)
-        return [(one, body, owner) for name in _BLOCKS for one in getattr(node, name, ())]
 
     def _import(self, name: str, source: tuple[int, str, str]) -> None:
         known = self._imports.setdefault(name, source)
@@ -234,7 +258,7 @@ class _Outliner:
             return
         if isinstance(node, ast.AugAssign):
             word = f"{type(node.op).__name__}="
-            number = self._add(Kind.OPERATION, word, NONE, "", body, node)
+            number = self.add(Kind.OPERATION, word, NONE, "", body, node)
             self._expression(node.target, number, "0", body, 0)
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
@@ -250,7 +274,7 @@ class _Outliner:
                 root = self._root(Kind.KEPT, name, value, body, "", VALUE)
                 self._expression(holder, root, OWNER, body, 0)
             case ast.Subscript(value=holder, slice=key):
-                root = self._root(Kind.PUT, _literal(key), value, body, "", VALUE)
+                root = self._root(Kind.PUT, literal(key), value, body, "", VALUE)
                 self._expression(holder, root, OWNER, body, 0)
                 if isinstance(key, ast.Name):
                     self._expression(key, root, KEY, body, 0)
@@ -279,9 +303,11 @@ class _Outliner:
                     | ast.MatchStar(name=str(name))
                     | ast.MatchMapping(rest=str(name))
                 ):
-                    self._add(Kind.CHANGED, name, NONE, "", body, target)
+                    self.add(Kind.CHANGED, name, NONE, "", body, target)
 
-    def _rounds(self, target: ast.expr, source: ast.expr, inside: ast.AST, body: int) -> None:
+    def _rounds(
+        self, target: ast.expr, source: ast.expr, inside: ast.stmt | ast.expr, body: int
+    ) -> None:
         """Add the loop over an iterable; its place is that of the first thing in the loop."""
         self._root(Kind.ITERATED, self._listed(target), source, body, at=inside)
         if not isinstance(target, ast.Name):
@@ -289,8 +315,8 @@ class _Outliner:
 
     def _listed(self, *targets: ast.expr) -> str:
         """Return what targets bind as one word; see `Outline.unpacked`."""
-        self._names.update(name for one in targets for name in _names(one))
-        return ",".join(map(_places, targets))
+        self._names.update(name for one in targets for name in names_bound(one))
+        return ",".join(map(places, targets))
 
     def _entered(self, item: ast.withitem, body: int) -> None:
         bound = item.optional_vars
@@ -307,155 +333,132 @@ class _Outliner:
         body: int,
         slot: str = "",
         inside: str = VALUE,
-        at: ast.AST | None = None,
+        at: ast.stmt | ast.expr | None = None,
     ) -> int:
-        number = self._add(kind, word, NONE, slot, body, value if at is None else at)
+        """Add a node without a parent, and its value; returns its number."""
+        at = value if at is None else at
+        number = len(self.rows)
+        self.rows.append((kind, word, NONE, slot, body, at.lineno, at.col_offset))
+        self.made_of.append(at)
         self._expression(value, number, inside, body, 0)
         return number
 
-    def _add(self, kind: Kind, word: str, parent: int, slot: str, body: int, node: ast.AST) -> int:
-        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-        self._rows.append((kind, word, parent, slot, body, line, column))
-        self.made_of.append(node)
-        return len(self._rows) - 1
-
     def _expression(self, node: ast.expr, parent: int, slot: str, body: int, depth: int) -> None:
-        """Add an expression below a parent."""
-        if type(node) is ast.Name:  # two in five of all expressions
-            at = (Kind.NAME, node.id, parent, slot, body, node.lineno, node.col_offset)
-            self._rows.append(at)
-            self.made_of.append(node)
-            return
-        if depth > MAX_DEPTH:
-            self._unknown(parent, slot, body, node)
-            return
-        depth += 1
+        """Add an expression below a parent.
+
+        Names, attributes and calls, which are three in four, take no call of a method.
+        """
+        rows, made_of = self.rows, self.made_of
+        waiting: list[Waiting] = [(node, parent, slot, depth)]
+        while waiting:
+            node, parent, slot, depth = waiting.pop()
+            if isinstance(node, NAME):
+                row = (_NAME, node.id, parent, slot, body, node.lineno, node.col_offset)
+                rows.append(row)
+                made_of.append(node)
+            elif depth > MAX_DEPTH:
+                self.unknown(parent, slot, body, node)
+            elif isinstance(node, ATTRIBUTE_NODE):
+                waiting.append((node.value, len(rows), OWNER, depth + 1))
+                row = (_ATTRIBUTE, node.attr, parent, slot, body, node.lineno, node.col_offset)
+                rows.append(row)
+                made_of.append(node)
+            elif isinstance(node, CALL):
+                number, depth = len(rows), depth + 1
+                rows.append((_CALL, "", parent, slot, body, node.lineno, node.col_offset))
+                made_of.append(node)
+                for keyword in reversed(node.keywords):
+                    waiting.append((keyword.value, number, keyword.arg or STARRED, depth))
+                for position in range(len(node.args) - 1, -1, -1):
+                    one = node.args[position]
+                    where = STARRED if isinstance(one, ast.Starred) else str(position)
+                    waiting.append((one, number, where, depth))
+                waiting.append((node.func, number, FUNCTION, depth))
+            elif isinstance(node, CONSTANT):
+                self.constant(node.value, parent, slot, body, node)
+            else:
+                waiting += reversed(self._other(node, parent, slot, body, depth + 1))
+
+    def _other(
+        self, node: ast.expr, parent: int, slot: str, body: int, depth: int
+    ) -> Sequence[Waiting]:
+        """Add an expression; returns those inside it, each with its parent, slot and depth."""
+        number = len(self.rows)
         match node:
-            case ast.Attribute(value=holder, attr=name):
-                number = self._add(Kind.ATTRIBUTE, name, parent, slot, body, node)
-                self._expression(holder, number, OWNER, body, depth)
-            case ast.Call():
-                self._call(node, parent, slot, body, depth)
+            case ast.Compare(left=left, ops=operators, comparators=compared):
+                return self.operation(node, operators, [left, *compared], parent, slot, body, depth)
+            case ast.BinOp(left=left, op=ast.BitOr(), right=right):  # also ``A | None``
+                self.add(Kind.EITHER, "", parent, slot, body, node)
+                return (left, number, "0", depth), (right, number, "1", depth)
+            case ast.BinOp(left=left, op=operator, right=right):
+                return self.operation(node, [operator], [left, right], parent, slot, body, depth)
             case ast.Subscript(value=holder, slice=key):
-                number = self._add(Kind.ITEM, _literal(key), parent, slot, body, node)
-                self._expression(holder, number, OWNER, body, depth)
-                if not isinstance(key, ast.Constant):
-                    self._expression(key, number, "", body, depth)
-            case ast.Constant(value=str(text)):
-                if text.isprintable() and len(text) < MAX_TEXT:
-                    self._add(Kind.TEXT, text, parent, slot, body, node)
-                else:
-                    self._unknown(parent, slot, body, node)
-            case ast.Constant(value=bool() | int() | float() | None as value):
-                self._literal_value(repr(value), parent, slot, body, node)
+                self.add(Kind.ITEM, literal(key), parent, slot, body, node)
+                owner = holder, number, OWNER, depth
+                return (owner,) if isinstance(key, CONSTANT) else (owner, (key, number, "", depth))
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-                self._literal_value(repr(-value), parent, slot, body, node)
-            case ast.Lambda(args=args, body=result):
-                if self._lambdas >= MAX_LAMBDAS:
-                    self._unknown(parent, slot, body, node)
-                    return
+                self.literal_value(repr(-value), parent, slot, body, node)
+            case ast.UnaryOp(op=operator, operand=operand):
+                return self.operation(node, [operator], [operand], parent, slot, body, depth)
+            case ast.List(elts=values) | ast.Tuple(elts=values) | ast.Set(elts=values):
+                self.add(Kind.GROUP, "", parent, slot, body, node)
+                return [(one, number, str(place), depth) for place, one in enumerate(values)]
+            case ast.BoolOp(values=values):
+                self.add(Kind.EITHER, "", parent, slot, body, node)
+                return [(one, number, str(place), depth) for place, one in enumerate(values)]
+            case ast.Dict(keys=keys, values=values):
+                self.add(Kind.GROUP, "", parent, slot, body, node)
+                words = [STARRED if key is None else literal(key) for key in keys]
+                pairs = zip(values, words, strict=True)
+                return [(one, number, word, depth) for one, word in pairs]
+            case ast.IfExp(test=test, body=first, orelse=second):
+                self.add(Kind.EITHER, "", parent, slot, body, node)
+                self._root(Kind.USED, str(number), test, body)
+                return (first, number, "0", depth), (second, number, "1", depth)
+            case ast.Await(value=value) | ast.Starred(value=value):
+                self.add(Kind.PASSED, "", parent, slot, body, node)
+                return ((value, number, VALUE, depth),)
+            case ast.NamedExpr(target=ast.Name(id=name), value=value):
+                self.add(Kind.PASSED, name, parent, slot, body, node)
+                return ((value, number, VALUE, depth),)
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                return (self._comprehension(node, parent, slot, body, depth),)
+            case _:
+                self._with_roots(node, parent, slot, body, depth)
+        return ()
+
+    def _with_roots(self, node: ast.expr, parent: int, slot: str, body: int, depth: int) -> None:
+        """Add an expression whose parts don't make its value, as far as nodes show it."""
+        match node:
+            case ast.Lambda(args=args, body=result) if self._lambdas < MAX_LAMBDAS:
                 self._lambdas += 1
                 inner = self._body(node, "<lambda>", body, NONE, "called", static=False)
-                self._add(Kind.LAMBDA, str(inner), parent, slot, body, node)
+                self.add(Kind.LAMBDA, str(inner), parent, slot, body, node)
                 self._parameters(args, inner, body)
                 self._root(Kind.RETURNED, "", result, inner)
                 self._lambdas -= 1
-            case _:
-                self._other(node, parent, slot, body, depth)
-
-    def _literal_value(self, word: str, parent: int, slot: str, body: int, node: ast.expr) -> None:
-        """Add a literal value, unless it stands in a container: those may be long tables."""
-        if self._rows[parent][0] not in (Kind.GROUP, Kind.ROUNDS):
-            self._add(Kind.LITERAL, word, parent, slot, body, node)
-
-    def _call(self, node: ast.Call, parent: int, slot: str, body: int, depth: int) -> None:
-        number = self._add(Kind.CALL, "", parent, slot, body, node)
-        self._expression(node.func, number, FUNCTION, body, depth)
-        for position, one in enumerate(node.args):
-            where = STARRED if isinstance(one, ast.Starred) else str(position)
-            self._expression(one, number, where, body, depth)
-        for keyword in node.keywords:
-            self._expression(keyword.value, number, keyword.arg or STARRED, body, depth)
-
-    def _other(self, node: ast.expr, parent: int, slot: str, body: int, depth: int) -> None:
-        match node:
-            case ast.List(elts=values) | ast.Tuple(elts=values) | ast.Set(elts=values):
-                number = self._add(Kind.GROUP, "", parent, slot, body, node)
-                for position, one in enumerate(values):
-                    self._expression(one, number, str(position), body, depth)
-            case ast.Dict(keys=keys, values=values):
-                number = self._add(Kind.GROUP, "", parent, slot, body, node)
-                for key, one in zip(keys, values, strict=True):
-                    where = STARRED if key is None else _literal(key)
-                    self._expression(one, number, where, body, depth)
-            case ast.IfExp(test=test, body=first, orelse=second):
-                number = self._add(Kind.EITHER, "", parent, slot, body, node)
-                self._root(Kind.USED, str(number), test, body)
-                self._expression(first, number, "0", body, depth)
-                self._expression(second, number, "1", body, depth)
-            case ast.BoolOp(values=values):
-                number = self._add(Kind.EITHER, "", parent, slot, body, node)
-                for position, one in enumerate(values):
-                    self._expression(one, number, str(position), body, depth)
-            case ast.BinOp(left=left, op=ast.BitOr(), right=right):  # also ``A | None``
-                number = self._add(Kind.EITHER, "", parent, slot, body, node)
-                self._expression(left, number, "0", body, depth)
-                self._expression(right, number, "1", body, depth)
-            case ast.BinOp(left=left, op=operator, right=right):
-                self._operation(node, [operator], [left, right], parent, slot, body, depth)
-            case ast.UnaryOp(op=operator, operand=operand):
-                self._operation(node, [operator], [operand], parent, slot, body, depth)
-            case ast.Compare(left=left, ops=operators, comparators=compared):
-                self._operation(node, operators, [left, *compared], parent, slot, body, depth)
-            case ast.Await(value=value) | ast.Starred(value=value):
-                number = self._add(Kind.PASSED, "", parent, slot, body, node)
-                self._expression(value, number, VALUE, body, depth)
-            case ast.NamedExpr(target=ast.Name(id=name), value=value):
-                number = self._add(Kind.PASSED, name, parent, slot, body, node)
-                self._expression(value, number, VALUE, body, depth)
+            case ast.Lambda():
+                self.unknown(parent, slot, body, node)
             case ast.Yield(value=value):
-                self._unknown(parent, slot, body, node)
+                self.unknown(parent, slot, body, node)
                 self._generators.add(body)
                 if value is not None:
                     self._root(Kind.YIELDED, "", value, body)
             case ast.YieldFrom(value=value):
-                self._unknown(parent, slot, body, node)
+                self.unknown(parent, slot, body, node)
                 self._generators.add(body)
                 self._root(Kind.YIELDED_FROM, "", value, body)
-            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-                self._comprehension(node, parent, slot, body, depth)
             case _:
-                self._unknown(parent, slot, body, node)
-                for inner in children(node):
-                    if isinstance(inner, ast.expr):
-                        self._root_at(inner, body, depth)
-
-    def _operation(
-        self,
-        node: ast.expr,
-        operators: Sequence[ast.AST],
-        operands: Sequence[ast.expr],
-        parent: int,
-        slot: str,
-        body: int,
-        depth: int,
-    ) -> None:
-        word = ",".join(type(one).__name__ for one in operators)
-        number = self._add(Kind.OPERATION, word, parent, slot, body, node)
-        for position, one in enumerate(operands):
-            if word in COMPARING or not isinstance(one, ast.Constant):
-                self._expression(one, number, str(position), body, depth)
-
-    def _unknown(self, parent: int, slot: str, body: int, node: ast.expr) -> None:
-        """Add an expression of which nothing is known, where that it stands there is of use."""
-        if self._rows[parent][0] in (Kind.CALL, Kind.EITHER):
-            self._add(Kind.OTHER, "", parent, slot, body, node)
+                self.unknown(parent, slot, body, node)
+                for inner_node in children(node):
+                    if isinstance(inner_node, ast.expr):
+                        self._root_at(inner_node, body, depth)
 
     def _root_at(self, node: ast.expr, body: int, depth: int) -> None:
         """Add an expression whose value goes into one that nothing is known of."""
         if isinstance(node, ast.Constant):
             return
-        number = self._add(Kind.USED, "", NONE, "", body, node)
+        number = self.add(Kind.USED, "", NONE, "", body, node)
         self._expression(node, number, VALUE, body, depth)
 
     def _comprehension(
@@ -465,35 +468,14 @@ class _Outliner:
         slot: str,
         body: int,
         depth: int,
-    ) -> None:
+    ) -> Waiting:
+        """Add a comprehension; returns what each round gives."""
         element = node.value if isinstance(node, ast.DictComp) else node.elt
-        number = self._add(Kind.ROUNDS, "", parent, slot, body, node)
+        number = self.add(Kind.ROUNDS, "", parent, slot, body, node)
         for one in node.generators:
             self._rounds(one.target, one.iter, element, body)
             for test in one.ifs:
                 self._root_at(test, body, depth)
         if isinstance(node, ast.DictComp):
             self._root_at(node.key, body, depth)
-        self._expression(element, number, VALUE, body, depth)
-
-
-# Longer texts name nothing.
-MAX_TEXT = 120
-
-
-def _literal(key: ast.expr) -> str:
-    """Return a literal key as text; "" for one that is made at run time."""
-    return str(key.value) if isinstance(key, ast.Constant) else ""
-
-
-def _places(target: ast.expr) -> str:
-    """Return the names that a target binds, or an attribute with a dot in front."""
-    match target:
-        case ast.Attribute(value=ast.Name(), attr=name):
-            return f".{name}"
-    return " ".join(_names(target))
-
-
-def _names(target: ast.expr) -> Sequence[str]:
-    """Return the names that a target binds."""
-    return [one.id for one in walk([target]) if isinstance(one, ast.Name)]
+        return element, number, VALUE, depth

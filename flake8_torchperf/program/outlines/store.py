@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from flake8_torchperf.digest import digest_of
-from flake8_torchperf.program.outlines import nodes, outlining
+from flake8_torchperf.program.outlines import nodes, outlining, rows
 from flake8_torchperf.program.outlines import outline as records
 from flake8_torchperf.program.outlines.outline import Outline, as_data, from_data
 from flake8_torchperf.program.outlines.outlining import outline_of
@@ -26,7 +26,7 @@ def outline_of_text(text: str) -> Outline:
 
     Raises one of `NO_PYTHON` if it is not Python.
     """
-    key = (version(records, nodes, outlining), text)
+    key = (version(records, nodes, outlining, rows), text)
     return shelved(key, lambda: outline_once(text), as_data, from_data)
 
 

@@ -340,7 +340,7 @@ def _without_graph(value: ast.expr) -> set[str | None]:
     """Return the paths that an expression only uses without their graph: ``loss.detach()``."""
     return {
         path_of(part.value)
-        for part in ast.walk(value)
+        for part in walk([value])
         if isinstance(part, ast.Attribute) and part.attr in methods_of("cuts-gradients")
     }
 

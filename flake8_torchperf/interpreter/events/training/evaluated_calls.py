@@ -9,7 +9,7 @@ from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF, opens
 from flake8_torchperf.idioms.loop_kinds import may_step
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.syntax.names import dotted_name
-from flake8_torchperf.syntax.traversal import COMPREHENSIONS, bound_in, once, walk
+from flake8_torchperf.syntax.traversal import COMPREHENSIONS, bound_in, inside, once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,6 +30,9 @@ UNSWITCHING_CONTEXTS = frozenset((
     "torch.profiler.record_function",
 ))  # fmt: skip
 
+# The loops that may go over data.
+_OVER_DATA = (ast.For, ast.AsyncFor, *COMPREHENSIONS)
+
 
 @once
 def evaluated_calls(code: ast.AST) -> frozenset[int]:
@@ -37,15 +40,13 @@ def evaluated_calls(code: ast.AST) -> frozenset[int]:
 
     Empty if the code takes a step, or computes or switches gradients.
     """
-    if may_step(code) or any(word in OF_GRADIENTS for word in _words(code)):
+    if may_step(code) or not OF_GRADIENTS.isdisjoint(_words(code)):
         return frozenset()
     modes = list(_modes(code))
     if not any(evaluates for _, _, evaluates in modes):
         return frozenset()
     found = set()
-    for loop in walk([code]):
-        if not isinstance(loop, (ast.For, ast.AsyncFor, *COMPREHENSIONS)):
-            continue
+    for loop in [one for kind in _OVER_DATA for one in inside(code, kind)]:
         bound = bound_in(loop)
         for call in walk([loop]):
             if isinstance(call, ast.Call) and _takes(call, bound) and _evaluates(call, modes):
@@ -54,11 +55,8 @@ def evaluated_calls(code: ast.AST) -> frozenset[int]:
 
 
 def _words(code: ast.AST) -> Iterator[str]:
-    for node in walk([code]):
-        if isinstance(node, ast.Name):
-            yield node.id
-        elif isinstance(node, ast.Attribute):
-            yield node.attr
+    yield from [name.id for name in inside(code, ast.Name)]
+    yield from [part.attr for part in inside(code, ast.Attribute)]
 
 
 def _takes(call: ast.Call, bound: set[str] | frozenset[str]) -> bool:
@@ -71,7 +69,7 @@ def _takes(call: ast.Call, bound: set[str] | frozenset[str]) -> bool:
 
 def _modes(code: ast.AST) -> Iterator[tuple[int, str, bool]]:
     """Yield the line, module and mode of each ``model.eval()`` and ``model.train()``."""
-    for node in walk([code]):
+    for node in (*inside(code, ast.Call), *inside(code, ast.Assign)):
         match node:
             case ast.Call(func=ast.Attribute(value=owner, attr="eval"), args=[], keywords=[]):
                 yield node.lineno, dotted_name(owner), True

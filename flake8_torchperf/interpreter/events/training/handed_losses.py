@@ -10,7 +10,7 @@ from flake8_torchperf.interpreter.events.guards import gradients_off
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import is_name
-from flake8_torchperf.syntax.traversal import walk
+from flake8_torchperf.syntax.traversal import inside
 from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.values import ClassValue, Function
 
@@ -31,8 +31,8 @@ RETURNED: Cache[str, frozenset[str]] = Cache("losses that functions hand back")
 def handed(path: str, loop: ast.AST, ctx: Context) -> bool:
     """True if a call in the loop returns this loss after running backward on it."""
     root = path.partition(".")[0].partition("[")[0]
-    for node in walk([loop]):
-        if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
+    for node in inside(loop, ast.Assign):
+        if not isinstance(node.value, ast.Call):
             continue
         target = node.targets[0]
         names = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]

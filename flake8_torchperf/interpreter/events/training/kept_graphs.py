@@ -13,7 +13,7 @@ from flake8_torchperf.interpreter.events.training.accumulation import (
 )
 from flake8_torchperf.interpreter.events.training.handed_losses import BACKWARD_CALLS
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.traversal import changes_in, method_calls, once, walk
+from flake8_torchperf.syntax.traversal import changes_in, inside, method_calls, once, walk
 from flake8_torchperf.values.environments import path_of
 
 if TYPE_CHECKING:
@@ -124,9 +124,8 @@ def _steps(loop: ast.AST) -> bool:
 def _emptied(code: ast.AST) -> frozenset[str | None]:
     """Return the paths of what loops of some code empty: ``losses.clear()``, ``del losses[:]``."""
     found: set[str | None] = set()
-    for loop in walk([code]):
-        if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
-            continue
+    kinds = (ast.For, ast.AsyncFor, ast.While)
+    for loop in [one for kind in kinds for one in inside(code, kind)]:
         for node in walk([loop]):
             match node:
                 case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name in REMOVING:
@@ -143,9 +142,8 @@ def _bounded(code: ast.AST) -> frozenset[str | None]:
     """Return the paths that are assigned something of a greatest length: ``deque(maxlen=10)``."""
     return frozenset(
         path_of(target)
-        for node in walk([code])
-        if isinstance(node, ast.Assign)
-        and isinstance(node.value, ast.Call)
+        for node in inside(code, ast.Assign)
+        if isinstance(node.value, ast.Call)
         and any(keyword.arg == "maxlen" for keyword in node.value.keywords)
         for target in node.targets
     )

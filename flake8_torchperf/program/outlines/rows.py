@@ -1,0 +1,99 @@
+"""The rows of the nodes of an outline while it is built, and the words in them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, TypeAlias
+
+from flake8_torchperf.program.outlines.outline import COMPARING, Kind
+from flake8_torchperf.syntax.traversal import CONSTANT, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flake8_torchperf.program.outlines.nodes import Row
+
+# An expression that is to be added, with its parent, slot and depth.
+Waiting: TypeAlias = "tuple[ast.expr, int, str, int]"
+# The parents of which it is of use that something stands there, and those that may be long tables.
+_ASKING = (Kind.CALL, Kind.EITHER)
+_LONG = (Kind.GROUP, Kind.ROUNDS)
+# Longer texts name nothing.
+MAX_TEXT = 120
+
+
+class Rows:
+    """The rows so far, with the ast that each was made of."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.made_of: list[ast.AST] = []
+
+    def add(self, kind: Kind, word: str, parent: int, slot: str, body: int, node: ast.AST) -> int:
+        """Add a node; returns its number."""
+        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+        self.rows.append((kind, word, parent, slot, body, line, column))
+        self.made_of.append(node)
+        return len(self.rows) - 1
+
+    def constant(self, value: object, parent: int, slot: str, body: int, node: ast.expr) -> None:
+        """Add a literal, if its value may tell something."""
+        if isinstance(value, str):
+            if value.isprintable() and len(value) < MAX_TEXT:
+                self.add(Kind.TEXT, value, parent, slot, body, node)
+            else:
+                self.unknown(parent, slot, body, node)
+        elif value is None or isinstance(value, (int, float)):
+            self.literal_value(repr(value), parent, slot, body, node)
+        else:
+            self.unknown(parent, slot, body, node)
+
+    def literal_value(self, word: str, parent: int, slot: str, body: int, node: ast.expr) -> None:
+        """Add a literal value, unless it stands in a container: those may be long tables."""
+        if self.rows[parent][0] not in _LONG:
+            self.add(Kind.LITERAL, word, parent, slot, body, node)
+
+    def unknown(self, parent: int, slot: str, body: int, node: ast.expr) -> None:
+        """Add an expression of which nothing is known, where that it stands there is of use."""
+        if self.rows[parent][0] in _ASKING:
+            self.add(Kind.OTHER, "", parent, slot, body, node)
+
+    def operation(
+        self,
+        node: ast.expr,
+        operators: Sequence[ast.AST],
+        operands: Sequence[ast.expr],
+        parent: int,
+        slot: str,
+        body: int,
+        depth: int,
+    ) -> Sequence[Waiting]:
+        """Add an operation; returns its operands."""
+        word = ",".join([type(one).__name__ for one in operators])
+        number = self.add(Kind.OPERATION, word, parent, slot, body, node)
+        constants = word in COMPARING
+        return [
+            (one, number, str(position), depth)
+            for position, one in enumerate(operands)
+            if constants or not isinstance(one, CONSTANT)
+        ]
+
+
+def literal(key: ast.expr) -> str:
+    """Return a literal key as text; "" for one that is made at run time."""
+    return str(key.value) if isinstance(key, ast.Constant) else ""
+
+
+def places(target: ast.expr) -> str:
+    """Return the names that a target binds, or an attribute with a dot in front."""
+    match target:
+        case ast.Attribute(value=ast.Name(), attr=name):
+            return f".{name}"
+    return " ".join(names_bound(target))
+
+
+def names_bound(target: ast.expr) -> Sequence[str]:
+    """Return the names that a target binds."""
+    if isinstance(target, ast.Name):
+        return (target.id,)
+    return [one.id for one in walk([target]) if isinstance(one, ast.Name)]
