@@ -14,8 +14,8 @@ from flake8_torchperf.idioms.allowed_regions import allowed_region
 from flake8_torchperf.idioms.module_roles import is_kernel
 from flake8_torchperf.interpreter.calls.summaries import MAX_SUMMARY_LINES
 from flake8_torchperf.interpreter.engine.analysis import MAX_EXPRESSION_DEPTH
-from flake8_torchperf.interpreter.events.transfers import PINNED
 from flake8_torchperf.options import Options
+from flake8_torchperf.values.origins import PINNED
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Compared, Function, Tensor, UnknownValue, tensor_of
 

@@ -16,14 +16,24 @@ from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.syntax.names import called_name
 from flake8_torchperf.syntax.traversal import once, plain_names, walk
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.devices import BESIDE_HOST, MADE, SOMETIMES, names_device
+from flake8_torchperf.values.devices import BESIDE_HOST, SOMETIMES, names_device
 from flake8_torchperf.values.environments import path_of
+from flake8_torchperf.values.origins import (
+    CHOSEN,
+    EMPTY,
+    FACTORY,
+    NAMED,
+    PAGEABLE,
+    PINNED,
+    PYTHON,
+    STRIDED,
+    common_origin,
+)
 from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     UNKNOWN,
     Device,
-    NDArray,
     NoneValue,
     Scalar,
     Sequence,
@@ -42,14 +52,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.values.arguments import Arguments
     from flake8_torchperf.values.environments import Env
 
-# A tensor made of numbers alone could be made on the device; data has to be copied.
-FACTORY, PYTHON, NUMPY = NAMED = MADE  # these have traits
-EMPTY = "empty"  # no elements: there is nothing to make or to copy
-CHOSEN = "chosen"  # made on the host on purpose: by a generator of the host, or `device="cpu"`
-PINNED, PAGEABLE = "pinned", "pageable"
-# A view of pinned memory with gaps: torch gathers it into pageable memory before the copy, which
-# then waits (aten/src/ATen/native/cuda/Copy.cu, `copy_requires_temporaries`).
-STRIDED = "strided"
 # The traits of sites in a `with device:` block, where factories make their tensors there: of any
 # device, and of one that is named and no CPU.
 ELSEWHERE, ACCELERATED = "default-device", "default-accelerator"
@@ -167,58 +169,6 @@ def allocated(arguments: Arguments) -> str:
         case Scalar(kind="bool", value=False):
             return PAGEABLE
     return ""
-
-
-def common_origin(tensors: Iterable[Tensor]) -> str:
-    """Return the origin of a result computed from these tensors; "" if one of theirs is unknown."""
-    origins = {tensor.origin for tensor in tensors}
-    if "" in origins:
-        return ""
-    kinds = (SOMETIMES, NUMPY, PYTHON, CHOSEN, FACTORY)
-    return next((kind for kind in kinds if kind in origins), "")
-
-
-def cast(tensor: Tensor, *, smaller: bool = False) -> Tensor:
-    """Return the tensor in another dtype: its memory may be the same or new.
-
-    A cast to a ``smaller`` dtype is written to change it, so it makes new memory.
-    """
-    if tensor.memory not in (PINNED, STRIDED):
-        return tensor
-    return replace(tensor, memory=PAGEABLE if smaller else "")
-
-
-def part(tensor: Tensor, index: ast.expr) -> str:
-    """Return the memory of ``tensor[index]``, a view that may have gaps."""
-    if tensor.memory != PINNED:
-        return tensor.memory
-    sliced = False
-    for one in index.elts if isinstance(index, ast.Tuple) else [index]:
-        if isinstance(one, ast.Slice):
-            whole = one.lower is None and one.upper is None
-            if one.step is not None or (sliced and not whole):
-                return STRIDED
-            sliced = True
-        elif sliced:
-            return STRIDED
-    return PINNED
-
-
-def pinned(tensor: Tensor) -> Tensor:
-    """Return the result of ``tensor.pin_memory()``: a host copy that the device can fetch."""
-    return replace(tensor, device="host", origin="", memory=PINNED, arrives=0)
-
-
-def data_origin(data: Value, short: str) -> str:
-    """Return the origin of ``torch.tensor(data)``; "" if ``data`` may be a tensor already."""
-    if isinstance(data, NDArray):
-        return NUMPY
-    if isinstance(data, Sequence) and data.items == ():
-        return EMPTY
-    if isinstance(data, Sequence) and isinstance(data.element, NDArray):
-        return NUMPY
-    # torch.tensor takes data; given a tensor, it warns.
-    return PYTHON if data is not UNKNOWN or short in ("tensor", "new_tensor") else ""
 
 
 def to_device(
@@ -422,12 +372,27 @@ def not_waiting(arguments: Arguments) -> bool | None:
     return None
 
 
-def written(node: ast.expr, env: Env) -> None:
-    """Clear the origin of a tensor that is written into: its data is no longer its factory's."""
+def written(node: ast.expr, env: Env, origin: str = "") -> None:
+    """Give a tensor that is written into another origin: its data is no longer its factory's."""
     path = path_of(node)
     value = UNKNOWN if path is None else env.get(path, UNKNOWN)
     if path is not None and isinstance(value, Tensor) and value.origin:
-        env[path] = replace(value, origin="")
+        env[path] = replace(value, origin=origin)
+
+
+def filled(tensor: Tensor, value: Value, ctx: Context) -> str:
+    """Return the origin of a tensor of which a part is assigned; "" if data may be in it.
+
+    What a loop fills, by lengths for one, is data.
+    """
+    if ctx.loops:
+        return ""
+    match value:
+        case Scalar(read=None):
+            return tensor.origin
+        case Tensor(device="host"):
+            return common_origin((tensor, value))
+    return ""
 
 
 def _reshaped(node: ast.expr, env: Env) -> None:

@@ -24,6 +24,7 @@ from flake8_torchperf.interpreter.models.torch_signatures import (
     with_dtype,
 )
 from flake8_torchperf.interpreter.models.torch_waits import must_be_tensors
+from flake8_torchperf.values import origins
 from flake8_torchperf.values.arguments import Argument, Arguments
 from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.devices import CHOSEN
@@ -125,8 +126,8 @@ def _from_numpy(name: str, arguments: Arguments, ctx: Context) -> Value:
         Reason(f"`{name}` returns it", arguments.node),
         device="host",
         chain=("from_numpy",),
-        origin=transfers.NUMPY,
-        memory=transfers.PAGEABLE,
+        origin=origins.NUMPY,
+        memory=origins.PAGEABLE,
     )
 
 
@@ -394,14 +395,12 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     data = arguments.value(0)
     _tensor_of_tensors(data, arguments, ctx)
     sized = _is_size(data) or (data is UNKNOWN and bool(arguments.positional))
-    origin = "" if sized else transfers.data_origin(data, "tensor")
+    origin = "" if sized else origins.data_origin(data, "tensor")
     if arguments.positional and all(_is_size(one.value) for one in arguments.positional):
-        origin = transfers.FACTORY  # uninitialised memory of this size
+        origin = origins.FACTORY  # uninitialised memory of this size
     if not arguments.positional and not arguments.keywords and not arguments.open:
-        origin = transfers.EMPTY
-    made = Tensor(
-        reason, dtype, "host", False, ("tensor",), origin=origin, memory=transfers.PAGEABLE
-    )
+        origin = origins.EMPTY
+    made = Tensor(reason, dtype, "host", False, ("tensor",), origin=origin, memory=origins.PAGEABLE)
     if device == "host":
         return made
     if isinstance(data, (Sequence, NDArray)) and not _is_size(data):

@@ -103,7 +103,7 @@ BESIDE_LIST = "beside-list"
 def added_up(function: ast.AST) -> frozenset[int]:
     """Return the calls of zip, by identity, whose rounds only make values to add or stack."""
     found: set[int] = set()
-    for inner in inside(function, ast.Call):
+    for inner in (*inside(function, ast.Call), *inside(function, ast.For)):
         match inner:
             case ast.Call(
                 func=ast.Name(id="sum") | ast.Attribute(attr="stack"),

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
-from flake8_torchperf.interpreter.events import transfers
 from flake8_torchperf.interpreter.events.recording import early, emit_read, looked_at, note_work
 from flake8_torchperf.interpreter.inference import combined
 from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays
 from flake8_torchperf.interpreter.transfer import index_loops
+from flake8_torchperf.values import origins
 from flake8_torchperf.values.combining import (
     combine_device,
     combine_scalar,
@@ -83,6 +83,8 @@ def binary(
         if isinstance(node, ast.BinOp):
             combined.note(((node.left, left), (node.right, right)), ctx)
         made = _arithmetic(operator, left, right, tensors)
+        if made.device == "host" and _may_add_data(left, right, node):
+            made = replace(made, origin="")
         note_work(made, node, ctx)
         return _or_number(made, NUMBER, left, right)
     if COMPARED in (left, right) and isinstance(operator, BITWISE):
@@ -110,6 +112,20 @@ def binary(
         case UnknownValue(), UnknownValue():
             return _product(operator, node, ctx)
     return UNKNOWN
+
+
+def _may_add_data(left: Value, right: Value, node: ast.expr | ast.stmt) -> bool:
+    """True if an operand may hold data: a buffer is filled with it, or an unknown call returns it.
+
+    Any other unknown operand of a tensor that is made of numbers is taken for a number.
+    """
+    unknown = [isinstance(value, UnknownValue) for value in (left, right)]
+    if not any(unknown):
+        return False
+    if not isinstance(node, ast.BinOp):
+        return True
+    sides = zip(unknown, (node.left, node.right), strict=True)
+    return any(isinstance(side, ast.Call) for of_data, side in sides if of_data)
 
 
 def _product(operator: ast.operator, node: ast.expr | ast.stmt, ctx: Context) -> Value:
@@ -169,12 +185,11 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
     made = Tensor(strongest.reason, dtype, device, scalar, chain, role, partly=partly)
     if not isinstance(operator, ast.MatMult):
         made = ranked(made, _broadcast(left, right, tensors))
-    if device == BESIDE_HOST and known and transfers.common_origin(tensors) == transfers.PYTHON:
-        return replace(made, origin=transfers.PYTHON)
+    if device == BESIDE_HOST and known and origins.common_origin(tensors) == origins.PYTHON:
+        return replace(made, origin=origins.PYTHON)
     if device != "host":
         return _strayed(made, tensors)
-    origin = transfers.common_origin(tensors) if known else ""
-    return replace(made, origin=origin, memory=transfers.PAGEABLE)
+    return replace(made, origin=origins.common_origin(tensors), memory=origins.PAGEABLE)
 
 
 def in_place(tensor: Tensor, made: Tensor) -> Tensor:
@@ -259,6 +274,8 @@ def _compare(
     partly = all(t.partly for t in tensors)
     device = combine_device(tensors)
     mask = Tensor(strongest.reason, "bool", device, scalar, chain, partly=partly)
+    if device == "host" and not any(isinstance(value, UnknownValue) for value in (left, right)):
+        mask = replace(mask, origin=origins.common_origin(tensors), memory=origins.PAGEABLE)
     mask = ranked(_strayed(mask, tensors), _broadcast(left, right, tensors))
     note_work(mask, node, ctx)
     return _or_number(mask, BOOL, left, right)

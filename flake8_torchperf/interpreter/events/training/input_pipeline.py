@@ -12,11 +12,11 @@ from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import emit
 from flake8_torchperf.interpreter.events.training import repeated_data
 from flake8_torchperf.interpreter.events.training.trained_loaders import uses_of
-from flake8_torchperf.interpreter.events.transfers import PAGEABLE, PINNED
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.values.arguments import Argument
 from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.origins import PAGEABLE, PINNED
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     UNKNOWN,

@@ -106,6 +106,58 @@ PAGEABLE = {
         """,
 }
 
+# An unknown operand of what is made of numbers is one, and so is what is written into it.
+MADE_OF_NUMBERS = {
+    "arithmetic with an attribute that nothing tells": """
+        class Rotary(nn.Module):
+            def __init__(self, dim):
+                super().__init__()
+                self.dim = dim
+
+            def forward(self, x: Tensor):
+                inverse = 1.0 / (10000 ** (torch.arange(0, self.dim, 2).float() / self.dim))
+                angles = torch.outer(torch.arange(x.shape[1]), inverse)
+                return x * angles.cos().to(x.device)  # TPF501
+        """,
+    "a comparison with a number": """
+        def step(x: Tensor, n: int):
+            return x[:, (torch.arange(9) > n).to(x.device)]  # TPF501, TPF402
+        """,
+    "a part that is assigned": """
+        class Positions(nn.Module):
+            def __init__(self, dim: int):
+                super().__init__()
+                table = torch.zeros(5000, dim)
+                places = torch.arange(5000).unsqueeze(1).float()
+                table[:, 0::2] = torch.sin(places)
+                table[:, 1::2] = torch.cos(places)
+                self.table = table.unsqueeze(0)
+
+            def forward(self, x: Tensor):
+                return x + self.table[:, : x.size(1)].to(x.device)  # TPF501
+        """,
+    "a number that is assigned": """
+        def step(x: Tensor, n: int):
+            mask = torch.zeros(9)
+            mask[:n] = 1
+            return x * mask.to(x.device)  # TPF501
+        """,
+    "data that is assigned, added, or written by a loop": """
+        def step(x: Tensor, rows, lengths):
+            first, second, third = torch.zeros(9), torch.zeros(9), torch.zeros(9, 9)
+            first[0] = rows
+            second = second + torch.load("x.pt")
+            for i, length in enumerate(lengths):
+                third[i, :length] = 1
+            return x * first.to(x.device) * second.to(x.device) * third.to(x.device)
+        """,
+}
+
+
+@table(MADE_OF_NUMBERS)
+def test_made_of_numbers_then_moved(code: str) -> None:
+    check(code)
+
 
 @table(MADE_ON_THE_HOST)
 def test_made_on_the_host_then_moved(code: str) -> None:
