@@ -104,6 +104,8 @@ DATA_PACKAGES = (
     "torchvision.datasets", "torchaudio.datasets", "torch_geometric.datasets", "datasets",
     "webdataset", "torchdata", "monai.data",
 )  # fmt: skip
+# Names of their classes begin with one of these.
+OF_DATA_PACKAGES = tuple(f"{package}." for package in DATA_PACKAGES)
 GIVING_TO_DATA = frozenset(("set_transform", "with_transform"))
 # The arguments by which a loader, or a trainer that makes loaders, is given what makes batches.
 COLLATING = frozenset(("collate_fn", "data_collator"))
@@ -183,6 +185,7 @@ LOADERS = ("instantiate", "locate", "get_method", *BUILT_IN)
 ASKING = frozenset((
     "isinstance", "issubclass", "callable", "hasattr", "id", "type", "repr", "str", "print", "hash",
     "signature", "getsource", "iscoroutinefunction", "isgeneratorfunction", "len", "bool", "super",
+    "format",
 ))  # fmt: skip
 # Builtins whose result is their argument in another type, and methods whose result is another text.
 LITERAL_CASTS: dict[str, Callable[[Any], object]] = {

@@ -10,6 +10,7 @@ from flake8_torchperf.program.given import (
     DISPATCHING,
     IMPORTING_CALLS,
     LOADERS,
+    OF_DATA_PACKAGES,
     PLAIN_DECORATORS,
     RUNNERS,
     RUNNING_PACKAGES,
@@ -241,6 +242,8 @@ class Following:
             if last in STARTING_BASES:
                 if name in STARTED:
                     self._method(owner, STARTED[name], held)
+            elif base.startswith(OF_DATA_PACKAGES):
+                continue  # it calls the methods that it has itself, in workers of the loader
             elif self._may_call(last, name, owner.path):
                 self._open[f"`{last}`, a class above it, may call it"] = None
 

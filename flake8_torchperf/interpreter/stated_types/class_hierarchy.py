@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.knowledge.objects import DICTS, object_kind
+from flake8_torchperf.program.given import OF_DATA_PACKAGES
 from flake8_torchperf.syntax.docstrings import raw_docstring
 from flake8_torchperf.values.named_types import TENSOR_CLASSES
 from flake8_torchperf.values.values import ClassValue, Function, Instance, Value
@@ -73,6 +74,8 @@ def torch_kind(info: ClassInfo, analysis: Analysis) -> str:
                 return found.kind
             if base.rpartition(".")[2] in ("Module", "LightningModule", "PreTrainedModel"):
                 return "module"
+            if base.startswith(OF_DATA_PACKAGES):
+                return "dataset"
     return ""
 
 
@@ -80,10 +83,10 @@ def kind_of_instance(owner: Instance, analysis: Analysis) -> str:
     """Return the torch kind of an object's class."""
     if owner.info is not None:
         return torch_kind(owner.info, analysis)
-    if owner.name.startswith("torchvision.datasets."):
-        return "dataset"
     found = analysis.table.klass(owner.name)
-    return "" if found is None else found.kind
+    if found is None:
+        return "dataset" if owner.name.startswith(OF_DATA_PACKAGES) else ""
+    return found.kind
 
 
 def is_module(value: Value, analysis: Analysis) -> bool:

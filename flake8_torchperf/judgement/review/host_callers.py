@@ -8,6 +8,7 @@ some calls, it names one of these.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -87,8 +88,7 @@ class HostCallers:
         if unseen and info.name not in CALLED_UNNAMED:
             return result
         if self._is_on_host(info) or (self._is_counted(info) and self._is_driven(info)):
-            reads = (site for site in result.sites if "to-device" not in site.traits)
-            return _freed(result, set(map(_key, reads)))
+            return _freed(result, set(map(_key, filter(_names_no_device, result.sites))))
         if self._is_counted(info):
             return self._as_called(result, info, self._calls(info), sets_up)
         if _rests_on_calls(result) and tested_parameters(info):
@@ -404,6 +404,11 @@ def _asks(site: JudgedSite) -> bool:
 def _rests_on_calls(result: Judged) -> bool:
     """True if only a call shows that a site of a function runs often."""
     return any(site.heat.level > Level.COLD and site.heat.cause in CALLS for site in result.sites)
+
+
+def _names_no_device(site: JudgedSite) -> bool:
+    """True for a read, and for a copy that only the other operand asks for: ``x[keep]``."""
+    return "to-device" not in site.traits or not isinstance(site.node, ast.Call)
 
 
 def _key(site: JudgedSite) -> tuple[int, SiteKind, bool]:
