@@ -1,4 +1,4 @@
-"""What a host tensor was made from, and the memory that it lies in."""
+"""The origin of tensors on the host: the data they were made from, and the memory they lie in."""
 
 from __future__ import annotations
 

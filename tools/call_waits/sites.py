@@ -16,7 +16,7 @@ from flake8_torchperf.judgement.frequency.own_heat import NameEvidence
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.options import Options
-from flake8_torchperf.suspects.nominate import called_name
+from flake8_torchperf.syntax.names import called_name
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Reason, Tensor
