@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.heat_text import place
 from flake8_torchperf.idioms.host_twins import host_twin
 from flake8_torchperf.judgement.row import LOOP_AT
+from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import tensor_of
@@ -41,8 +42,9 @@ _GAP = "..."
 # A placeholder in the message that leads a row, for the words about the other findings. It is not
 # printable, so no message contains it otherwise.
 MORE = "\0"
-# Advice for a whole row of reads, of copies, and of reads for text.
+# Advice for a whole row of reads, of reads of one tensor, of copies, and of reads for text.
 READ_TOGETHER = "stack them for one .tolist()"
+READ_ONCE = "read it once, and use the number"
 COPY_TOGETHER = "copy them as one tensor"
 FORMAT_TOGETHER = "format after the loop"
 # Advice for several indexes by one mask.
@@ -189,6 +191,10 @@ def _together(row: Sequence[JudgedSite]) -> str:
     reads = (SiteKind.HOST_READ, SiteKind.TRANSFER)
     if any(copies) or not all(site.kind in reads for site in row):
         return ""
+    read = [site.operand_node for site in row]
+    names = {dotted_name(one) for one in read if isinstance(one, ast.expr)}
+    if len(names) == 1 and None not in read and "" not in names:
+        return READ_ONCE
     tensors = [tensor_of(site.operand) for site in row if site.operand is not None]
     partly = any(tensor is not None and tensor.partly for tensor in tensors)
     return "" if partly else READ_TOGETHER  # `torch.stack` takes no numbers

@@ -14,7 +14,7 @@ from flake8_torchperf.interpreter.inference.argument_writes import may_fill
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.syntax.names import called_name
-from flake8_torchperf.syntax.traversal import once, plain_names, walk
+from flake8_torchperf.syntax.traversal import bound_in, once, plain_names, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import BESIDE_HOST, SOMETIMES, names_device
 from flake8_torchperf.values.environments import path_of
@@ -380,12 +380,13 @@ def written(node: ast.expr, env: Env, origin: str = "") -> None:
         env[path] = replace(value, origin=origin)
 
 
-def filled(tensor: Tensor, value: Value, ctx: Context) -> str:
+def filled(owner: ast.expr, tensor: Tensor, value: Value, ctx: Context) -> str:
     """Return the origin of a tensor of which a part is assigned; "" if data may be in it.
 
-    What a loop fills, by lengths for one, is data.
+    What the rounds of a loop fill, by lengths for one, is data.
     """
-    if ctx.loops:
+    loop = ctx.loops[-1].node if ctx.loops else None
+    if loop is not None and _head(owner) not in bound_in(loop):
         return ""
     match value:
         case Scalar(read=None):

@@ -317,7 +317,7 @@ def _item(target: ast.Subscript, value: Value, env: Env, ctx: Context) -> None:
             if inside is not None:
                 env[inside] = value
         case Tensor():
-            transfers.written(target.value, env, transfers.filled(base, value, ctx))
+            transfers.written(target.value, env, transfers.filled(target.value, base, value, ctx))
         case Scalar():
             pass
         case _:

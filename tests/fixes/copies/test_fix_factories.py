@@ -1,4 +1,4 @@
-"""Tensors that are made on the host and then moved, made where they are used: TPF501 and TPF503."""
+"""Tensors that are made on the host and then moved, made where they are used: TPF501."""
 
 from __future__ import annotations
 
@@ -209,10 +209,9 @@ COMPUTED = {
 @rows(COMPUTED)
 def test_what_is_computed_on_the_host_and_moved_is_computed_there(row: tuple[str, str]) -> None:
     before, after = row
-    check_fix(BODY.format(before), BODY.format(after), UNSAFE, code="TPF503")
+    check_fix(BODY.format(before), BODY.format(after), UNSAFE, code="TPF501")
 
 
-# What is filled on the host is reported by TPF503.
 FILLED = {
     "slices": (
         "y = torch.zeros(n)\ny[0, 1:] = 1\ny[..., :2] = -0.5\ny = y.to(x.device)\nx = x + y",
@@ -284,7 +283,7 @@ HELD = {
 def test_what_is_filled_before_it_is_moved_is_made_there(row: tuple[str, str]) -> None:
     before, after = ("\n            ".join(text.splitlines()) for text in row)
     body = BODY.replace("y = {}\n            x = x + y.sum()", "{}")
-    check_fix(body.format(before), body.format(after) if after else "", code="TPF503")
+    check_fix(body.format(before), body.format(after) if after else "", code="TPF501")
 
 
 @rows(HELD)

@@ -601,6 +601,20 @@ def test_copies_in_a_row_are_to_be_copied_together():
     )
 
 
+def test_a_tensor_that_is_read_twice_is_to_be_read_once():
+    source = """
+        def train(model: nn.Module, loader, optimizer, log):
+            for x in loader:
+                loss = model(x).sum()
+                loss.backward()
+                optimizer.step()
+                log.append(loss.item())
+                print(loss.item())
+        """
+    first, second = lint(program(source), "model.py", HOT)
+    assert leading(first.lead, [second.line]).endswith("read it once, and use the number")
+
+
 def test_a_copy_to_the_device_keeps_its_own_advice_in_a_row():
     source = """
         def train(model: nn.Module, loader, optimizer):

@@ -142,6 +142,14 @@ MADE_OF_NUMBERS = {
             mask[:n] = 1
             return x * mask.to(x.device)  # TPF501
         """,
+    "a number that is assigned in the step that makes the mask": """
+        def train(net: nn.Module, loader, optimizer):
+            for x in loader:
+                mask = torch.zeros(9)
+                mask[3:] = 1
+                net(x.cuda() * mask.to("cuda")).sum().backward()  # TPF501
+                optimizer.step()
+        """,
     "data that is assigned, added, or written by a loop": """
         def step(x: Tensor, rows, lengths):
             first, second, third = torch.zeros(9), torch.zeros(9), torch.zeros(9, 9)
