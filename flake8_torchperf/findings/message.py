@@ -191,9 +191,9 @@ def _together(row: Sequence[JudgedSite]) -> str:
     reads = (SiteKind.HOST_READ, SiteKind.TRANSFER)
     if any(copies) or not all(site.kind in reads for site in row):
         return ""
-    read = [site.operand_node for site in row]
-    names = {dotted_name(one) for one in read if isinstance(one, ast.expr)}
-    if len(names) == 1 and None not in read and "" not in names:
+    read = (site.operand_node for site in row)
+    names = {dotted_name(one) if isinstance(one, ast.expr) else "" for one in read}
+    if len(names) == 1 and "" not in names:
         return READ_ONCE
     tensors = [tensor_of(site.operand) for site in row if site.operand is not None]
     partly = any(tensor is not None and tensor.partly for tensor in tensors)

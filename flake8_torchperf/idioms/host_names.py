@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.syntax.names import given_to
 
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
@@ -123,7 +124,7 @@ def moved_later(nodes: Nodes) -> dict[str, int]:
     for call in nodes.of(ast.Call):
         match call:
             case ast.Call(func=ast.Attribute(value=owner, attr="to" | "cuda" as name)):
-                given = [*call.args, *(keyword.value for keyword in call.keywords)]
+                given = given_to(call)
                 if name == "cuda" or any(map(is_device, given)):
                     moved = root(owner)
                     if moved not in ("", "self", "cls"):

@@ -9,6 +9,7 @@ from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import (
     asks_super,
     dotted_name,
+    given_to,
     is_name,
     named_parameters,
     object_called,
@@ -439,7 +440,7 @@ def hands_on(loop: ast.AST) -> bool:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=filled)))):
                 left.add(filled)
             case ast.Call():
-                for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+                for argument in given_to(node):
                     given |= plain_names(argument)
             case ast.Attribute(ctx=ast.Store()):
                 return True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.data_freshness import DataFreshness
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.values.devices import SOMETIMES
-from flake8_torchperf.values.origins import CHOSEN, NUMPY, PYTHON
+from flake8_torchperf.values.host_data import CHOSEN, NUMPY, PYTHON
 from flake8_torchperf.values.values import Tensor
 
 if TYPE_CHECKING:

@@ -58,8 +58,7 @@ class FunctionInfo:
     @property
     def node(self) -> FunctionNode:
         """The definition, with its body."""
-        if self.module.parts is not None:
-            self.ask()
+        self.ask()
         return self.tree
 
     @cached_property

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.words import MODULE_MOVES, MOVE_CALLS
-from flake8_torchperf.syntax.names import called_name
+from flake8_torchperf.syntax.names import called_name, given_to, is_name
 
 if TYPE_CHECKING:
     from collections.abc import Container
@@ -47,7 +47,7 @@ def moves_what_is_made(nodes: Nodes) -> bool:
     for call in nodes.of(ast.Call):
         match call.func:
             case ast.Attribute(value=owner, attr="to" | "type"):
-                found = any(map(_may_name_place, given_to(call))) and _may_be_made(owner, given)
+                found = any(map(may_name_place, given_to(call))) and _may_be_made(owner, given)
             case ast.Attribute(value=owner, attr=name) if name in MOVE_CALLS:
                 found = name != "copy_" and _may_be_made(owner, given)
             case _:
@@ -65,15 +65,11 @@ def _may_be_made(owner: ast.expr, given: Container[str]) -> bool:
         case ast.Subscript(value=inner):
             return _may_be_made(inner, given)
         case ast.Call(func=ast.Attribute(value=inner)):
-            return _is_object(inner) or _may_be_made(inner, given)
+            return is_name(inner, "self") or is_name(inner, "cls") or _may_be_made(inner, given)
     return isinstance(owner, (ast.Attribute, ast.Call, ast.BinOp))
 
 
-def _is_object(node: ast.expr) -> bool:
-    return isinstance(node, ast.Name) and node.id in ("self", "cls")
-
-
-def _may_name_place(node: ast.expr) -> bool:
+def may_name_place(node: ast.expr) -> bool:
     """True if an argument may be a device, or a tensor on one, rather than a dtype."""
     match node:
         case ast.Constant(value=value):
@@ -83,8 +79,3 @@ def _may_name_place(node: ast.expr) -> bool:
         case ast.Name(id=name):
             return "dtype" not in name
     return True
-
-
-def given_to(call: ast.Call) -> list[ast.expr]:
-    """Return the arguments of a call, those by keyword included."""
-    return [*call.args, *(keyword.value for keyword in call.keywords)]

@@ -14,7 +14,7 @@ from flake8_torchperf.knowledge import call_waits
 from flake8_torchperf.knowledge.logging_calls import IN_PROGRESS_BAR, READERS, READING_METHODS
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.moves import (
-    given_to,
+    may_name_place,
     moves_module,
     moves_what_is_made,
 )
@@ -37,7 +37,7 @@ from flake8_torchperf.suspects.words import (
     WAITING_CALLS,
 )
 from flake8_torchperf.syntax.host_expressions import GOING_THROUGH, HostNames, holder, surely_host
-from flake8_torchperf.syntax.names import called_name
+from flake8_torchperf.syntax.names import called_name, given_to
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, DEFINITIONS, Nodes
 from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 
@@ -419,13 +419,9 @@ def _may_be_host_device(node: ast.expr) -> bool:
     match node:
         case ast.Constant(value=str(text)):
             return text.startswith("cpu")
-        case ast.Constant() | ast.Attribute(attr="dtype" | "device"):
+        case ast.Constant() | ast.Attribute(attr="device"):
             return False
-        case ast.Attribute(value=ast.Name(id="torch")):
-            return False
-        case ast.Name(id=name):
-            return "dtype" not in name
-    return True
+    return may_name_place(node)
 
 
 def measures(source: ast.expr) -> bool:

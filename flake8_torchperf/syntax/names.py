@@ -65,3 +65,8 @@ def called_name(func: ast.expr) -> str:
     if isinstance(func, ast.Attribute):
         return func.attr
     return func.id if isinstance(func, ast.Name) else ""
+
+
+def given_to(call: ast.Call) -> list[ast.expr]:
+    """Return the arguments of a call, those by keyword included."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]

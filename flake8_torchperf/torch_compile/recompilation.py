@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.batching import REPEATED, ROW_BY_ROW
 from flake8_torchperf.program.outlines.outlining import Callable_
+from flake8_torchperf.syntax.names import given_to
 from flake8_torchperf.syntax.traversal import SCOPES, children, round_counters
 from flake8_torchperf.torch_compile.callables import PARTIAL, TRANSFORMS
 from flake8_torchperf.torch_compile.compiled_code import Mark
@@ -317,7 +318,7 @@ def _bound_in(loops: tuple[ast.AST, ...], call: ast.Call) -> bool:
 def _changing_number(call: ast.Call, place: _Place, scope: Scope, search: RegionSearch) -> bool:
     """True if a compiled function is passed a loop's counter that makes it compile again."""
     counters = {name for loop in place.loops for name in round_counters(loop)}
-    if not counters or not any(_names(a, counters) for a in _given(call)):
+    if not counters or not any(_names(a, counters) for a in given_to(call)):
         return False
     if not search.is_compiled(call.func, scope):
         return False
@@ -328,10 +329,6 @@ def _changing_number(call: ast.Call, place: _Place, scope: Scope, search: Region
             if _specialises(target, parameter, search) or (static and _uses(target, parameter)):
                 return True
     return False
-
-
-def _given(call: ast.Call) -> list[ast.expr]:
-    return [*call.args, *(k.value for k in call.keywords)]
 
 
 def _names(node: ast.expr, names: set[str]) -> bool:
@@ -362,7 +359,9 @@ def _specialises(target: Callable_, parameter: str, search: RegionSearch) -> boo
     for node in (n for s in body for n in ast.walk(s)):
         match node:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
-                if name in SPECIALISING_CALLS and any(_names(a, {parameter}) for a in _given(node)):
+                if name in SPECIALISING_CALLS and any(
+                    _names(a, {parameter}) for a in given_to(node)
+                ):
                     return True
             case ast.Subscript(value=held, slice=ast.Name(id=index)) if index == parameter:
                 if scope is not None and _is_python_list(held, scope, search):

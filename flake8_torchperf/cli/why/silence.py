@@ -15,7 +15,7 @@ from flake8_torchperf.idioms.module_roles import is_kernel
 from flake8_torchperf.interpreter.calls.summaries import MAX_SUMMARY_LINES
 from flake8_torchperf.interpreter.engine.analysis import MAX_EXPRESSION_DEPTH
 from flake8_torchperf.options import Options
-from flake8_torchperf.values.origins import PINNED
+from flake8_torchperf.values.host_data import PINNED
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Compared, Function, Tensor, UnknownValue, tensor_of
 

@@ -21,6 +21,7 @@ from flake8_torchperf.fixes.shared.factories import (
     is_dtype,
 )
 from flake8_torchperf.fixes.shared.held_names import HeldNames
+from flake8_torchperf.syntax.names import given_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,7 +143,7 @@ def _cast_behind(call: ast.Call, around: Surroundings) -> ast.Call | None:
 
 def _is_of_floats(call: ast.Call, cast: str, around: Surroundings) -> bool:
     """True if a move is given a floating dtype, by its name in torch."""
-    given = [*call.args, *(one.value for one in call.keywords)]
+    given = given_to(call)
     dtype = next((one for one in given if ast.unparse(one) == cast), None)
     return is_dtype(dtype, around, of_floats=True)
 

@@ -12,6 +12,7 @@ from flake8_torchperf.interpreter.calls import summaries
 from flake8_torchperf.interpreter.events.recording import emit_read
 from flake8_torchperf.interpreter.events.waiting_wrappers import NAMED_HOST
 from flake8_torchperf.interpreter.inference.call_literals import settled_by
+from flake8_torchperf.syntax.names import given_to
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.devices import is_host_name
 from flake8_torchperf.values.site import SiteKind
@@ -71,7 +72,7 @@ def _names(call: ast.AST, names: frozenset[str]) -> bool:
     """True if a call is given one of these names."""
     if not isinstance(call, ast.Call):
         return False
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = given_to(call)
     return any(isinstance(node, ast.Name) and node.id in names for node in walk(given))
 
 

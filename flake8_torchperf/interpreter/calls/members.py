@@ -11,9 +11,8 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_metho
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.values import host_data
 from flake8_torchperf.values.from_signature import value_of_return
-from flake8_torchperf.values.host_data import MOVES, host_batch_item
+from flake8_torchperf.values.host_data import EMPTY, MOVES, host_batch_item
 from flake8_torchperf.values.named_types import DTYPES
-from flake8_torchperf.values.origins import EMPTY
 from flake8_torchperf.values.provenance import Source, Strength
 from flake8_torchperf.values.values import (
     BOOL,

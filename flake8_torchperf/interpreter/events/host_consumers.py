@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.host_names import PACKING
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.events.guards import GIVEN_AWAY
+from flake8_torchperf.syntax.names import given_to
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.values import UNKNOWN, External, Value
@@ -114,7 +115,7 @@ def _given(function: ast.AST) -> dict[str, dict[str, ast.expr]]:
     found: dict[str, dict[str, ast.expr]] = {}
     for call in walk([function]):
         if isinstance(call, ast.Call) and isinstance(call.func, (ast.Name, ast.Attribute)):
-            for one in (*call.args, *(keyword.value for keyword in call.keywords)):
+            for one in given_to(call):
                 part = one.value if isinstance(one, ast.Subscript) else one
                 if isinstance(part, ast.Name):
                     found.setdefault(part.id, {}).setdefault(ast.unparse(call.func), call.func)

@@ -13,12 +13,12 @@ from flake8_torchperf.interpreter.events.recording import early, emit
 from flake8_torchperf.interpreter.inference.argument_writes import may_fill
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.project.stores.module_facts import once_per_module
-from flake8_torchperf.syntax.names import called_name
+from flake8_torchperf.syntax.names import called_name, given_to
 from flake8_torchperf.syntax.traversal import bound_in, once, plain_names, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import BESIDE_HOST, SOMETIMES, names_device
 from flake8_torchperf.values.environments import path_of
-from flake8_torchperf.values.origins import (
+from flake8_torchperf.values.host_data import (
     CHOSEN,
     EMPTY,
     FACTORY,
@@ -340,7 +340,7 @@ def _beside_its_index(owner: ast.Subscript, call: ast.Call) -> bool:
     """
     index = owner.slice.elts if isinstance(owner.slice, ast.Tuple) else [owner.slice]
     by = [one for one in index if not isinstance(one, ast.Slice)]
-    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+    for given in given_to(call):
         match given:
             case ast.Attribute(value=ast.Name(id=name), attr="device"):
                 return any(name in plain_names(one) for one in by)
@@ -373,7 +373,7 @@ def not_waiting(arguments: Arguments) -> bool | None:
 
 
 def written(node: ast.expr, env: Env, origin: str = "") -> None:
-    """Give a tensor that is written into another origin: its data is no longer its factory's."""
+    """Give a tensor the origin that it has after it was written into, by default that of data."""
     path = path_of(node)
     value = UNKNOWN if path is None else env.get(path, UNKNOWN)
     if path is not None and isinstance(value, Tensor) and value.origin:

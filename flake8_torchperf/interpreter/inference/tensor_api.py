@@ -10,7 +10,7 @@ from flake8_torchperf.knowledge.methods import casts_to, methods_of
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.module_index import imports_torch
 from flake8_torchperf.project.stores.module_facts import once_per_module
-from flake8_torchperf.syntax.names import called_a_device, called_name
+from flake8_torchperf.syntax.names import called_a_device, called_name, given_to
 from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def hands_on(nodes: Nodes) -> bool:
         for call in nodes.of(ast.Call)
         if isinstance(call.func, ast.Attribute)
         or (isinstance(call.func, ast.Name) and call.func.id not in FROM_BUILT_INS)
-        for argument in (*call.args, *(keyword.value for keyword in call.keywords))
+        for argument in given_to(call)
     )
 
 

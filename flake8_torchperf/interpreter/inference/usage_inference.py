@@ -35,7 +35,7 @@ from flake8_torchperf.interpreter.inference.tensor_api import (
 )
 from flake8_torchperf.interpreter.inference.usage import Use, value_of
 from flake8_torchperf.knowledge.returns import TensorReturn
-from flake8_torchperf.syntax.names import named_parameters
+from flake8_torchperf.syntax.names import given_to, named_parameters
 from flake8_torchperf.syntax.traversal import DEFINITIONS, PLAIN, children, put_children
 from flake8_torchperf.values.values import NONE, UNKNOWN, Value, union
 
@@ -324,7 +324,7 @@ def _tell(uses: Uses, told: str, *, mask: bool = False) -> None:
 
 def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) -> None:
     """Note that ``x`` of ``torch.isinf(x)`` is a tensor if every overload takes a tensor there."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = given_to(call)
     if not any(isinstance(one, PLACES) for one in given):
         return  # no use is recorded for these arguments
     name = known.module.qualify(func)

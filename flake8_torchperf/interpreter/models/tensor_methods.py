@@ -25,7 +25,7 @@ from flake8_torchperf.interpreter.models.torch_signatures import (
 from flake8_torchperf.interpreter.models.torch_waits import parameter_operation, sites_of
 from flake8_torchperf.knowledge.methods import kinds_of, methods_of
 from flake8_torchperf.syntax.names import called_a_device
-from flake8_torchperf.values import origins
+from flake8_torchperf.values import host_data
 from flake8_torchperf.values.devices import CHOSEN, OPEN, SOMETIMES
 from flake8_torchperf.values.from_signature import value_of_return
 from flake8_torchperf.values.provenance import Strength
@@ -95,7 +95,7 @@ def call_method(
                 transfers.to_device(tensor, name, arguments, owner, ctx)
             return on_device(tensor)
         case "pin_memory":
-            return origins.pinned(tensor)
+            return host_data.pinned(tensor)
         case "type_as":
             return _type_as(tensor, owner, arguments, ctx)
         case "new_tensor":
@@ -120,7 +120,7 @@ def call_method(
     if name in _CASTS:
         early(ctx, name, arguments.node, tensor, owner)
         smaller = name in ("half", "bfloat16")
-        return origins.cast(replace(tensor, dtype=_CASTS[name], arrives=0), smaller=smaller)
+        return host_data.cast(replace(tensor, dtype=_CASTS[name], arrives=0), smaller=smaller)
     return _by_table(tensor, owner, name, arguments, ctx)
 
 
@@ -203,7 +203,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
         return on_device(result, result.device)
     if _may_move(tensor) and _device_given(arguments) and _is_needless(owner, arguments, ctx):
         transfers.to_device(tensor, "to", arguments, owner, ctx)
-    return origins.cast(result) if result.dtype != tensor.dtype else result
+    return host_data.cast(result) if result.dtype != tensor.dtype else result
 
 
 def _may_move(tensor: Tensor) -> bool:
@@ -324,7 +324,7 @@ def _compare(
 
 
 # Origins of host tensors that the code makes of numbers, which may be few.
-MADE_OF_NUMBERS = (origins.FACTORY, origins.PYTHON)
+MADE_OF_NUMBERS = (host_data.FACTORY, host_data.PYTHON)
 # Methods that write an argument into a tensor, whatever its residence, with that argument.
 WRITTEN_ARGUMENT = {"copy_": (0, "src"), "index_put_": (1, "values"), "index_put": (1, "values")}
 
@@ -341,13 +341,13 @@ def _copied_into(
     source = None if given is None else tensor_of(given.value)
     queued = transfers.not_waiting(arguments)
     staged = source is not None and (
-        source.memory == origins.STRIDED
-        or (source.memory == origins.PAGEABLE and source.origin not in MADE_OF_NUMBERS)
+        source.memory == host_data.STRIDED
+        or (source.memory == host_data.PAGEABLE and source.origin not in MADE_OF_NUMBERS)
     )
     if source is None or (queued is not False and not (queued and staged)):
         return
     if source.device == "host":
-        traits = ("non-blocking", origins.PAGEABLE) if queued else ()
+        traits = ("non-blocking", host_data.PAGEABLE) if queued else ()
         transfers.fetched(source, tensor, name, arguments.node, ctx, traits)
     elif not queued and tensor.device == "host" and source.device == "device":
         emit_read(

@@ -24,7 +24,7 @@ from flake8_torchperf.interpreter.models.torch_signatures import (
     with_dtype,
 )
 from flake8_torchperf.interpreter.models.torch_waits import must_be_tensors
-from flake8_torchperf.values import origins
+from flake8_torchperf.values import host_data
 from flake8_torchperf.values.arguments import Argument, Arguments
 from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.devices import CHOSEN
@@ -126,8 +126,8 @@ def _from_numpy(name: str, arguments: Arguments, ctx: Context) -> Value:
         Reason(f"`{name}` returns it", arguments.node),
         device="host",
         chain=("from_numpy",),
-        origin=origins.NUMPY,
-        memory=origins.PAGEABLE,
+        origin=host_data.NUMPY,
+        memory=host_data.PAGEABLE,
     )
 
 
@@ -395,12 +395,14 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     data = arguments.value(0)
     _tensor_of_tensors(data, arguments, ctx)
     sized = _is_size(data) or (data is UNKNOWN and bool(arguments.positional))
-    origin = "" if sized else origins.data_origin(data, "tensor")
+    origin = "" if sized else host_data.data_origin(data, "tensor")
     if arguments.positional and all(_is_size(one.value) for one in arguments.positional):
-        origin = origins.FACTORY  # uninitialised memory of this size
+        origin = host_data.FACTORY  # uninitialised memory of this size
     if not arguments.positional and not arguments.keywords and not arguments.open:
-        origin = origins.EMPTY
-    made = Tensor(reason, dtype, "host", False, ("tensor",), origin=origin, memory=origins.PAGEABLE)
+        origin = host_data.EMPTY
+    made = Tensor(
+        reason, dtype, "host", False, ("tensor",), origin=origin, memory=host_data.PAGEABLE
+    )
     if device == "host":
         return made
     if isinstance(data, (Sequence, NDArray)) and not _is_size(data):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.events import transfers
 from flake8_torchperf.knowledge.returns import Return, UnknownReturn, common_return
-from flake8_torchperf.values import origins
+from flake8_torchperf.values import host_data
 from flake8_torchperf.values.arguments import Arguments, kind_of, kinds
 from flake8_torchperf.values.combining import combine_device
 from flake8_torchperf.values.devices import CHOSEN
@@ -133,7 +133,7 @@ KIND_DTYPES = {"i": "int", "f": "float", "b": "bool", "1": "bool", "0": "bool"}
 
 def of_data(data: Value, short: str, reason: Reason, arguments: Arguments) -> Tensor:
     """Return a tensor on the host that is made from data on the host."""
-    origin = origins.data_origin(data, short)
+    origin = host_data.data_origin(data, short)
     # `as_tensor` shares the memory of arrays and tensors, whatever that memory is.
     memory = transfers.allocated(arguments) if origin else ""
     return Tensor(
@@ -167,5 +167,5 @@ def on_device(tensor: Tensor, device: str = "device") -> Tensor:
 
 def on_host(tensor: Tensor) -> Tensor:
     """Return the tensor on the host; its memory is unknown if it may have been there before."""
-    memory = origins.PAGEABLE if tensor.device == "device" else ""
+    memory = host_data.PAGEABLE if tensor.device == "device" else ""
     return replace(tensor, device="host", role="", origin="", memory=memory, arrives=0)

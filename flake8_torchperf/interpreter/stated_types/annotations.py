@@ -12,7 +12,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     lineage,
 )
 from flake8_torchperf.project.stores.module_facts import once_per_module
-from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.names import dotted_name, given_to
 from flake8_torchperf.syntax.positions import UnreadableError, parse_expression_text
 from flake8_torchperf.values.named_types import JAXTYPING, instance_of
 from flake8_torchperf.values.values import (
@@ -218,7 +218,7 @@ def _type_variable(
     node: ast.Call, module: ModuleMap, analysis: Analysis, reason: Reason, depth: int
 ) -> Value:
     maker = dotted_name(node.func).rpartition(".")[2]
-    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    given = given_to(node)
     if maker == "NewType" and len(given) == 2:
         return annotated(given[1], module, analysis, reason, depth + 1)
     if maker == "TypeVar":

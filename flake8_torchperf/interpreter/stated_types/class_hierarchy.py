@@ -69,13 +69,11 @@ def torch_kind(info: ClassInfo, analysis: Analysis) -> str:
     """Return the kind of the nearest torch base: "module", "optimizer", ...; "" for none."""
     for base in lineage(info, analysis):
         if isinstance(base, str):
-            found = analysis.table.klass(base)
+            found = _kind_by_name(base, analysis)
             if found is not None:
-                return found.kind
+                return found
             if base.rpartition(".")[2] in ("Module", "LightningModule", "PreTrainedModel"):
                 return "module"
-            if base.startswith(OF_DATA_PACKAGES):
-                return "dataset"
     return ""
 
 
@@ -83,10 +81,15 @@ def kind_of_instance(owner: Instance, analysis: Analysis) -> str:
     """Return the torch kind of an object's class."""
     if owner.info is not None:
         return torch_kind(owner.info, analysis)
-    found = analysis.table.klass(owner.name)
-    if found is None:
-        return "dataset" if owner.name.startswith(OF_DATA_PACKAGES) else ""
-    return found.kind
+    return _kind_by_name(owner.name, analysis) or ""
+
+
+def _kind_by_name(name: str, analysis: Analysis) -> str | None:
+    """Return the kind of a class of torch, or of a package's data sets; None for others."""
+    found = analysis.table.klass(name)
+    if found is not None:
+        return found.kind
+    return "dataset" if name.startswith(OF_DATA_PACKAGES) else None
 
 
 def is_module(value: Value, analysis: Analysis) -> bool:

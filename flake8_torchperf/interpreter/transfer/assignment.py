@@ -17,7 +17,7 @@ from flake8_torchperf.interpreter.transfer import subscripts
 from flake8_torchperf.interpreter.transfer.iteration import unpack_reads
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.suspects.words import MODULE_MOVES
-from flake8_torchperf.syntax.names import is_name
+from flake8_torchperf.syntax.names import given_to, is_name
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.combining import whole
 from flake8_torchperf.values.elements import values_of, with_attribute
@@ -381,7 +381,7 @@ def renamed(target: ast.expr, call: ast.Call, env: Env, ctx: Context) -> Value:
     path = path_of(target) if call.args or call.keywords else None
     if path is None:
         return UNKNOWN
-    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+    for given in given_to(call):
         if path_of(given) == path:
             value = evaluate(given, env, ctx.silent())
             return value if is_module(value, ctx.analysis) else UNKNOWN

@@ -18,7 +18,7 @@ from flake8_torchperf.interpreter.stated_types.isinstance_tests import (
     undeclared,
 )
 from flake8_torchperf.syntax.compile_guards import asks_for_mode
-from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.names import dotted_name, given_to
 from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, is_none
 from flake8_torchperf.values.combining import tested, without
 from flake8_torchperf.values.environments import Env, merge, outcome, path_of
@@ -308,7 +308,7 @@ def _truthiness(node: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | No
 
 
 def _call(test: ast.Call, env: Env, ctx: Context, holds: bool) -> Env | None:
-    args = [*test.args, *(keyword.value for keyword in test.keywords)]
+    args = given_to(test)
     if isinstance(test.func, ast.Attribute) and test.func.attr not in TYPE_TEST_NAMES:
         return dict(env)  # the callee, and so its cost, makes no difference
     callee = evaluate(test.func, env, ctx.silent()) if args else UNKNOWN

@@ -11,7 +11,7 @@ from flake8_torchperf.interpreter.events.recording import early, emit_read, look
 from flake8_torchperf.interpreter.inference import combined
 from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays
 from flake8_torchperf.interpreter.transfer import index_loops
-from flake8_torchperf.values import origins
+from flake8_torchperf.values import host_data
 from flake8_torchperf.values.combining import (
     combine_device,
     combine_scalar,
@@ -185,11 +185,11 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
     made = Tensor(strongest.reason, dtype, device, scalar, chain, role, partly=partly)
     if not isinstance(operator, ast.MatMult):
         made = ranked(made, _broadcast(left, right, tensors))
-    if device == BESIDE_HOST and known and origins.common_origin(tensors) == origins.PYTHON:
-        return replace(made, origin=origins.PYTHON)
+    if device == BESIDE_HOST and known and host_data.common_origin(tensors) == host_data.PYTHON:
+        return replace(made, origin=host_data.PYTHON)
     if device != "host":
         return _strayed(made, tensors)
-    return replace(made, origin=origins.common_origin(tensors), memory=origins.PAGEABLE)
+    return replace(made, origin=host_data.common_origin(tensors), memory=host_data.PAGEABLE)
 
 
 def in_place(tensor: Tensor, made: Tensor) -> Tensor:
@@ -275,7 +275,7 @@ def _compare(
     device = combine_device(tensors)
     mask = Tensor(strongest.reason, "bool", device, scalar, chain, partly=partly)
     if device == "host" and not any(isinstance(value, UnknownValue) for value in (left, right)):
-        mask = replace(mask, origin=origins.common_origin(tensors), memory=origins.PAGEABLE)
+        mask = replace(mask, origin=host_data.common_origin(tensors), memory=host_data.PAGEABLE)
     mask = ranked(_strayed(mask, tensors), _broadcast(left, right, tensors))
     note_work(mask, node, ctx)
     return _or_number(mask, BOOL, left, right)

@@ -12,7 +12,7 @@ from flake8_torchperf.interpreter.events.recording import emit, emit_read, note_
 from flake8_torchperf.interpreter.inference.objects_of_program import of_objects
 from flake8_torchperf.interpreter.inference.tensor_api import knows_arrays, told_by_index
 from flake8_torchperf.interpreter.transfer import index_loops, index_writes
-from flake8_torchperf.values import origins
+from flake8_torchperf.values import host_data
 from flake8_torchperf.values.devices import CHOSEN, OPEN, SOMETIMES
 from flake8_torchperf.values.environments import Env, path_of
 from flake8_torchperf.values.host_data import host_batch_item
@@ -300,12 +300,12 @@ def _made_among(value: Value) -> Tensor | None:
     if not isinstance(value, Sequence) or value.kind != "tuple" or value.items is None:
         return None
     made = [item for item in value.items if isinstance(item, Tensor) and _is_made_index(item)]
-    return replace(made[0], origin=origins.common_origin(made)) if made else None
+    return replace(made[0], origin=host_data.common_origin(made)) if made else None
 
 
 def _is_made_index(tensor: Tensor) -> bool:
     """True for a host tensor of several integers that the code makes of numbers or of data."""
-    made = tensor.device == "host" and tensor.origin in origins.NAMED
+    made = tensor.device == "host" and tensor.origin in host_data.NAMED
     return made and tensor.dtype == "int" and _several(tensor)
 
 
@@ -359,7 +359,7 @@ def _tensor_index(
     elif index.origin == SOMETIMES:
         transfers.fetched(index, tensor, "index", place.node, ctx)
     elif index.device == "host":
-        if index.origin in origins.NAMED:
+        if index.origin in host_data.NAMED:
             transfers.fetched(index, tensor, "index", place.node, ctx)
         else:
             # If the index has no device, the residence of the indexed tensor is mostly unknown.
@@ -420,7 +420,7 @@ def _tensor_item(tensor: Tensor, indices: list[Index], node: ast.Subscript) -> T
     plain = all(isinstance(i.value, Scalar) for i in indices)
     role = "element" if plain and not masked else ""
     chain = (*tensor.chain, "getitem")[-CHAIN_LENGTH:]
-    memory = origins.part(tensor, node.slice)
+    memory = host_data.part(tensor, node.slice)
     item = replace(tensor, scalar=scalar, chain=chain, role=role, rank=None, memory=memory)
     if tensor.device in OPEN and any(map(_copied_to_host, indices)):
         item = replace(item, device="host")  # otherwise the index would need no copy
@@ -432,7 +432,7 @@ def _copied_to_host(index: Index) -> bool:
     value = index.value
     if not isinstance(value, Tensor) or value.device != "host":
         return False
-    return value.origin not in origins.NAMED and value.origin != origins.EMPTY
+    return value.origin not in host_data.NAMED and value.origin != host_data.EMPTY
 
 
 def _keeps(index: Index) -> bool:

@@ -32,7 +32,7 @@ from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, Tensor
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
@@ -180,23 +180,19 @@ class Selection:
         if loops_may_count(info) or self._heats.step_loops(info):
             return True
         inside = walk(info.nodes.of_any(*STATEMENTS, *COMPREHENSIONS))
-        calls = [node.func for node in inside if isinstance(node, ast.Call)]
-        if not calls:
-            return False
-        bound = bound_in(info.node) | self._module.constants.keys()
-        methods = () if info.owner is None else info.owner.methods
-        return any(self._may_be_model(called, bound, methods) for called in calls)
+        return any(
+            isinstance(node, ast.Call) and self._may_be_model(node.func, info) for node in inside
+        )
 
-    def _may_be_model(
-        self, called: ast.expr, bound: Container[str], methods: Container[str]
-    ) -> bool:
-        """True if a variable, an attribute or a container may hold what is called."""
+    def _may_be_model(self, called: ast.expr, info: FunctionInfo) -> bool:
+        """True if a variable, an attribute or a container may hold what a function calls."""
         match called:
             case ast.Name(id=name):
-                return name in bound
+                return name in bound_in(info.node) or name in self._module.constants
             case ast.Attribute(value=owner, attr=name):
-                known = self._analysis.table.method_names()
-                if name in _OF_CONTAINERS or name in methods or name in known:
+                if name in _OF_CONTAINERS or name in self._analysis.table.method_names():
+                    return False
+                if info.owner is not None and name in info.owner.methods:
                     return False
                 return dotted_name(owner).partition(".")[0] not in self._module.imports
         return isinstance(called, ast.Subscript)

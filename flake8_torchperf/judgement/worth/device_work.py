@@ -16,7 +16,7 @@ from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.names import names_of
 from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
 from flake8_torchperf.knowledge.table import load
-from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.names import dotted_name, given_to
 from flake8_torchperf.syntax.traversal import Nodes, children, walk
 
 if TYPE_CHECKING:
@@ -107,14 +107,14 @@ class Work:
 
         Arrays and tensors of a device do not mix.
         """
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = given_to(call)
         if any(isinstance(one, ast.Call) and _gives_array(_name(one.func)) for one in given):
             return True
         return bool(given) and all(map(self.lies_on_host, given))
 
     def _is_told_numbers(self, call: ast.Call) -> bool:
         """True for ``meter.update(loss.item(), step)``: numbers only, at least one of them read."""
-        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        given = given_to(call)
         return any(map(self._has_read, given)) and all(map(self.lies_on_host, given))
 
     def _has_read(self, node: ast.AST) -> bool:

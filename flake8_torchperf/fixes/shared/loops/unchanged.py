@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.shared.code import bound_by, names_in, written_by
 from flake8_torchperf.fixes.shared.effects import is_pure
+from flake8_torchperf.syntax.names import given_to
 
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import FixPlace, Surroundings
@@ -63,7 +64,7 @@ def _given(node: ast.AST, around: Surroundings) -> frozenset[str]:
     """Return the names that a call receives which may change them."""
     if not isinstance(node, ast.Call) or is_pure(ast.Call(node.func, [], node.keywords), around):
         return frozenset()
-    given = (*node.args, *(one.value for one in node.keywords))
+    given = given_to(node)
     return frozenset(one.id for one in given if isinstance(one, ast.Name))
 
 

@@ -18,6 +18,7 @@ from flake8_torchperf.fixes.shared.code import (
     used_outside,
 )
 from flake8_torchperf.knowledge.table import load
+from flake8_torchperf.syntax.names import given_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,7 +105,7 @@ class _Body:
             case ast.AugAssign(target=target, op=op, value=value):
                 return isinstance(op, _ARITHMETIC) and self._is_row(target) and self._same(value)
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name)) as call):
-                given = [*call.args, *(k.value for k in call.keywords)]
+                given = given_to(call)
                 return (
                     _works_by_element(name, in_place=True)
                     and self._is_row(owner)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF, opens
 from flake8_torchperf.idioms.loop_kinds import may_step
 from flake8_torchperf.project.stores.module_facts import once_per_module
-from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.names import dotted_name, given_to
 from flake8_torchperf.syntax.traversal import COMPREHENSIONS, bound_in, inside, once, walk
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _words(code: ast.AST) -> Iterator[str]:
 
 def _takes(call: ast.Call, bound: set[str] | frozenset[str]) -> bool:
     """True if a call is given something that each round binds."""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = given_to(call)
     return any(
         isinstance(part, ast.Name) and part.id in bound for one in given for part in ast.walk(one)
     )

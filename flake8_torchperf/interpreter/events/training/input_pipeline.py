@@ -16,7 +16,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_in
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.values.arguments import Argument
 from flake8_torchperf.values.cause import Cause
-from flake8_torchperf.values.origins import PAGEABLE, PINNED
+from flake8_torchperf.values.host_data import PAGEABLE, PINNED
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     UNKNOWN,
