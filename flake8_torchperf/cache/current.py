@@ -14,9 +14,11 @@ from flake8_torchperf.program.outlines.store import outline_of_text
 from flake8_torchperf.project.answers import (
     ALL,
     BASES,
+    FACT,
     OUTLINED,
     PART,
     PROMISES,
+    READ_OF,
     STEPS,
     STORED,
     WHOLE,
@@ -24,6 +26,7 @@ from flake8_torchperf.project.answers import (
 )
 from flake8_torchperf.project.file_index import MAX_NAMED, modules_below
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, read_file, stamp
+from flake8_torchperf.project.function_facts import FACTS, functions_named
 from flake8_torchperf.project.import_roots import (
     EXISTS,
     IS_FOLDER,
@@ -33,7 +36,7 @@ from flake8_torchperf.project.import_roots import (
     module_name,
     started,
 )
-from flake8_torchperf.project.lazy_index import parts_of
+from flake8_torchperf.project.lazy_index import parts_of, read_outline
 from flake8_torchperf.project.texts.settings_files import BESIDE_MODULES
 from flake8_torchperf.project.texts.text_search import read_texts
 from flake8_torchperf.project.whole_modules import bases_in, storing_in, whole_module
@@ -178,6 +181,10 @@ class CurrentModule:
     def _outline(self) -> Outline:
         return outline_of_text(self._text)
 
+    @cached_property
+    def _map(self) -> ModuleMap:
+        return read_outline(self._text, Path(self._path))
+
     def answer(self, part: str) -> str:
         """Return the answer for one part. Raises one of `NO_PYTHON` if there is none.
 
@@ -194,4 +201,18 @@ class CurrentModule:
             return answer(self._outline, part, lambda: self._data)
         if self._parts is None:
             raise SyntaxError(self._path)
+        if part.startswith(FACT):
+            return self._fact(*part.removeprefix(FACT).split(" "))
+        if part.startswith(READ_OF):
+            name, attribute = part.removeprefix(READ_OF).split(" ")
+            klass = self._map.classes.get(name)
+            return "" if klass is None else answer_of_facts(klass.read_of(attribute))
         return self._parts.answer(part)
+
+    def _fact(self, name: str, function: str, place: str) -> str:
+        """Return a fact about a function or method; "" if there is none of that name."""
+        owner = function.partition(".")[0]
+        if owner not in self._map.classes and owner not in self._map.functions:
+            return ""
+        among = functions_named(self._map, function)[int(place) :]
+        return answer_of_facts((FACTS[name](among[0]),)) if among else ""

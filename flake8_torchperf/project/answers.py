@@ -71,6 +71,9 @@ OUTLINED = "outline "
 BASES, STEPS = "bases", "steps"
 # Asks a module for the functions that write an attribute of some object.
 STORED = "stored "
+# Asks for a fact about a function (`project/function_facts.py`), and for the attributes that the
+# methods of a class read of an attribute.
+FACT, READ_OF = "fact ", "read of "
 # Ends the path of a folder in a query for the modules below it that may hold a function that must
 # not wait.
 PROMISES = "*promises"
@@ -159,6 +162,12 @@ class Parts:
         if part not in self._asked:
             self._asked.add(part)
             reads[f"{self._path}{PART}{part}"] = self.answer(part)
+
+    def tell(self, part: str, found: tuple[object, ...]) -> None:
+        """Record a query of which the answer, facts in plain values, is at hand."""
+        if part not in self._answers and (self._heard or _NOTED[-1] is not None):
+            self._answers[part] = answer_of_facts(found)
+        self.ask(part)
 
     @contextmanager
     def heard(self) -> Iterator[dict[str, None]]:

@@ -13,6 +13,7 @@ from flake8_torchperf.project.answers import (
     HEADED,
     LEVEL,
     NAMED,
+    READ_OF,
     SAYS,
     STARS,
     WRITES,
@@ -20,7 +21,6 @@ from flake8_torchperf.project.answers import (
     NamesAsked,
 )
 from flake8_torchperf.project.import_roots import module_name, record_import
-from flake8_torchperf.project.noted_calls import called_by_super, called_on_first
 from flake8_torchperf.project.noted_writes import record_writes
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.syntax.record_types import empty_class, made_record
@@ -87,32 +87,15 @@ class FunctionInfo:
         self.ask()
         return self._hosts
 
-    @property
-    def own_calls(self) -> tuple[str, ...]:
-        """The names of the methods that the function calls on its first parameter, each once."""
-        self.ask()
-        return self._own_calls
-
-    @property
-    def super_calls(self) -> tuple[str, ...]:
-        """The names of the methods that the function calls through ``super()``, each once."""
-        self.ask()
-        return self._super_calls
-
     @cached_property
     def _hosts(self) -> HostNames:
         """See `hosts`."""
         return HostNames(self.node.args, self.nodes)
 
     @cached_property
-    def _own_calls(self) -> tuple[str, ...]:
-        """See `own_calls`."""
-        return called_on_first(self.node.args, self.nodes)
-
-    @cached_property
-    def _super_calls(self) -> tuple[str, ...]:
-        """See `super_calls`."""
-        return called_by_super(self.nodes)
+    def facts(self) -> dict[str, object]:
+        """The facts about the function that were found so far (`project/function_facts.py`)."""
+        return {}
 
     @property
     def decorators(self) -> tuple[str, ...]:
@@ -195,6 +178,25 @@ class ClassInfo:
                 for method in methods:
                     found.setdefault(method.key, set()).add(attribute)
         return {key: frozenset(attributes) for key, attributes in found.items()}
+
+    def read_of(self, attribute: str) -> tuple[str, ...]:
+        """Return the attributes that the methods read of an attribute of that name, each once."""
+        found = tuple(self._read.get(attribute, ()))
+        if self.module.parts is not None:
+            if "<locals>" in self.name:
+                self.ask()
+            self.module.parts.tell(f"{READ_OF}{self.name} {attribute}", found)
+        return found
+
+    @cached_property
+    def _read(self) -> dict[str, dict[str, None]]:
+        """See `read_of`."""
+        found: dict[str, dict[str, None]] = {}
+        for method in self.held:
+            for node in self.module.nodes(method.tree).of(ast.Attribute):
+                if isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Attribute):
+                    found.setdefault(node.value.attr, {})[node.attr] = None
+        return found
 
     def _noted(self) -> list[Writers]:
         """Return both tables, made on first use, because they take a walk over every method."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method, lineage
+from flake8_torchperf.project.function_facts import OWN_CALLS, SUPER_CALLS
 from flake8_torchperf.project.noted_writes import ANY
 from flake8_torchperf.values.values import Function, Instance
 
@@ -73,7 +74,7 @@ def _by_itself(info: FunctionInfo) -> frozenset[str]:
 
 # Both caches are keyed by a method and the class of the object that it is called on.
 WRITTEN: Cache[tuple[str, str], frozenset[str]] = Cache("attributes written by calls")
-OWN_CALLS: Cache[tuple[str, str], list[FunctionInfo]] = Cache("calls of the same object's methods")
+CALLED: Cache[tuple[str, str], list[FunctionInfo]] = Cache("calls of the same object's methods")
 
 
 def _by_calls(start: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> frozenset[str]:
@@ -100,17 +101,17 @@ MAX_METHODS = 400
 def _own_calls(info: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> list[FunctionInfo]:
     """Return the methods of the same object that a method calls by ``self`` or ``super()``."""
     key = (info.key, klass.key)
-    return OWN_CALLS.kept(analysis, key, lambda: [*_find_own_calls(info, klass, analysis)])
+    return CALLED.kept(analysis, key, lambda: [*_find_own_calls(info, klass, analysis)])
 
 
 def _find_own_calls(
     info: FunctionInfo, klass: ClassInfo, analysis: Analysis
 ) -> Iterator[FunctionInfo]:
-    for name in info.own_calls:
+    for name in OWN_CALLS.of(info):
         found = find_method(klass, name, analysis)
         if found is not None:
             yield found.info
-    for name in info.super_calls:
+    for name in SUPER_CALLS.of(info):
         found = _inherited(info, name, analysis)
         if found is not None:
             yield found.info

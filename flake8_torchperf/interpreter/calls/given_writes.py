@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_module
 from flake8_torchperf.interpreter.transfer.assignment import set_attribute
+from flake8_torchperf.project.function_facts import GIVEN_WRITES
 from flake8_torchperf.values.environments import forget, path_of
 from flake8_torchperf.values.values import UNKNOWN, Instance, Mapping_, Value
 
@@ -30,14 +30,7 @@ def attributes_written(
 
 
 def _written(info: FunctionInfo, me: str) -> tuple[tuple[str, str], ...]:
-    names = {a.arg for a in (*info.tree.args.posonlyargs, *info.tree.args.args)} - {me}
-    found: dict[tuple[str, str], None] = {}
-    for node in info.nodes.of(ast.Attribute):
-        match node:
-            case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Store()):
-                if name in names:
-                    found[name, attribute] = None
-    return tuple(found)
+    return tuple(one for one in GIVEN_WRITES.of(info) if one[0] != me)
 
 
 def set_given(

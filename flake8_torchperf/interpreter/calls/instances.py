@@ -31,6 +31,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     torch_kind,
 )
 from flake8_torchperf.interpreter.stated_types.docstring_types import documented
+from flake8_torchperf.project.function_facts import KEPT_PARAMETERS
 from flake8_torchperf.project.noted_writes import REGISTERING
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.devices import CHOSEN, is_host_name
@@ -194,15 +195,12 @@ def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analys
     tensor = tensor_of(value)
     if tensor is None or tensor.reason.strength is Strength.STATED:
         return False
-    asked = (
-        node
+    return any(
+        foreign(asked, analysis.table)
         for base in lineage(info, analysis)
         if not isinstance(base, str)
-        for method in base.functions
-        for node in method.nodes.of(ast.Attribute)
-        if isinstance(node.value, ast.Attribute) and node.value.attr == name
+        for asked in base.read_of(name)
     )
-    return any(isinstance(n.ctx, ast.Load) and foreign(n.attr, analysis.table) for n in asked)
 
 
 def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
@@ -401,16 +399,7 @@ def _keeps(info: ClassInfo, analysis: Analysis) -> list[tuple[str, int, str]]:
             base in MODULE_WRAPPERS for base in lineage(info, analysis) if isinstance(base, str)
         )
         return [("module", 0, "module")] if wraps else []
-    me, *names = [a.arg for a in (*init.info.tree.args.posonlyargs, *init.info.tree.args.args)]
-    found: list[tuple[str, int, str]] = []
-    for statement in init.info.nodes.of(ast.Assign):
-        match statement:
-            case ast.Assign(
-                targets=[ast.Attribute(value=ast.Name(id=owner), attr=attribute)],
-                value=ast.Name(id=name),
-            ) if owner == me and name in names:
-                found.append((attribute, names.index(name), name))
-    return found
+    return list(KEPT_PARAMETERS.of(init.info))
 
 
 def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> Value:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.annotations import annotated
 from flake8_torchperf.interpreter.stated_types.docstring_types import documented_result
+from flake8_torchperf.project.function_facts import DOCSTRING, RETURNS_A_METHOD_CALL
 from flake8_torchperf.project.module_index import ClassInfo
-from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
+from flake8_torchperf.syntax.docstrings import docstring
 from flake8_torchperf.values.combining import for_better_reason, without
 from flake8_torchperf.values.elements import element_of
 from flake8_torchperf.values.provenance import Source
@@ -48,8 +49,7 @@ def worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
     ``(a == b).all()``.
     """
     if isinstance(stated, Scalar) and stated.kind in NUMBER_KINDS:
-        results = (one.value for one in info.nodes.of(ast.Return))
-        return any(isinstance(r, ast.Call) and isinstance(r.func, ast.Attribute) for r in results)
+        return RETURNS_A_METHOD_CALL.of(info)
     return (
         tensor_of(stated) is not None
         or isinstance(stated, (Sequence, Mapping_))
@@ -178,11 +178,11 @@ def documented(info: FunctionInfo, analysis: Analysis) -> Value | None:
 
 
 def _read_docstring(info: FunctionInfo, analysis: Analysis) -> Value | None:
-    raw = raw_docstring(info.node)
+    raw = DOCSTRING.of(info)
     if "eturn" not in raw and ":rtype:" not in raw:
         return None
     reason = Reason(f"docstring of `{info.qualname}`", source=Source.DOCSTRING)
-    found = documented_result(docstring(info.node), reason, analysis)
+    found = documented_result(docstring(info.tree), reason, analysis)
     return None if found is UNKNOWN else found
 
 

@@ -130,7 +130,7 @@ def _rewrite(path: str, value: Value | None, env: Env) -> None:
 
 def call_bound(function: Function, ctx: Context) -> Value:
     """Return the value of a property, or of a method called without arguments."""
-    note(function, function.info.node, {}, ctx)
+    note(function, function.info.tree, {}, ctx)
     opaque = ctx.budget.opaque_calls
     summary = summarise(function, None, None, ctx)
     ctx.budget.opaque_calls = opaque

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
@@ -17,6 +17,8 @@ from flake8_torchperf.interpreter.stated_types.docstring_types import (
     documented,
     documented_as_boolean,
 )
+from flake8_torchperf.project.answers import HEADED
+from flake8_torchperf.project.function_facts import DOCSTRING
 from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 from flake8_torchperf.values.devices import is_host_name
 from flake8_torchperf.values.provenance import Source
@@ -107,7 +109,10 @@ def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
     spec = info.tree.args
     method = info.owner is not None and "staticmethod" not in info.decorators
     docstring = _Docstring(info)
-    uses = partial(evidence_of, info.node, info.module, analysis)
+
+    def uses() -> UsesOfNames:
+        return evidence_of(info.node, info.module, analysis)
+
     for position, (parameter, default) in enumerate(parameters_of(spec)):
         if position == 0 and method:
             continue
@@ -139,7 +144,7 @@ def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
         found[spec.kwarg.arg] = inner if whole else Mapping_(Scalar("str"), inner)
     if _is_forward(info):
         _assume_forward(found, info, analysis, uses)
-    if analysis.compiled is not None and id(info.node) in analysis.compiled.entries:
+    if analysis.compiled is not None and id(info.tree) in analysis.compiled.entries:
         _assume_compiled(found, info, uses)
     return found
 
@@ -152,8 +157,12 @@ class _Docstring:
 
     def __init__(self, info: FunctionInfo) -> None:
         made = info.owner if info.name == "__init__" else None
-        self._nodes = (info.node,) if made is None else (info.node, made.node)
-        self._raw = "\n".join([raw_docstring(node) for node in self._nodes])
+        self._nodes = (info.tree,) if made is None else (info.tree, made.tree)
+        of_class: list[str] = []
+        if made is not None:
+            made.ask(HEADED)
+            of_class.append(raw_docstring(made.tree))
+        self._raw = "\n".join([DOCSTRING.of(info), *of_class])
 
     def names(self, name: str) -> bool:
         """True if the docstring contains a name."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.knowledge.objects import DICTS, object_kind
 from flake8_torchperf.program.given import OF_DATA_PACKAGES
-from flake8_torchperf.syntax.docstrings import raw_docstring
+from flake8_torchperf.project.function_facts import IS_LEFT_OPEN
 from flake8_torchperf.values.named_types import TENSOR_CLASSES
 from flake8_torchperf.values.values import ClassValue, Function, Instance, Value
 
@@ -114,12 +113,4 @@ def is_abstract(info: FunctionInfo) -> bool:
     """True for a method whose body is that of no object: it is left to the classes below."""
     if any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators):
         return True
-    first, *rest = info.node.body
-    if raw_docstring(info.node) and rest:
-        first, *rest = rest
-    match first:
-        case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
-            return name == "NotImplementedError"
-        case ast.Expr(value=ast.Constant(value=value)):
-            return value is Ellipsis and not rest
-    return False
+    return IS_LEFT_OPEN.of(info)

@@ -179,13 +179,13 @@ def test_a_function_that_is_only_found_is_not_asked_for_its_body(tmp_path: Path)
     module = read_outline(DEFINITIONS, tmp_path / "helper.py")
     asked: list[set[str]] = []
     for _ in range(2):
-        for read in ("key", "decorators", "node", "nodes", "hosts", "own_calls", "super_calls"):
+        for read in ("key", "decorators", "node", "nodes", "hosts"):
             reads: dict[str, str] = {}
             with noting(reads):
                 getattr(module.functions["make"], read)
             asked.append({question.partition(PART)[2] for question in reads} - {"head cached"})
     whole = {"head make", "def make"}
-    assert asked == [{"head make"}, {"head make"}, *[whole] * 5] * 2
+    assert asked == [{"head make"}, {"head make"}, *[whole] * 3] * 2
 
 
 def test_a_table_of_functions_needs_no_bodies(tmp_path: Path) -> None:

@@ -1,0 +1,141 @@
+"""Facts about a function, by its text alone: findings that ask for one depend on it alone."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from flake8_torchperf.project.answers import FACT
+from flake8_torchperf.project.noted_calls import called_by_super, called_on_first
+from flake8_torchperf.syntax.docstrings import raw_docstring
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, MutableMapping
+
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+    from flake8_torchperf.syntax.traversal import Nodes
+
+Fact = TypeVar("Fact")
+
+# Finds a fact in plain values, without line numbers, by its name.
+FACTS: dict[str, Callable[[FunctionInfo], object]] = {}
+
+
+class FunctionFact(Generic[Fact]):
+    """One fact about functions; ``find`` reads their trees without a query for their bodies."""
+
+    def __init__(self, name: str, find: Callable[[FunctionInfo], Fact]) -> None:
+        self._name = name
+        self._find = find
+        FACTS[name] = find
+
+    def of(self, info: FunctionInfo) -> Fact:
+        """Return the fact; for a function of an outline, that is recorded as a query."""
+        if self._name not in info.facts:
+            info.facts[self._name] = self._find(info)
+        found = cast("Fact", info.facts[self._name])
+        parts = info.module.parts
+        if parts is not None:
+            place = _place_of(info)
+            if place is None:
+                info.ask()
+            else:
+                parts.tell(f"{FACT}{self._name} {info.qualname} {place}", (found,))
+        return found
+
+
+def _place_of(info: FunctionInfo) -> int | None:
+    """Return the place of a function among those of its name in its class or module.
+
+    None for one that can't be found by its name again: in a function, a branch or a nested class.
+    """
+    among = functions_named(info.module, info.qualname)
+    return next((place for place, one in enumerate(among) if one is info), None)
+
+
+def functions_named(module: ModuleMap, qualname: str) -> list[FunctionInfo]:
+    """Return the functions of a name that were read before; this is no query.
+
+    Several methods have one name where a property has a setter.
+    """
+    owner, _, method = qualname.partition(".")
+    if not method:
+        function = _held(module.functions, owner)
+        return [] if function is None else [function]
+    klass = _held(module.classes, owner)
+    return [] if klass is None else [one for one in klass.held if one.name == method]
+
+
+Info = TypeVar("Info")
+
+
+def _held(table: MutableMapping[str, Info], name: str) -> Info | None:
+    """Return an entry of a table that records look-ups, without a record."""
+    return cast("Info | None", dict.get(cast("dict[str, Info]", table), name))
+
+
+def _nodes(info: FunctionInfo) -> Nodes:
+    return info.module.nodes(info.tree)
+
+
+def _given_writes(info: FunctionInfo) -> tuple[tuple[str, str], ...]:
+    """Return the parameters of which a function sets attributes, with these, each once."""
+    names = {a.arg for a in (*info.tree.args.posonlyargs, *info.tree.args.args)}
+    found: dict[tuple[str, str], None] = {}
+    for node in _nodes(info).of(ast.Attribute):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute, ctx=ast.Store()):
+                if name in names:
+                    found[name, attribute] = None
+    return tuple(found)
+
+
+def _is_left_open(info: FunctionInfo) -> bool:
+    """True for a body that only raises NotImplementedError, or is ``...``."""
+    first, *rest = info.tree.body
+    if raw_docstring(info.tree) and rest:
+        first, *rest = rest
+    match first:
+        case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
+            return name == "NotImplementedError"
+        case ast.Expr(value=ast.Constant(value=value)):
+            return value is Ellipsis and not rest
+    return False
+
+
+def _is_short(info: FunctionInfo) -> bool:
+    return len(info.tree.body) <= SHORT
+
+
+# The most statements of a short body: a docstring, a type test with its return, and another return.
+SHORT = 3
+
+
+def _returns_a_method_call(info: FunctionInfo) -> bool:
+    results = (one.value for one in _nodes(info).of(ast.Return))
+    return any(isinstance(r, ast.Call) and isinstance(r.func, ast.Attribute) for r in results)
+
+
+def _kept_parameters(info: FunctionInfo) -> tuple[tuple[str, int, str], ...]:
+    """Return the assignments as ``self.model = model``: attribute, position, and parameter."""
+    parameters = [a.arg for a in (*info.tree.args.posonlyargs, *info.tree.args.args)]
+    found: list[tuple[str, int, str]] = []
+    for statement in _nodes(info).of(ast.Assign):
+        match statement:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id=owner), attr=attribute)],
+                value=ast.Name(id=name),
+            ) if owner == parameters[0] and name in parameters[1:]:
+                found.append((attribute, parameters.index(name, 1) - 1, name))
+    return tuple(found)
+
+
+# The methods that are called on the first parameter, and those through ``super()``.
+OWN_CALLS = FunctionFact("own-calls", lambda i: called_on_first(i.tree.args, _nodes(i)))
+SUPER_CALLS = FunctionFact("super-calls", lambda info: called_by_super(_nodes(info)))
+GIVEN_WRITES = FunctionFact("given-writes", _given_writes)
+KEPT_PARAMETERS = FunctionFact("kept-parameters", _kept_parameters)
+IS_LEFT_OPEN = FunctionFact("left-open", _is_left_open)
+IS_SHORT = FunctionFact("short", _is_short)
+RETURNS_A_METHOD_CALL = FunctionFact("returns-a-method-call", _returns_a_method_call)
+DOCSTRING = FunctionFact("docstring", lambda info: raw_docstring(info.tree))
