@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     # A module's text without its definitions, and these: name, text, and first line.
     Cut = Callable[[str], tuple[str, Iterable[tuple[str, str, int]]]]
+    # The text of a function without its docstring.
+    Bare = Callable[[str], str]
     # The text of a function without its body, or of a class without the bodies of its methods; and
     # these methods: name, text, and the number of lines before it.
     Split = Callable[[str], tuple[str, Iterable[tuple[str, str, int]]]]
@@ -121,22 +123,28 @@ class Bindings:
     level: Sequence[str]
 
 
-class Parts:
-    """The parts of a module that may be queried.
+@dataclass(frozen=True)
+class Readers:
+    """The functions that read the parts of a text.
 
-    ``cut`` takes the definitions out of its text, ``bound`` reads what is left, ``split`` takes the
-    methods out of a class, and ``written`` reads what they write.
+    ``cut`` takes the definitions out of a module, ``bound`` reads what is left, ``split`` takes the
+    methods out of a class, ``written`` reads what they write, and ``bare`` drops a docstring.
     """
 
-    def __init__(
-        self, path: str, text: str, cut: Cut, split: Split, bound: Bound, written: Written
-    ) -> None:
+    cut: Cut
+    split: Split
+    bound: Bound
+    written: Written
+    bare: Bare
+
+
+class Parts:
+    """The parts of a module that may be queried."""
+
+    def __init__(self, path: str, text: str, readers: Readers) -> None:
         self._path = path
         self._text = text
-        self._cut = cut
-        self._split = split
-        self._bound = bound
-        self._written = written
+        self._readers = readers
         # The first line and the text of each definition, and of each method.
         self._defined: dict[str, list[tuple[int, str]]] | None = None
         self._methods: dict[str, list[tuple[int, str]]] = {}
@@ -210,9 +218,9 @@ class Parts:
         named = self._rest.names.get(owner, ())
         texts = [*(text for _, text in placed), *named]
         if kind == NAMED and not method:
-            return _digest(texts)
+            return _digest(map(self._readers.bare, texts))
         if kind == WRITES:
-            return digest_of(one for text in texts for one in self._written(text))
+            return digest_of(one for text in texts for one in self._readers.written(text))
         if owner not in self._heads:
             self._heads[owner] = [self._head(owner, *one) for one in placed]
         if kind == HEADED:
@@ -221,20 +229,20 @@ class Parts:
             return digest_of((self._level,))
         if kind == LINES_OF:
             return digest_of(f"{line}:{text}" for line, text in self._methods.get(name) or placed)
-        return _digest(text for _, text in self._methods.get(name, ()))
+        return _digest(self._readers.bare(text) for _, text in self._methods.get(name, ()))
 
     def _definitions(self) -> dict[str, list[tuple[int, str]]]:
         if self._defined is None:
             self._defined = {}
-            self._level, definitions = self._cut(self._text)
-            self._rest = self._bound(self._level)
+            self._level, definitions = self._readers.cut(self._text)
+            self._rest = self._readers.bound(self._level)
             for name, text, line in definitions:
                 self._defined.setdefault(name, []).append((line, text))
         return self._defined
 
     def _head(self, owner: str, line: int, text: str) -> str:
         """Return the head of a definition; note its methods."""
-        head, methods = self._split(text)
+        head, methods = self._readers.split(text)
         for name, body, before in methods:
             self._methods.setdefault(f"{owner}.{name}", []).append((line + before, body))
         return head

@@ -111,6 +111,17 @@ def _is_short(info: FunctionInfo) -> bool:
 SHORT = 3
 
 
+# A function with more lines than this is interpreted by itself, but not for its callers.
+MAX_SUMMARY_LINES = 250
+# A function with more lines than this is no helper whose sites count for its calls.
+MAX_HELPER_LINES = 60
+
+
+def _lines(info: FunctionInfo) -> int:
+    """Return the number of lines below the first."""
+    return (info.tree.end_lineno or 0) - info.tree.lineno
+
+
 def _returns_a_method_call(info: FunctionInfo) -> bool:
     results = (one.value for one in _nodes(info).of(ast.Return))
     return any(isinstance(r, ast.Call) and isinstance(r.func, ast.Attribute) for r in results)
@@ -136,6 +147,11 @@ SUPER_CALLS = FunctionFact("super-calls", lambda info: called_by_super(_nodes(in
 GIVEN_WRITES = FunctionFact("given-writes", _given_writes)
 KEPT_PARAMETERS = FunctionFact("kept-parameters", _kept_parameters)
 IS_LEFT_OPEN = FunctionFact("left-open", _is_left_open)
+IS_LONG = FunctionFact("long", lambda info: _lines(info) > MAX_SUMMARY_LINES)
+IS_OF_HELPER_SIZE = FunctionFact("helper-size", lambda info: _lines(info) <= MAX_HELPER_LINES)
 IS_SHORT = FunctionFact("short", _is_short)
 RETURNS_A_METHOD_CALL = FunctionFact("returns-a-method-call", _returns_a_method_call)
 DOCSTRING = FunctionFact("docstring", lambda info: raw_docstring(info.tree))
+SPEAKS_OF_BOOLEANS = FunctionFact(
+    "speaks-of-booleans", lambda i: "bool" in raw_docstring(i.tree).lower()
+)

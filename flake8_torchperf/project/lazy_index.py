@@ -18,6 +18,7 @@ from flake8_torchperf.project.answers import (
     Bindings,
     NamesAsked,
     Parts,
+    Readers,
     noting,
 )
 from flake8_torchperf.project.import_roots import module_name
@@ -28,6 +29,7 @@ from flake8_torchperf.project.module_index import (
     read_module,
     statements_of,
 )
+from flake8_torchperf.syntax.docstrings import raw_docstring
 from flake8_torchperf.syntax.parsing import quietly_parsed
 
 if TYPE_CHECKING:
@@ -138,7 +140,7 @@ def read_outline(text: str, path: Path) -> ModuleMap:
     except (_UnclearError, SyntaxError):
         return read_module(quietly_parsed(text), (text,), path)
     holder: list[ModuleMap] = []
-    parts = Parts(str(path), text, cut, split, bindings, writes)
+    parts = Parts(str(path), text, READERS)
     functions: _Deferred[FunctionInfo] = _Deferred(holder, parts)
     classes: _Deferred[ClassInfo] = _Deferred(holder, parts)
     for definition in definitions:
@@ -175,7 +177,7 @@ def parts_of(text: str) -> Parts | None:
         quietly_parsed(rest)
     except (_UnclearError, SyntaxError, ValueError):
         return None
-    return Parts("", text, cut, split, bindings, writes)
+    return Parts("", text, READERS)
 
 
 def cut(text: str) -> tuple[str, list[tuple[str, str, int]]]:
@@ -270,6 +272,28 @@ def split(text: str) -> tuple[str, list[tuple[str, str, int]]]:
     return "".join((*head, *lines[done:])), methods
 
 
+def bare(text: str) -> str:
+    """Return the text of a function or method without its docstring, if that has its own lines."""
+    if not text[:1].isspace():
+        above, source = 0, text
+    else:
+        above, source = 1, f"if True:\n{text}"
+    try:
+        [node] = quietly_parsed(source).body
+    except (SyntaxError, ValueError, RecursionError):
+        return text
+    if isinstance(node, ast.If):
+        node = node.body[0]
+    if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) or not raw_docstring(node):
+        return text
+    lines = text.split("\n")
+    said = node.body[0]
+    first, last = said.lineno - 1 - above, (said.end_lineno or said.lineno) - above
+    behind = lines[last - 1].encode("utf-8", "surrogatepass")[said.end_col_offset :]
+    alone = not lines[first][: said.col_offset].strip() and not behind.strip()
+    return "\n".join((*lines[:first], *lines[last:])) if alone else text
+
+
 def writes(text: str) -> list[str]:
     """Return the attributes that the methods of classes in a text write, each with these methods.
 
@@ -334,6 +358,9 @@ def _definition(text: str, head: re.Match[str], quotes: _Quotes) -> tuple[str, b
         if closed:
             head = start  # the decorated definition, or a further decorator
         after = start
+
+
+READERS = Readers(cut, split, bindings, writes, bare)
 
 
 class _Quotes:

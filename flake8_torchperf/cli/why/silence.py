@@ -12,9 +12,9 @@ from flake8_torchperf.cli.why.trials import Trials, in_line
 from flake8_torchperf.findings.chosen import Chosen
 from flake8_torchperf.idioms.allowed_regions import allowed_region
 from flake8_torchperf.idioms.module_roles import is_kernel
-from flake8_torchperf.interpreter.calls.summaries import MAX_SUMMARY_LINES
 from flake8_torchperf.interpreter.engine.analysis import MAX_EXPRESSION_DEPTH
 from flake8_torchperf.options import Options
+from flake8_torchperf.project.function_facts import MAX_SUMMARY_LINES
 from flake8_torchperf.values.host_data import PINNED
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Compared, Function, Tensor, UnknownValue, tensor_of

@@ -10,6 +10,7 @@ from flake8_torchperf.interpreter.calls.attribute_writes import NO_WRITES
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
+from flake8_torchperf.project.function_facts import IS_LONG
 from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.project.whole_modules import storing
 from flake8_torchperf.syntax.binding_statements import binding_statements
@@ -137,7 +138,7 @@ def _written(
 def _written_to(info: FunctionInfo, owner: str, name: str, env: Env, ctx: Context) -> Value | None:
     """Return what a function writes to an attribute of another object, by the object's path."""
     part = binding_statements(info.node, owner, name) if owner.isidentifier() else info.node.body
-    if not part or summaries.lines_of(info) > summaries.MAX_SUMMARY_LINES:
+    if not part or IS_LONG.of(info):
         return None
     place = ctx.but(settled=frozenset())
     return summaries.interpret(info, part, env, NO_WRITES, place, me=owner).writes.get(name)

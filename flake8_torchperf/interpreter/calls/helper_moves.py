@@ -12,6 +12,7 @@ from flake8_torchperf.interpreter.calls import summaries
 from flake8_torchperf.interpreter.events.recording import emit_read
 from flake8_torchperf.interpreter.events.waiting_wrappers import NAMED_HOST
 from flake8_torchperf.interpreter.inference.call_literals import settled_by
+from flake8_torchperf.project.function_facts import IS_OF_HELPER_SIZE
 from flake8_torchperf.syntax.names import given_to
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.devices import is_host_name
@@ -81,13 +82,9 @@ def _sites_of(function: Function, arguments: Arguments, ctx: Context) -> list[Si
     info, bound = function.info, function.bound
     sites: list[Site] = []
     far = summaries.out_of_reach(info, ctx) and not summaries.over_elements(info, arguments, ctx)
-    if not far and summaries.lines_of(info) <= MAX_HELPER_LINES:
+    if not far and IS_OF_HELPER_SIZE.of(info):
         env = summaries.entry(info, bound, arguments, ctx)
         skip = summaries.takes_bound(info, bound)
         settled = settled_by(info, arguments, env, skip=skip)
         summaries.interpret(info, info.node.body, env, None, ctx.but(settled=settled), sites)
     return sites
-
-
-# A function with more lines than this is no helper whose sites count for its calls.
-MAX_HELPER_LINES = 60

@@ -39,6 +39,7 @@ from flake8_torchperf.interpreter.inference.parameters import (
 )
 from flake8_torchperf.interpreter.stated_types.annotations import record
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_abstract
+from flake8_torchperf.project.function_facts import IS_LONG
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.environments import bind, forget_inside
@@ -64,9 +65,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.values.arguments import Argument, Arguments
     from flake8_torchperf.values.environments import Env
-
-# A function with more lines than this is interpreted by itself, but not for its callers.
-MAX_SUMMARY_LINES = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +141,7 @@ def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> d
     The method is called with its declared arguments. Only the part of a long method that makes this
     attribute is interpreted.
     """
-    if lines_of(info) > MAX_SUMMARY_LINES:
+    if IS_LONG.of(info):
         part = binding_statements(info.node, self_name(info), name)
         if not part or out_of_reach(info, ctx):
             return {}
@@ -179,7 +177,7 @@ def summarise(
     stack = ctx.analysis.stack
     far = out_of_reach(info, ctx) and not over_elements(info, arguments, ctx)
     stack.cut += far and info.key not in ctx.calls
-    if far or lines_of(info) > MAX_SUMMARY_LINES:
+    if far or IS_LONG.of(info):
         return Summary(UNKNOWN if stated is None else stated)
     if is_abstract(info):
         return Summary(stated or documented(info, ctx.analysis) or UNKNOWN)
@@ -225,11 +223,6 @@ def over_elements(info: FunctionInfo, arguments: Arguments | None, ctx: Context)
         return False
     shallow = ctx.depth < MAX_CALL_DEPTH and ctx.calls.count(info.key) < MAX_RECURSION
     return shallow and held_tensor(arguments.value(0)) is not None
-
-
-def lines_of(info: FunctionInfo) -> int:
-    """Return the number of lines below the first of a function."""
-    return (info.node.end_lineno or 0) - info.node.lineno
 
 
 def interpret(

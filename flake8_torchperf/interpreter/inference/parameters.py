@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from functools import cached_property
+from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
@@ -18,8 +19,8 @@ from flake8_torchperf.interpreter.stated_types.docstring_types import (
     documented_as_boolean,
 )
 from flake8_torchperf.project.answers import HEADED
-from flake8_torchperf.project.function_facts import DOCSTRING
-from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
+from flake8_torchperf.project.function_facts import DOCSTRING, SPEAKS_OF_BOOLEANS
+from flake8_torchperf.syntax.docstrings import raw_docstring
 from flake8_torchperf.values.devices import is_host_name
 from flake8_torchperf.values.provenance import Source
 from flake8_torchperf.values.values import (
@@ -156,27 +157,31 @@ class _Docstring:
     """
 
     def __init__(self, info: FunctionInfo) -> None:
-        made = info.owner if info.name == "__init__" else None
-        self._nodes = (info.tree,) if made is None else (info.tree, made.tree)
-        of_class: list[str] = []
-        if made is not None:
-            made.ask(HEADED)
-            of_class.append(raw_docstring(made.tree))
-        self._raw = "\n".join([DOCSTRING.of(info), *of_class])
+        self._info = info
+        self._made = info.owner if info.name == "__init__" else None
+
+    @cached_property
+    def _raw(self) -> list[str]:
+        if self._made is None:
+            return [DOCSTRING.of(self._info)]
+        self._made.ask(HEADED)
+        return [DOCSTRING.of(self._info), raw_docstring(self._made.tree)]
 
     def names(self, name: str) -> bool:
         """True if the docstring contains a name."""
-        return name in self._raw
+        return any(name in raw for raw in self._raw)
 
     @cached_property
     def text(self) -> str:
         """The text without its indentation."""
-        return "\n".join([docstring(node) for node in self._nodes])
+        return "\n".join(map(cleandoc, self._raw))
 
-    @cached_property
-    def speaks_of_booleans(self) -> bool:
-        """True if the docstring may call anything boolean."""
-        return "bool" in self._raw.lower()
+    def calls_boolean(self, name: str) -> bool:
+        """True if the docstring calls a name boolean."""
+        if self._made is None and not SPEAKS_OF_BOOLEANS.of(self._info):
+            return False
+        speaks = any("bool" in raw.lower() for raw in self._raw)
+        return speaks and self.names(name) and documented_as_boolean(self.text, name)
 
 
 def _by_callees(
@@ -225,16 +230,10 @@ def _of_parameter(
 ) -> Value:
     name = parameter.arg
     value = _annotation(parameter, info, analysis)
-    named = docstring.names(name)
-    if parameter.annotation is None and named:
+    if parameter.annotation is None and docstring.names(name):
         reason = Reason(f"docstring of parameter `{name}`", parameter, source=Source.DOCSTRING)
         value = documented(docstring.text, name, reason, analysis)
-    if (
-        isinstance(value, (Tensor, Union))
-        and named
-        and docstring.speaks_of_booleans
-        and documented_as_boolean(docstring.text, name)
-    ):
+    if isinstance(value, (Tensor, Union)) and docstring.calls_boolean(name):
         value = _boolean(value)
     if isinstance(default, ast.Constant) and default.value is None and value is not UNKNOWN:
         return union((value, NONE)) if not isinstance(value, NoneValue) else value

@@ -11,7 +11,7 @@ from test_cache import analysed, check, edit
 from flake8_torchperf.cache.current import CurrentModule
 from flake8_torchperf.project.answers import FACT, PART, READ_OF, noting
 from flake8_torchperf.project.function_facts import FACTS, FunctionFact
-from flake8_torchperf.project.lazy_index import read_outline
+from flake8_torchperf.project.lazy_index import parts_of, read_outline
 
 BASE = '''\
 import torch
@@ -85,6 +85,7 @@ def project(tmp_path: Path) -> Path:
         ('print("start")', 'print("begun")', False),
         ('print("start")', "added = 3", False),
         ("return state.tell()", "return state", False),
+        ("Begin.", "End.", False),
         ('print("start")', "self.report(3)", True),
         ("self.grow(self.size)", "pass", True),
         ("self.scale = torch.ones(size)", "self.scale = None", True),
@@ -124,6 +125,9 @@ def fact(name: str, function: str, text: str, tmp_path: Path) -> str:
         ("short", "Base.start", "self.grow(self.size)", "a = 1\n        b = 2"),
         ("returns-a-method-call", "Base.report", "return state.tell()", "return state"),
         ("docstring", "Base.start", "Begin.", "End."),
+        ("speaks-of-booleans", "Base.start", "Begin.", "A boolean."),
+        ("helper-size", "Base.start", '"""Begin."""', "\n" * 60 + "        pass"),
+        ("long", "Base.start", '"""Begin."""', "\n" * 250 + "        pass"),
     ],
 )
 def test_a_fact_changes_with_what_it_says(
@@ -166,3 +170,28 @@ def test_a_later_run_answers_as_the_one_that_asked(path: str) -> None:
     assert len(asked) > len(FACTS) * 20
     current = CurrentModule(str(file))
     assert {part: current.answer(part) for part in asked} == asked
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "differs"),
+    [
+        ('"""Begin."""', '"""End."""', False),
+        ('"""Begin."""', '"""End.\n\n        It ends.\n        """', False),
+        ('        """Begin."""\n', "", False),
+        ('"""Begin."""', "# Begin.", False),
+        ('"""Begin."""', '"""Begin."""; print(3)', True),
+        ('print("start")', 'print("begun")', True),
+    ],
+)
+def test_a_docstring_is_no_part_of_a_body(
+    old: str, new: str, differs: bool, tmp_path: Path
+) -> None:
+    assert BASE.count(old) == 1
+    function = BASE.partition("    def start")[2].partition("    def grow")[0]
+    for before in (BASE, f"def start{function}".replace("\n    ", "\n")):
+        part = "def Base.start" if before is BASE else "def start"
+        then, now = parts_of(before), parts_of(before.replace(old, new))
+        assert then is not None
+        assert now is not None
+        assert then.answer(part)
+        assert (then.answer(part) != now.answer(part)) == differs
