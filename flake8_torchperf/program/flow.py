@@ -16,6 +16,7 @@ from flake8_torchperf.program.given import (
     BINDING,
     CALLING_CONTAINERS,
     COLLATING,
+    DATA_SLOTS,
     ENTRANCES,
     FILLING_CALLS,
     FUNCTIONS_TAKING,
@@ -397,7 +398,7 @@ class _Walk(Following):
         elif word in RUNNING_CLASSES and held.how == "called":
             self._run(path, call, held)
             self._go(path, call, Held(f".{RUNNING_CLASSES[word]}", (), held.is_sure))
-        elif held.how == "called" and self._linker.gives_to_data(path, call):
+        elif self._is_run_on_data(path, call, slot, held):
             self._run(path, call, held)
         elif held.how == "called" and slot in COLLATING:
             given = self._linker.outline(path).child(call, slot)
@@ -408,3 +409,9 @@ class _Walk(Following):
             self._run(path, call, held)
         elif word not in ASKING:
             self._open[f"`{word or 'a call'}` is given it"] = None
+
+    def _is_run_on_data(self, path: str, call: int, slot: str, held: Held) -> bool:
+        """True if a call gives a function to a data set, or a loader an object with items."""
+        if held.how == "called":
+            return self._linker.gives_to_data(path, call)
+        return held.how == "indexed" and slot in DATA_SLOTS and self._linker.loads(path, call)

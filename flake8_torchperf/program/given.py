@@ -107,6 +107,9 @@ DATA_PACKAGES = (
 # Names of their classes begin with one of these.
 OF_DATA_PACKAGES = tuple(f"{package}." for package in DATA_PACKAGES)
 GIVING_TO_DATA = frozenset(("set_transform", "with_transform"))
+# Classes whose objects take samples from the object that they are given first.
+LOADING_CLASSES = frozenset(("DataLoader",))
+DATA_SLOTS = frozenset(("0", "dataset"))
 # The arguments by which a loader, or a trainer that makes loaders, is given what makes batches.
 COLLATING = frozenset(("collate_fn", "data_collator"))
 # Classes whose objects call what they are given, and are containers of it: torch's, and that of

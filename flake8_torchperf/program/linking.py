@@ -9,6 +9,7 @@ from flake8_torchperf.program.given import (
     COLLATING,
     DATA_PACKAGES,
     GIVING_TO_DATA,
+    LOADING_CLASSES,
     PLAIN_DECORATORS,
 )
 from flake8_torchperf.program.outlines.asked import (
@@ -389,6 +390,13 @@ class Linker:
     def collates(self, path: str, number: int) -> bool:
         """True for an argument that makes the batches of a loader, in the loader's workers."""
         return self.outline(path).nodes[number].slot in COLLATING
+
+    def loads(self, path: str, call: int) -> bool:
+        """True if a call makes a loader of another package, which takes samples from its data."""
+        called = self.outline(path).child(call, FUNCTION)
+        if called is None or self.outline(path).nodes[called].word not in LOADING_CLASSES:
+            return False
+        return isinstance(self.dotted(path, called), str)
 
     def gives_to_data(self, path: str, call: int) -> bool:
         """True if a call gives functions to a data set of another package.

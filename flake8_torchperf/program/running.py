@@ -374,6 +374,10 @@ class Program:
             return True
         return self._linker.gives_to_data(run.path, run.node)
 
+    def is_loaded(self, info: FunctionInfo) -> bool:
+        """True if a loader is given an object of which it runs this method for each sample."""
+        return any(self._linker.loads(run.path, run.node) for run in self.runs_of(info).places)
+
     def collates(self, info: FunctionInfo) -> bool:
         """True if some loader is given a function, or an object that it is the call of."""
         places = self.runs_of(info).places

@@ -256,7 +256,13 @@ class FunctionHeats:
                 names.add(last)
             else:
                 names.add(one.name)
-        return Lineage(torch_kind(owner, self._analysis), frozenset(names), whole)
+        return Lineage(self._kind(owner), frozenset(names), whole)
+
+    def _kind(self, owner: ClassInfo) -> str:
+        """Return the kind of a class in torch, or that of data sets if a loader is given it."""
+        found = torch_kind(owner, self._analysis)
+        item = None if found else owner.methods.get("__getitem__")
+        return "dataset" if item is not None and self.program.is_loaded(item) else found
 
     def calls(self, module: ModuleMap) -> Calls:
         """Return the calls in a module."""

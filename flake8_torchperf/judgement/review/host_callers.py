@@ -222,7 +222,7 @@ class HostCallers:
 
         ``unreached`` says whether a call counts that nothing in the project leads to.
         """
-        if self._is_on_host_at(site, 0):
+        if self._is_on_host_at(site):
             return self._all_on_host(info)
         declared = declared_parameters(info, self._analysis)
         seen = self._seen_at(info, site, MAX_ABOVE, unreached=unreached)
@@ -292,23 +292,41 @@ class HostCallers:
         """True for a call that a program of the project may run."""
         return site.caller is None or self._callers.is_run_by_own_program(site.caller)
 
-    def _is_driven(self, info: FunctionInfo, above: int = MAX_ABOVE) -> bool:
+    def _is_driven(self, info: FunctionInfo) -> bool:
         """True if every call of a function is in a process without a device."""
         known = self._driven.get(info.key)
-        if known is not None:
-            return known
-        self._driven[info.key] = False  # for functions that call each other
-        calls = self._calls(info)
-        found = bool(calls) and all(self._is_on_host_at(site, above) for site in calls)
-        self._driven[info.key] = found
-        return found
+        if known is None:
+            known = self._driven[info.key] = self._are_driven(info)
+        return known
 
-    def _is_on_host_at(self, site: CallSite, above: int) -> bool:
-        """True if a call is in a process without a device."""
-        caller = site.caller
-        if site.in_data or caller is None:
-            return site.in_data
-        return self._is_on_host(caller) or (above > 0 and self._is_driven(caller, above - 1))
+    def _are_driven(self, start: FunctionInfo) -> bool:
+        """True if all calls that lead to a function begin in a process without a device.
+
+        Functions on the way may call each other, as a container of transforms and one that chooses.
+        """
+        seen, level, begun = {start.key}, [start], False
+        for _ in range(MAX_ABOVE + 1):
+            above: dict[str, FunctionInfo] = {}
+            for one in level:
+                calls = self._calls(one)
+                if not calls:
+                    return False
+                for site in calls:
+                    if self._is_on_host_at(site):
+                        begun = True
+                    elif site.caller is None:
+                        return False
+                    else:
+                        above[site.caller.key] = site.caller
+            level = [one for key, one in above.items() if key not in seen]
+            seen.update(above)
+            if not level:
+                return begun
+        return False
+
+    def _is_on_host_at(self, site: CallSite) -> bool:
+        """True if a call is in the worker of a loader, or made there by a data set."""
+        return site.in_data or (site.caller is not None and self._is_on_host(site.caller))
 
     def _is_on_host(self, caller: FunctionInfo) -> bool:
         """True for a method of a data set, and for what makes batches."""
@@ -338,7 +356,7 @@ class HostCallers:
 
     def _given_at(self, info: FunctionInfo, site: CallSite, above: int) -> dict[str, Value]:
         """Return the arguments of one call that lie on the host."""
-        if self._is_on_host_at(site, 0):
+        if self._is_on_host_at(site):
             return self._all_on_host(info)
         return {
             name: value
