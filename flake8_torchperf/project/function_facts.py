@@ -103,12 +103,21 @@ def _is_left_open(info: FunctionInfo) -> bool:
     return False
 
 
-def _is_short(info: FunctionInfo) -> bool:
-    return len(info.tree.body) <= SHORT
+def _may_only_call(info: FunctionInfo) -> bool:
+    """True for a body that is one call, behind a test perhaps, with a return behind that."""
+    body = info.tree.body
+    if raw_docstring(info.tree):
+        body = body[1:]
+    match body:
+        case [ast.If(body=[inner], orelse=[])] | [ast.If(body=[inner], orelse=[]), ast.Return()]:
+            return _is_call(inner)
+        case [statement]:
+            return _is_call(statement)
+    return False
 
 
-# The most statements of a short body: a docstring, a type test with its return, and another return.
-SHORT = 3
+def _is_call(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.Expr, ast.Return)) and isinstance(statement.value, ast.Call)
 
 
 # A function with more lines than this is interpreted by itself, but not for its callers.
@@ -149,7 +158,7 @@ KEPT_PARAMETERS = FunctionFact("kept-parameters", _kept_parameters)
 IS_LEFT_OPEN = FunctionFact("left-open", _is_left_open)
 IS_LONG = FunctionFact("long", lambda info: _lines(info) > MAX_SUMMARY_LINES)
 IS_OF_HELPER_SIZE = FunctionFact("helper-size", lambda info: _lines(info) <= MAX_HELPER_LINES)
-IS_SHORT = FunctionFact("short", _is_short)
+MAY_ONLY_CALL = FunctionFact("may-only-call", _may_only_call)
 RETURNS_A_METHOD_CALL = FunctionFact("returns-a-method-call", _returns_a_method_call)
 DOCSTRING = FunctionFact("docstring", lambda info: raw_docstring(info.tree))
 SPEAKS_OF_BOOLEANS = FunctionFact(

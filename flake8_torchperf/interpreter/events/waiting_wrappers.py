@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import emit, emit_read
-from flake8_torchperf.project.function_facts import IS_SHORT
+from flake8_torchperf.project.function_facts import MAY_ONLY_CALL
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, tensor_of
@@ -52,7 +52,7 @@ WRAPPED: Cache[str, Wrapped | None] = Cache("helpers that only wait")
 def note_helper(function: Function, arguments: Arguments, ctx: Context) -> None:
     """Record a call of a helper that only waits."""
     info = function.info
-    if ctx.sink is None or not IS_SHORT.of(info):
+    if ctx.sink is None or not MAY_ONLY_CALL.of(info):
         return
     # In compiled code the helper is compiled too; in the same file both would be reported.
     if ctx.compiled or info.module is ctx.module:

@@ -122,7 +122,7 @@ def fact(name: str, function: str, text: str, tmp_path: Path) -> str:
         ("given-writes", "Base.report", "state.seen =", "state.met ="),
         ("kept-parameters", "Base.__init__", "self.size = size", "self.size = 3"),
         ("left-open", "Base.grow", "raise NotImplementedError", "return state"),
-        ("short", "Base.start", "self.grow(self.size)", "a = 1\n        b = 2"),
+        ("may-only-call", "Base.start", '        print("start")\n', ""),
         ("returns-a-method-call", "Base.report", "return state.tell()", "return state"),
         ("docstring", "Base.start", "Begin.", "End."),
         ("speaks-of-booleans", "Base.start", "Begin.", "A boolean."),
