@@ -20,6 +20,7 @@ from flake8_torchperf.values.values import (
     Function,
     Mapping_,
     Reason,
+    Scalar,
     Strength,
     Tensor,
     tensor_of,
@@ -108,7 +109,7 @@ class PackageArguments:
             if tensor.device != "host" and caller is not None:
                 given = _as_given(name, tensor, caller)
                 told = self._analysis.told.setdefault(info.key, {})
-                told.setdefault(name, Mapping_(STR, given) if value not in values else given)
+                told.setdefault(name, given if value in values else _entries(value, given))
                 return True
         return False
 
@@ -122,6 +123,13 @@ class PackageArguments:
             self._heats.warm(info, called_heat(info, (called_from(site),), Level.STEP))
         elif heats.makes_hot(info, site):
             self._heats.warm(info, called_heat(info, (called_from(site),), Level.COLD))
+
+
+def _entries(value: Value, given: Tensor) -> Mapping_:
+    """Return a dict of tensors that a call passes, with the entries that are known to be none."""
+    items = value.items if isinstance(value, Mapping_) else ()
+    host = tuple(item for item in items if isinstance(item[1], Scalar) and not item[1].tensor)
+    return Mapping_(STR, given, host)
 
 
 def _as_given(name: str, tensor: Tensor, caller: FunctionInfo) -> Tensor:

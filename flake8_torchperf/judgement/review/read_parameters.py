@@ -32,9 +32,9 @@ def _read_parameters(info: FunctionInfo, analysis: Analysis) -> list[str]:
     read: dict[str, None] = {}
     for call in info.nodes.of(ast.Call):
         match call:
-            case ast.Call(func=ast.Name(id=function), args=[ast.Name(id=name)]):
-                if function in CONVERTING:
-                    read[name] = None
+            case ast.Call(func=ast.Name(id=function), args=[one]) if function in CONVERTING:
+                named = [one.id] if isinstance(one, ast.Name) else _dict_of(one)
+                read.update((name, None) for name in named)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=method)):
                 if method in _READING:
                     read[name] = None

@@ -197,6 +197,45 @@ def test_host_data_that_a_helper_puts_on_a_device(tmp_path: Path) -> None:
     assert [(f.line, f.code) for f in found] == expected(text)
 
 
+def test_methods_of_several_classes_that_one_call_may_run(tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    callbacks = """
+        class Seldom:
+            def after(self, state):
+                if state["step"] % 50 == 0:
+                    print(state["loss"].item())
+
+        class Shown:
+            def after(self, state):
+                state["bar"].set_postfix(loss=state["loss"].item())  # TPF101
+
+        class Kept:
+            def __init__(self):
+                self.seen = []
+
+            def after(self, state):
+                self.seen.append(float(state["loss"]))  # TPF101
+        """
+    program = """
+        import torch
+        from .callbacks import Kept, Seldom, Shown
+
+        def train(model: torch.nn.Module, loader, opt, bar):
+            callbacks = [Seldom(), Shown(), Kept()]
+            for step, batch in enumerate(loader):
+                loss = model(batch).sum()
+                loss.backward()
+                opt.step()
+                state = {"step": step, "loss": loss, "bar": bar}
+                for one in callbacks:
+                    one.after(state)
+        """
+    texts = written(folder, {"callbacks.py": callbacks, "train.py": program})
+    text = texts["callbacks.py"]
+    found = lint(text, str(folder / "callbacks.py"), HOT)
+    assert [(f.line, f.code) for f in found] == expected(text)
+
+
 HELPERS = """
     import torch
 
