@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.words import CONVERTING
+from flake8_torchperf.suspects.words import CONVERTING, HOST_DATA_COPIES
 from flake8_torchperf.syntax.host_expressions import surely_host
+from flake8_torchperf.syntax.names import called_name
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -27,6 +28,14 @@ def converts(nodes: Nodes, hosts: Container[str]) -> bool:
         and call.func.id in CONVERTING
         and call.args
         and not surely_host(call.args[0], hosts)
+        for call in nodes.of(ast.Call)
+    )
+
+
+def places(nodes: Nodes) -> bool:
+    """True if a call copies host data to a device: ``torch.tensor(x, device=d)``."""
+    return any(
+        called_name(call.func) in HOST_DATA_COPIES and any(k.arg == "device" for k in call.keywords)
         for call in nodes.of(ast.Call)
     )
 

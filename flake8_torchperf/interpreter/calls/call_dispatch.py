@@ -281,6 +281,8 @@ def _union(callee: Union, arguments: Arguments, env: Env, ctx: Context) -> Value
     is_overridden = len(methods) > 1 and len({one.info.name for one in methods}) == 1
     if is_overridden and len(methods) == len(options):
         # Each is interpreted once, by what it declares: there may be many, and many calls.
+        for one in methods:
+            summaries.observe(one.info, one.bound, arguments, ctx)
         return join_all([summaries.call_bound(o, ctx) for o in methods])
     return join_all([apply(o, arguments, env, _chosen(o, options, ctx)) for o in called])
 

@@ -46,6 +46,7 @@ from flake8_torchperf.values.values import Function, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from collections.abc import Set as AbstractSet
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
@@ -159,7 +160,7 @@ class FunctionHeats:
         known = self._stepping.get(info.node)
         if known is None:
             known = step_loops(info) | self._loops_over_training_steps(info) | self._searches(info)
-            known |= self.loops_over_examples(info)
+            known |= self.loops_over_examples(info) | _passing_on(info)
             known = self._stepping[info.node] = known - self._scheduled(info)
         return known
 
@@ -434,3 +435,37 @@ class FunctionHeats:
                 if found is not None:
                     return found.info
         return None
+
+
+def _passing_on(info: FunctionInfo) -> frozenset[int]:
+    """Return the loops, by identity, whose rounds each ask an object for more of their result.
+
+    ``ys = cat([ys, model.decode(memory, ys).argmax(-1)])`` is an example, where the function is
+    given ``model`` or its object holds it. Which class that is of does not matter: no round can
+    begin before the last one ends.
+    """
+    arguments = info.tree.args
+    me = arguments.args[0].arg if info.owner is not None and arguments.args else ""
+    given = {one.arg for one in named_parameters(arguments)} - {me}
+    return frozenset(
+        id(loop)
+        for loop in info.nodes.of_any(*STATEMENTS)
+        if any(_asks(node, given, me) and gives_back(loop, node) for node in asked_for(loop))
+    )
+
+
+def asked_for(loop: ast.AST) -> list[ast.Call]:
+    """Return the calls that each round of a loop makes for their results."""
+    nodes = direct(loop)
+    alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    return [node for node in nodes if isinstance(node, ast.Call) and id(node) not in alone]
+
+
+def _asks(call: ast.Call, given: AbstractSet[str], me: str) -> bool:
+    """True for a call of a method of a parameter, or of what an attribute of ``self`` holds."""
+    match call.func:
+        case ast.Attribute(value=ast.Name(id=name)):
+            return name in given
+        case ast.Attribute(value=ast.Attribute(value=ast.Name(id=name))):
+            return name == me
+    return False

@@ -23,7 +23,7 @@ from flake8_torchperf.suspects.nominate import (
     module_level,
     names_that_nominate,
 )
-from flake8_torchperf.suspects.waiting_signs import converts, decides, indices, masks
+from flake8_torchperf.suspects.waiting_signs import converts, decides, indices, masks, places
 from flake8_torchperf.suspects.words import JOINING_CALLS, MOVE_CALLS, WAITING_CALLS
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.syntax.names import called_name, dotted_name
@@ -128,6 +128,7 @@ class Selection:
                 or decides(info.nodes, info.hosts)
                 or converts(info.nodes, info.hosts)
                 or masks(info.nodes)
+                or places(info.nodes)
                 or (info.owner is not None and not JOINING_CALLS.isdisjoint(info.nodes.words()))
             )
             and self._heats.own(info).level is Level.COLD

@@ -13,6 +13,13 @@ from linting import ALL, HOT, check, findings, in_package, program, table
 from flake8_torchperf.linter import lint
 
 SILENT = {
+    "a loop of unknown rounds whose calls don't depend on each other": """
+        def show(model, memory, last, device):
+            y = torch.ones(1, 1, dtype=torch.long, device=device)
+            for i in range(last):
+                following = torch.argmax(model.decode(memory, y)[:, -1], dim=1).item()  # TPF101
+                print(following)
+        """,
     "once an epoch, beside the steps of it": """
         def train(model: nn.Module, loader, epochs):
             for epoch in range(epochs):
@@ -216,6 +223,26 @@ REPORTED = {
                 self.made = index.mT
                 self.index = index
                 return self.made
+        """,
+    "a loop that asks a model of unknown class for more of its own result": """
+        def greedy(model, memory, last, end, device):
+            y = torch.ones(1, 1, dtype=torch.long, device=device)
+            for i in range(last):
+                following = torch.argmax(model.decode(memory, y)[:, -1], dim=1).item()  # TPF101
+                y = torch.cat([y, torch.full((1, 1), following, device=device)], dim=1)
+                if following == end:
+                    break
+            return y
+        """,
+    "a loop that asks what its object holds for more of its result": """
+        class Solver:
+            def solve(self, x, last):
+                for i in range(last):
+                    residual = self.problem.apply(x)
+                    if torch.linalg.vector_norm(residual) < 1e-6:  # TPF301
+                        break
+                    x = x - residual
+                return x
         """,
 }
 

@@ -121,6 +121,121 @@ def test_functions(tmp_path: Path) -> None:
     assert "called by `train` at line 11" in found[0].message
 
 
+READS = {
+    'return f"{value:.4f}"': ("loss", "TPF104"),
+    'return "loss: %.4f" % value': ("loss", "TPF104"),
+    'return "loss: {:.3f}".format(value)': ("loss", "TPF104"),
+    'log.info("loss: %.3f", value)': ("loss", "TPF104"),
+    'return f"{value}"': ("loss", ""),
+    "return math.isnan(value)": ("loss", "TPF101"),
+    "return min(value, 3.0)": ("loss", "TPF103"),
+    "return [one for one in value]": ("loss", ""),
+    "return 1 if value else 0": ("loss > 1", "TPF301"),
+    "return 1 if not value else 0": ("loss > 1", "TPF301"),
+    "assert value == value": ("loss", "TPF303"),
+    "assert value": ("step", ""),
+    "return torch.ones(9)[:value]": ("index", "TPF107"),
+    "return torch.ones(9)[: value[0]]": ("index", "TPF107"),
+    "return torch.ones(9, 9)[: len(value)]": ("index", ""),
+    "return torch.arange(value)": ("index", "TPF107"),
+    "return torch.arange(value, value + 2)": ("step", ""),
+}
+
+
+@pytest.mark.parametrize("read", READS)
+def test_what_is_written_tested_or_taken_for_a_size(read: str, tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    given, code = READS[read]
+    helper = (
+        f"import logging, math, torch\nlog = logging.getLogger()\ndef use(value):\n    {read}\n"
+    )
+    program = f"""
+        import torch
+        from .helper import use
+
+        def train(model: torch.nn.Module, loader, opt):
+            index = torch.ones(1, dtype=torch.long, device="cuda")
+            for step, batch in enumerate(loader):
+                loss = model(batch).sum()
+                loss.backward()
+                opt.step()
+                use({given})
+        """
+    texts = written(folder, {"helper.py": helper, "train.py": program})
+    found = lint(texts["helper.py"], str(folder / "helper.py"), HOT)
+    assert [one.code for one in found] == ([code] if code else [])
+
+
+def test_host_data_that_a_helper_puts_on_a_device(tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    buffer = """
+        import numpy
+        import torch
+
+        class Buffer:
+            def __init__(self, size, device):
+                self.seen = numpy.zeros((size, 3))
+                self.device = device
+
+            def sample(self, count):
+                chosen = {"seen": self.seen[:count]}
+                return {k: torch.as_tensor(v, device=self.device) for k, v in chosen.items()}  # TPF502
+        """
+    program = """
+        import torch
+        from .buffer import Buffer
+
+        def train(model: torch.nn.Module, opt):
+            buffer = Buffer(10, torch.device("cuda"))
+            for step in range(1000):
+                model(buffer.sample(256)["seen"]).sum().backward()
+                opt.step()
+        """
+    texts = written(folder, {"buffer.py": buffer, "train.py": program})
+    text = texts["buffer.py"]
+    found = lint(text, str(folder / "buffer.py"), HOT)
+    assert [(f.line, f.code) for f in found] == expected(text)
+
+
+def test_methods_of_several_classes_that_one_call_may_run(tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    callbacks = """
+        class Seldom:
+            def after(self, state):
+                if state["step"] % 50 == 0:
+                    print(state["loss"].item())
+
+        class Shown:
+            def after(self, state):
+                state["bar"].set_postfix(loss=state["loss"].item())  # TPF101
+
+        class Kept:
+            def __init__(self):
+                self.seen = []
+
+            def after(self, state):
+                self.seen.append(float(state["loss"]))  # TPF101
+        """
+    program = """
+        import torch
+        from .callbacks import Kept, Seldom, Shown
+
+        def train(model: torch.nn.Module, loader, opt, bar):
+            callbacks = [Seldom(), Shown(), Kept()]
+            for step, batch in enumerate(loader):
+                loss = model(batch).sum()
+                loss.backward()
+                opt.step()
+                state = {"step": step, "loss": loss, "bar": bar}
+                for one in callbacks:
+                    one.after(state)
+        """
+    texts = written(folder, {"callbacks.py": callbacks, "train.py": program})
+    text = texts["callbacks.py"]
+    found = lint(text, str(folder / "callbacks.py"), HOT)
+    assert [(f.line, f.code) for f in found] == expected(text)
+
+
 HELPERS = """
     import torch
 
