@@ -134,7 +134,8 @@ class Nodes:
 
     def of(self, kind: type[Node]) -> list[Node]:
         """Return the nodes of one type."""
-        return self.by_type().get(kind, [])
+        table = self._by_type  # `by_type` without its call: it is nearly always made
+        return (self.by_type() if table is None else table).get(kind, [])
 
     def of_any(self, *kinds: type[ast.AST]) -> list[Any]:
         """Return the nodes of several types, one type after the other."""

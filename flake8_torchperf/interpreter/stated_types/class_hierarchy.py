@@ -114,8 +114,9 @@ def is_abstract(info: FunctionInfo) -> bool:
     """True for a method whose body is that of no object: it is left to the classes below."""
     if any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators):
         return True
-    first, *rest = info.node.body
-    if raw_docstring(info.node) and rest:
+    node = info.node
+    first, *rest = node.body
+    if raw_docstring(node) and rest:
         first, *rest = rest
     match first:
         case ast.Raise(exc=ast.Name(id=name) | ast.Call(func=ast.Name(id=name))):
