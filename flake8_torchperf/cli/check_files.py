@@ -174,7 +174,8 @@ def look_into(
     source = LintText(text.lines, text.filename, _statements(text, work.needs))
     looked = Looked(source, dict.fromkeys(defaults.STATISTIC_NAMES, 0))
     looked.counts["physical lines"] = len(text.lines)
-    if text.should_ignore_file():
+    # flake8 goes through the lines twice, and few texts speak of it.
+    if "# flake8" in "".join(text.lines).lower() and text.should_ignore_file():
         return looked
     in_full = work.needs.syntax or work.needs.counts
     try:

@@ -24,7 +24,6 @@ from flake8_torchperf.syntax.traversal import (
     inside,
     once,
     plain_names,
-    put_children,
     walk,
 )
 from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
@@ -72,7 +71,7 @@ def direct(loop: ast.AST) -> list[ast.AST]:
         node = waiting.pop()
         found.append(node)
         if type(node) not in ENDS:
-            put_children(node, waiting)
+            waiting += children(node)
     return found
 
 

@@ -110,7 +110,6 @@ class Objects:
             return set()
         outline = self._linker.outline(path)
         node = outline.nodes[number]
-        children = outline.children[number]
         match node.kind:
             case Kind.NAME:
                 return self._of_name(path, node.body, node.word, steps, items=items)
@@ -122,8 +121,9 @@ class Objects:
             case Kind.ITEM if not items:
                 return self._of(path, outline.child(number, OWNER), steps - 1, items=True)
             case Kind.EITHER | Kind.PASSED:
-                return self._of_any(path, children, steps - 1, items=items)
+                return self._of_any(path, outline.children[number], steps - 1, items=items)
             case Kind.GROUP | Kind.ROUNDS if items:
+                children = outline.children[number]
                 found = self._of_any(path, children[:MAX_ENTRIES], steps - 1, items=False)
                 more = found and len(children) > MAX_ENTRIES
                 return found | {OF_UNKNOWN_CLASS} if more else found

@@ -188,8 +188,8 @@ class Program:
 
     def classes_below(self, owner: ClassInfo, method: str = "") -> list[ClassInfo]:
         """Return the classes below a class that something makes; if given, those with a method."""
-        unit = self._class_unit(owner)
-        if unit is None or not self.project.is_searched_whole:
+        unit = self._class_unit(owner) if self.project.is_searched_whole else None
+        if unit is None:
             return []
         below = [
             self.definition(one)
@@ -201,8 +201,8 @@ class Program:
 
     def all_places(self, info: FunctionInfo) -> list[Run]:
         """Return the places that run a function, tests excepted; none if there may be others."""
-        unit = self.unit(info)
-        if unit is None or not self.project.is_searched_whole:
+        unit = self.unit(info) if self.project.is_searched_whole else None
+        if unit is None:
             return []
         runs = self.runs(unit)
         elsewhere = bool(runs.open) or self._literals.makers.is_called_elsewhere(unit)
@@ -210,8 +210,8 @@ class Program:
 
     def all_makings(self, owner: ClassInfo) -> list[Run]:
         """Return the places that make objects of a class; none if there may be others."""
-        unit = self._class_unit(owner)
-        if unit is None or self.is_found_by_name(owner):
+        unit = None if self.is_found_by_name(owner) else self._class_unit(owner)
+        if unit is None:
             return []
         found: list[Run] = []
         for path, number in self._literals.makers.constructions(unit) or ():
@@ -221,8 +221,8 @@ class Program:
 
     def is_found_by_name(self, owner: ClassInfo) -> bool:
         """True if objects of a class, or of one below it, may be made by their class's name."""
-        unit = self._class_unit(owner)
-        if unit is None or not self.project.is_searched_whole:
+        unit = self._class_unit(owner) if self.project.is_searched_whole else None
+        if unit is None:
             return True
         return any(map(self._linker.is_looked_up, (unit, *self._literals.makers.below(unit))))
 
@@ -278,6 +278,8 @@ class Program:
 
     def is_made(self, owner: ClassInfo) -> bool:
         """True if code that something runs may make objects of a class, or of one below it."""
+        if self._living.may_be_used_elsewhere(owner.name):
+            return True  # without an outline of its module
         unit = self._class_unit(owner)
         return unit is None or self._living.is_alive(unit)
 

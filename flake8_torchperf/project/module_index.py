@@ -58,7 +58,8 @@ class FunctionInfo:
     @property
     def node(self) -> FunctionNode:
         """The definition, with its body."""
-        self.ask()
+        if self.module.parts is not None:  # nearly all that is asked is of the linted module
+            self.ask()
         return self.tree
 
     @cached_property
@@ -79,7 +80,9 @@ class FunctionInfo:
     @property
     def nodes(self) -> Nodes:
         """The nodes of the function, nested functions included."""
-        return self.module.nodes(self.node)
+        if self.module.parts is not None:
+            self.ask()
+        return self.module.nodes(self.tree)
 
     @property
     def hosts(self) -> HostNames:
@@ -100,6 +103,8 @@ class FunctionInfo:
     @property
     def decorators(self) -> tuple[str, ...]:
         """The qualified names of the decorators; calls are written without their arguments."""
+        if not self.tree.decorator_list:
+            return ()
         called = [d.func if isinstance(d, ast.Call) else d for d in self.tree.decorator_list]
         return tuple(filter(None, map(self.module.qualify, called)))
 

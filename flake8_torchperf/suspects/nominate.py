@@ -324,7 +324,7 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
     if name == "sort":
         # The method of a list, which compares its elements. A tensor's takes at most a dimension.
         return not node.args and all(k.arg in ("key", "reverse") for k in node.keywords)
-    if makes_triangle(node):
+    if name in TRIANGLES and makes_triangle(node):
         return True
     if name in ("log", "log_dict") and any(k.arg == IN_PROGRESS_BAR for k in node.keywords):
         return True
@@ -333,7 +333,7 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
     given = given_to(node)
     if name == "copy_" and len(given) > 1:
         return True  # the copy may be non-blocking, and read before it arrives
-    if name == "to" or any(isinstance(g, ast.Constant) and g.value == "cpu" for g in given):
+    if name == "to" or "cpu" in [one.value for one in given if isinstance(one, ast.Constant)]:
         return any(_may_be_host_device(argument) for argument in given)
     if name in GOING_THROUGH and isinstance(node.func, ast.Name):
         return any(_iterates_tensor(argument, hosts) for argument in given)

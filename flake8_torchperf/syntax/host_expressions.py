@@ -101,11 +101,14 @@ def host_names(args: ast.arguments | None, nodes: Nodes) -> frozenset[str]:
             bound.setdefault(other.arg, []).append(None)
     _collect(nodes, bound)
     found = held = _holders(args, bound)
+    shown = [(name, values) for name, values in bound.items() if None not in values]
     for _ in range(MAX_ROUNDS):
         more = held | frozenset(
-            name
-            for name, values in bound.items()
-            if all(value is not None and surely_host(value, found) for value in values)
+            [
+                name
+                for name, values in shown
+                if all(value is not None and surely_host(value, found) for value in values)
+            ]
         )
         if more == found:
             break

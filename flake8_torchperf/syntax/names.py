@@ -69,4 +69,7 @@ def called_name(func: ast.expr) -> str:
 
 def given_to(call: ast.Call) -> list[ast.expr]:
     """Return the arguments of a call, those by keyword included."""
-    return [*call.args, *(keyword.value for keyword in call.keywords)]
+    given = [*call.args]
+    if call.keywords:
+        given += [keyword.value for keyword in call.keywords]
+    return given

@@ -49,40 +49,6 @@ def fields(kind: type[ast.AST]) -> tuple[str, ...]:
 def children(node: ast.AST) -> list[ast.AST]:
     """Return the nodes right below one that are evaluated, in the order of its fields."""
     found: list[ast.AST] = []
-    put_children(node, found)
-    return found
-
-
-def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
-    """Return the nodes themselves and all evaluated nodes below them, nearest first."""
-    found = list(roots)
-    table = _FIELDS
-    for node in found:  # the loop appends to the list
-        kind = type(node)
-        if kind is NAME or kind is CONSTANT:
-            continue
-        if kind is ATTRIBUTE:
-            found.append(node.value)  # type: ignore[attr-defined]
-            continue
-        # The body of `put_children`, inlined because the call would take half of the time.
-        names = table.get(kind)
-        if names is None:
-            names = fields(kind)
-        held = node.__dict__
-        for name in names:
-            inner = held.get(name)
-            if type(inner) is not list:
-                if inner is not None:
-                    found.append(inner)
-            elif name in HOLED and None in inner:
-                found.extend([one for one in inner if one is not None])
-            elif inner:
-                found.extend(inner)
-    return found
-
-
-def put_children(node: ast.AST, found: list[ast.AST]) -> None:
-    """Append the nodes right below one to ``found``."""
     kind = type(node)
     names = _FIELDS.get(kind)
     if names is None:
@@ -97,6 +63,35 @@ def put_children(node: ast.AST, found: list[ast.AST]) -> None:
             found.extend([one for one in inner if one is not None])
         elif inner:
             found.extend(inner)
+    return found
+
+
+def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
+    """Return the nodes themselves and all evaluated nodes below them, nearest first."""
+    found = list(roots)
+    table = _FIELDS
+    for node in found:  # the loop appends to the list
+        kind = type(node)
+        if kind is NAME or kind is CONSTANT:
+            continue
+        if kind is ATTRIBUTE:
+            found.append(node.value)  # type: ignore[attr-defined]
+            continue
+        # The body of `children`, inlined because the call would take half of the time.
+        names = table.get(kind)
+        if names is None:
+            names = fields(kind)
+        held = node.__dict__
+        for name in names:
+            inner = held.get(name)
+            if type(inner) is not list:
+                if inner is not None:
+                    found.append(inner)
+            elif name in HOLED and None in inner:
+                found.extend([one for one in inner if one is not None])
+            elif inner:
+                found.extend(inner)
+    return found
 
 
 def sorted_by_type(roots: Sequence[ast.AST]) -> dict[type[ast.AST], list[Any]]:
@@ -139,7 +134,8 @@ class Nodes:
 
     def of(self, kind: type[Node]) -> list[Node]:
         """Return the nodes of one type."""
-        return self.by_type().get(kind, [])
+        table = self._by_type  # `by_type` without its call: it is nearly always made
+        return (self.by_type() if table is None else table).get(kind, [])
 
     def of_any(self, *kinds: type[ast.AST]) -> list[Any]:
         """Return the nodes of several types, one type after the other."""

@@ -78,7 +78,7 @@ def _names(module: ModuleMap) -> bool:
     """True if the words stand in code, not only in comments and docstrings."""
     nodes = module.nodes(module.tree)
     return (
-        any(name.id in _WORDS for name in nodes.of(ast.Name))
+        not _WORDS.isdisjoint([name.id for name in nodes.of(ast.Name)])
         or any(_is_word(part) for part in nodes.of(ast.Attribute))
         or any(_imports(f"{s.module}.{a.name}") for s in nodes.of(ast.ImportFrom) for a in s.names)
         or any(_imports(alias.name) for s in nodes.of(ast.Import) for alias in s.names)

@@ -19,7 +19,7 @@ from flake8_torchperf.values.values import (
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
 
 @record
@@ -65,10 +65,9 @@ class Arguments:
         found = self.get(position, keyword)
         return UNKNOWN if found is None else found.value
 
-    def all(self) -> Iterator[Argument]:
-        """Yield every argument, in order."""
-        yield from self.positional
-        yield from self.keywords.values()
+    def all(self) -> list[Argument]:
+        """Return every argument, in order."""
+        return [*self.positional, *self.keywords.values()]
 
     def tensors(self) -> list[Tensor]:
         """Return the tensors among the arguments, those inside sequences included."""

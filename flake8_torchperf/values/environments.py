@@ -94,6 +94,12 @@ def merge(envs: Iterable[Env | None]) -> Env | None:
     return result
 
 
+def holds_same(a: Env, b: Env) -> bool:
+    """True if an environment holds all values of another."""
+    other = compress(b, map(is_not, b.values(), map(a.get, b)))
+    return all(a.get(key) == b[key] for key in other)
+
+
 def _merge_two(a: Env, b: Env) -> Env:
     """Join two environments, skipping identical values, which nearly all values are."""
     result = dict(a)

@@ -36,7 +36,7 @@ def note_copies(function: Function, arguments: Arguments, ctx: Context) -> None:
         copies = site.kind is SiteKind.TRANSFER and "to-host" in site.traits
         if copies and site.operand is not None and _names(site.node, named):
             traits = site.traits & {"to-host", "non-blocking"} | {NAMED_HOST}
-            given = next(arguments.all()).node
+            given = next(iter(arguments.all())).node
             emit_read(
                 ctx,
                 SiteKind.TRANSFER,

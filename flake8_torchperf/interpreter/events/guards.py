@@ -14,7 +14,7 @@ from flake8_torchperf.interpreter.events.option_tests import (
     outcome_by_settings,
 )
 from flake8_torchperf.syntax.compile_guards import asks_for_mode, guarded, leaves
-from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.names import called_name, dotted_name
 from flake8_torchperf.syntax.shape_tests import compared_with_zero, counted_in, is_none, sizes_in
 from flake8_torchperf.syntax.traversal import method_calls
 from flake8_torchperf.values.cause import Cause
@@ -77,15 +77,35 @@ def gradients_off(context: ast.expr, module: ModuleMap) -> bool:
 
 
 def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
-    """Return the guard that a test makes; None if nothing shows how often the test holds."""
+    """Return the guard that a test makes; None if nothing shows how often the test holds.
+
+    Where no sites are recorded, only a test of the run mode counts, and others are not looked at.
+    """
+    if ctx.sink is None and not _may_ask_for_mode(test, env):
+        return None
+    return _guard_of(test, env, ctx)
+
+
+def _may_ask_for_mode(test: ast.expr, env: Env) -> bool:
+    """True unless no part of a test is one of the run mode."""
+    if isinstance(test, ast.UnaryOp):
+        return _may_ask_for_mode(test.operand, env)
+    if isinstance(test, ast.BoolOp):
+        return any(_may_ask_for_mode(value, env) for value in test.values)
+    if isinstance(test, ast.Name) and isinstance(env.get(outcome(test.id)), Told):
+        return True
+    return asks_for_mode(called_name(test.func if isinstance(test, ast.Call) else test))
+
+
+def _guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=ast.BinOp(op=ast.Mod()) as every):
             return EVERY_NTH if _counts_steps(every) else None
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            found = guard_of(inner, env, ctx)
+            found = _guard_of(inner, env, ctx)
             return None if found is None else found.opposite()
         case ast.BoolOp(op=operator, values=values):
-            guards = [guard_of(value, env, ctx) for value in values]
+            guards = [_guard_of(value, env, ctx) for value in values]
             if isinstance(operator, ast.Or) and EVERY_NTH in guards:
                 # Beside every n-th step, an equality asks for a step, such as the last one.
                 guards = [
@@ -201,7 +221,7 @@ def _by_convention(flag: str, ctx: Context) -> Guard | None:
 def _told(name: str, env: Env, ctx: Context) -> Guard | None:
     """Return the guard of a name that stores a test: ``on_host = x.device.type == "cpu"``."""
     told = env.get(outcome(name))
-    return guard_of(told.test, env, ctx) if isinstance(told, Told) else None
+    return _guard_of(told.test, env, ctx) if isinstance(told, Told) else None
 
 
 def always_given(name: str, ctx: Context) -> bool:

@@ -14,9 +14,9 @@ from flake8_torchperf.syntax.names import called_a_device, dotted_name
 from flake8_torchperf.syntax.traversal import (
     DEFINITIONS,
     bound_in,
+    children,
     inside,
     once,
-    put_children,
 )
 from flake8_torchperf.values.devices import BESIDE_HOST, is_host_name, names_device
 from flake8_torchperf.values.values import UNKNOWN, Instance, Value, tensor_of
@@ -106,7 +106,7 @@ def _uses_outside(module: ast.AST) -> dict[str, frozenset[str]]:
         node = waiting.pop()
         found.append(node)
         if not isinstance(node, DEFINITIONS):
-            put_children(node, waiting)
+            waiting += children(node)
     return _collected(found)
 
 

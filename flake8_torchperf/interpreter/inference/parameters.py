@@ -136,9 +136,10 @@ def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
     if spec.vararg is not None:
         name = spec.vararg.arg
         inner = _annotation(spec.vararg, info, analysis)
-        used = uses().value_of(name, spec.vararg)
-        element = inner if inner is not UNKNOWN or not isinstance(used, Sequence) else used.element
-        found[name] = Sequence("tuple", element)
+        if inner is UNKNOWN:
+            used = uses().value_of(name, spec.vararg)
+            inner = used.element if isinstance(used, Sequence) else inner
+        found[name] = Sequence("tuple", inner)
     if spec.kwarg is not None:
         inner = _annotation(spec.kwarg, info, analysis)
         whole = isinstance(inner, Mapping_) and _is_unpacked(spec.kwarg.annotation)

@@ -36,7 +36,7 @@ from flake8_torchperf.interpreter.inference.tensor_api import (
 from flake8_torchperf.interpreter.inference.usage import Use, value_of
 from flake8_torchperf.knowledge.returns import TensorReturn
 from flake8_torchperf.syntax.names import given_to, named_parameters
-from flake8_torchperf.syntax.traversal import DEFINITIONS, PLAIN, children, put_children
+from flake8_torchperf.syntax.traversal import DEFINITIONS, PLAIN, children
 from flake8_torchperf.values.values import NONE, UNKNOWN, Value, union
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def _expressions(statement: ast.stmt) -> list[ast.AST]:
         if kind in EVIDENCE_NODES:
             found.append(node)
         if kind not in PLAIN and kind is not ast.Lambda:
-            put_children(node, waiting)
+            waiting += children(node)
     return found
 
 
@@ -325,7 +325,7 @@ def _tell(uses: Uses, told: str, *, mask: bool = False) -> None:
 def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) -> None:
     """Note that ``x`` of ``torch.isinf(x)`` is a tensor if every overload takes a tensor there."""
     given = given_to(call)
-    if not any(isinstance(one, PLACES) for one in given):
+    if not [one for one in given if isinstance(one, PLACES)]:
         return  # no use is recorded for these arguments
     name = known.module.qualify(func)
     if not name.startswith("torch."):

@@ -29,7 +29,7 @@ HOLDERS = {"torch.nn.Sequential", *(f"torch.nn.{name}" for name in MODULE_HOLDER
 
 def module_holder(qualified: str, arguments: Arguments) -> Value:
     """Return the list, dict or row of modules that ``nn.ModuleList(layers)`` and others make."""
-    first = next(arguments.all(), None)
+    first = next(iter(arguments.all()), None)
     given = UNKNOWN if first is None else first.value
     if qualified.endswith("List"):
         items = given.items if isinstance(given, Sequence) else None

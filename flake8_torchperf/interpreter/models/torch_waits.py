@@ -197,7 +197,7 @@ def _size(argument: Argument) -> str:
 
 
 def _first_node(arguments: Arguments) -> ast.expr | None:
-    first = next(arguments.all(), None)
+    first = next(iter(arguments.all()), None)
     return None if first is None else first.node
 
 

@@ -100,6 +100,5 @@ def declared_alone(value: Value) -> bool:
 
 def undeclared(before: Mapping[str, Value], after: Mapping[str, Value]) -> bool:
     """True if a test shows that a value is no tensor although it was taken for one."""
-    return any(
-        value is NO_TENSOR and isinstance(before.get(path), Tensor) for path, value in after.items()
-    )
+    none = [path for path, value in after.items() if value is NO_TENSOR]
+    return any(isinstance(before.get(path), Tensor) for path in none)

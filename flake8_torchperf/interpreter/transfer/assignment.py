@@ -78,11 +78,13 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
         ):
             value = _as_used(target.id, value, ctx.node, ctx)
         bind(env, target.id, value)
-        _tell_inside(target, value, env, ctx)
+        if value is UNKNOWN:
+            _tell_inside(target, env, ctx)
     elif isinstance(target, ast.Attribute):
         value = _by_use(target, value, ctx)
         _attribute(target, value, env, ctx)
-        _tell_inside(target, value, env, ctx)
+        if value is UNKNOWN:
+            _tell_inside(target, env, ctx)
     elif isinstance(target, (ast.Tuple, ast.List)):
         _unpack(target, value, env, ctx)
     elif isinstance(target, ast.Subscript):
@@ -102,9 +104,9 @@ def _by_use(target: ast.expr, value: Value, ctx: Context) -> Value:
     return _believed(value, value_at(target, ctx))
 
 
-def _tell_inside(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
-    """Note the items, entries and attributes of a value that are tensors by their use."""
-    if value is not UNKNOWN or ctx.node is None or ctx.depth > MAX_USED_DEPTH:
+def _tell_inside(target: ast.expr, env: Env, ctx: Context) -> None:
+    """Note the items, entries and attributes of an unknown value that are tensors by their use."""
+    if ctx.node is None or ctx.depth > MAX_USED_DEPTH:
         return
     for place, part in values_inside(target, ctx):
         if isinstance(part, Tensor) and isinstance(target, ast.Name):

@@ -22,7 +22,7 @@ from flake8_torchperf.syntax.traversal import changes_in
 from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.elements import OF_MODULES, element_of, goes_through_layers
-from flake8_torchperf.values.environments import Env, Exits, merge, path_of
+from flake8_torchperf.values.environments import Env, Exits, holds_same, merge, path_of
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import (
     UNKNOWN,
@@ -159,7 +159,7 @@ def _fixed_point(body: Callable[[Env, Context], Exits], env: Env, place: Context
         flow = body(dict(entry), inner)
         again = merge((flow.env, *flow.continues))
         widened = entry if again is None else merge((entry, again)) or entry
-        settled = all(widened.get(key) == value for key, value in entry.items())
+        settled = holds_same(widened, entry)
         if settled or turn == MAX_PASSES - 1 or place.budget.steps <= 0:
             if place.sink is not None:
                 place.sink.extend(sites or ())

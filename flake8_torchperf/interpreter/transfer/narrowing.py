@@ -169,6 +169,8 @@ def _walrus(test: ast.NamedExpr, env: Env, ctx: Context, holds: bool) -> Env | N
 
 
 def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | None:
+    if isinstance(test.ops[0], (ast.Is, ast.IsNot)) and [*map(is_none, test.comparators)] == [True]:
+        return _none(test.left, env, ctx, isinstance(test.ops[0], ast.Is) == holds)
     emptied = _emptied(test, env, ctx, holds)
     if emptied is not None:
         return emptied

@@ -368,9 +368,9 @@ def _elif_of(node: ast.If) -> ast.If | None:
 
 def _meet(*flows: Exits) -> Exits:
     return Exits(
-        merge(flow.env for flow in flows),
-        tuple(env for flow in flows for env in flow.breaks),
-        tuple(env for flow in flows for env in flow.continues),
+        merge([flow.env for flow in flows]),
+        tuple([env for flow in flows for env in flow.breaks]),
+        tuple([env for flow in flows for env in flow.continues]),
     )
 
 

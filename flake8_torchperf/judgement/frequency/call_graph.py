@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.idioms.first_call import (
@@ -378,12 +379,12 @@ def _placed_parts(node: ast.AST) -> Iterator[Placed]:
         if isinstance(one, (ast.stmt, ast.expr, ast.excepthandler, ast.keyword)):
             waiting += getattr(one, "decorator_list", ())
             yield one
-        else:
+        elif one._fields:
             waiting += ast.iter_child_nodes(one)
 
 
-def _start(node: Placed) -> tuple[int, int]:
-    return node.lineno, node.col_offset
+# Returns the line and the column where a node begins.
+_start = attrgetter("lineno", "col_offset")
 
 
 def _end(node: Placed) -> tuple[int, int]:

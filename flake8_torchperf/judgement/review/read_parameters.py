@@ -1,7 +1,7 @@
 """The parameters of a function that it reads on the host, by the text of its body.
 
 A function reads a parameter where it makes a number or text of it, tests it, goes through it or
-takes it for a size. Whether that waits depends on what calls pass.
+takes it for a bound. Whether that waits depends on what calls pass.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from flake8_torchperf.interpreter.calls.other_kinds import is_declared_int
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.knowledge.logging_calls import READING_METHODS
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.suspects.words import CONVERTING, NUMBER_TAKERS
+from flake8_torchperf.suspects.words import CONVERTING
 from flake8_torchperf.syntax.names import given_to
 from flake8_torchperf.values.values import STR, UNKNOWN, Mapping_
 
@@ -217,13 +217,13 @@ def _decided(info: FunctionInfo, analysis: Analysis) -> list[str]:
     return _undeclared(found, info, analysis)
 
 
-def _sizes(info: FunctionInfo, analysis: Analysis) -> list[str]:
-    """Return the parameters of unknown type that bound a slice, or are given to a factory."""
+def _bounds(info: FunctionInfo, analysis: Analysis) -> list[str]:
+    """Return the parameters of unknown type that bound a slice or the numbers of ``arange``."""
     found: dict[str, None] = {}
     for part in info.nodes.of(ast.Slice):
         found.update(_names([one for one in (part.lower, part.upper) if one is not None]))
     for call in info.nodes.of(ast.Call):
-        if isinstance(call.func, ast.Attribute) and call.func.attr in NUMBER_TAKERS:
+        if isinstance(call.func, ast.Attribute) and call.func.attr == "arange":
             found.update(_names(given_to(call)))
     return _undeclared(found, info, analysis)
 
@@ -247,5 +247,5 @@ KINDS_OF_READS = (
     _written,
     _reduced,
     _decided,
-    _sizes,
+    _bounds,
 )

@@ -15,7 +15,7 @@ from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.worth.features import OFF_BY_DEFAULT
 from flake8_torchperf.program.origins.comparisons import asked_by, may_be, parts, passes_none
-from flake8_torchperf.syntax.traversal import bound_in
+from flake8_torchperf.syntax.traversal import PLAIN, bound_in
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -263,11 +263,12 @@ def tests_above(function: ast.AST, wanted: frozenset[int]) -> dict[int, _Tests]:
     """
     found: dict[int, _Tests] = {}
     waiting: list[tuple[ast.AST, _Tests]] = [(function, ())]
-    while waiting:
+    while waiting and len(found) < len(wanted):
         node, tests = waiting.pop()
         if id(node) in wanted:
             found[id(node)] = tests
-        waiting += _children(node, tests[-MAX_TESTS:])
+        if type(node) not in PLAIN and node._fields:
+            waiting += _children(node, tests[-MAX_TESTS:])
     return found
 
 

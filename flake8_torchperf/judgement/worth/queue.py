@@ -291,8 +291,13 @@ class _Walk:
         inside = len(self._met)
         behind = queue
         if kind not in PLAIN:
+            waits, queued = self._code.waits, self._code.queued or ()
             for child in children(node):
-                behind = self._node(child, behind)
+                number = id(child)
+                if type(child) in PLAIN and number not in waits and number not in queued:
+                    self.before[number] = behind  # as `_passed` does
+                else:
+                    behind = self._node(child, behind)
         if kind is not CALL and id(node) in self._code.waits and len(self._met) > inside:
             # A part of it is the wait: ``total += loss.item()``.
             self.found[id(node)] = self._met[inside]
@@ -355,7 +360,12 @@ class _Walk:
                 self.found[number] = queue
                 self._met.append(queue)
             return Queue(SMALL if is_scaled else 0, node)
-        if self._computes(node) if code.queued is None else number in code.queued:
+        queued = code.queued
+        if (
+            (isinstance(node, ast.BinOp) and self._computes(node))
+            if queued is None
+            else number in queued
+        ):
             return queue.after(SMALL)
         if isinstance(node, CALL) and self._work.given_by(node, thrown_away=True):
             left = code.behind(node)
@@ -376,6 +386,6 @@ class _Walk:
         if leader is not None:
             self.followed.setdefault(id(leader), what)
 
-    def _computes(self, node: ast.AST) -> bool:
+    def _computes(self, node: ast.BinOp) -> bool:
         """True for an operator whose parts may be tensors."""
-        return isinstance(node, ast.BinOp) and not self._work.lies_on_host(node)
+        return not self._work.lies_on_host(node)

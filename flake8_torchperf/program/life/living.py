@@ -113,13 +113,17 @@ class Living:
         """True if the project shows all that runs its private functions."""
         return self._project.program_texts("_", closed=self._closed) is not None
 
+    def may_be_used_elsewhere(self, name: str) -> bool:
+        """True if code outside the project may run, or make, something of a name."""
+        return self._project.program_texts(name, closed=self._closed) is None
+
     def _may_be_made_elsewhere(self, klass: Unit) -> bool:
         """True if code of others, a decorator or a look-up by name may make objects of a class."""
         if klass not in self._elsewhere:
             name = self._linker.klass(klass).name
             self._elsewhere[klass] = (
                 name in ENTERED_CLASSES
-                or self._project.program_texts(name, closed=self._closed) is None
+                or self.may_be_used_elsewhere(name)
                 or self._linker.has_registry(klass)
                 or self._linker.is_looked_up(klass, closed=self._closed)
             )

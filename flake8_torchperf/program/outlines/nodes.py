@@ -76,7 +76,7 @@ class NodeColumns(Sequence[Node]):
     def __getitem__(self, number: int | slice) -> Node | Sequence[Node]:
         if isinstance(number, slice):
             return [self[one] for one in range(*number.indices(len(self)))]
-        return Node(
+        fields = (
             self.kinds[number],
             self.vocabulary[self.words[number]],
             self.parents[number],
@@ -85,6 +85,7 @@ class NodeColumns(Sequence[Node]):
             self.lines[number],
             self.columns[number],
         )
+        return tuple.__new__(Node, fields)  # `Node` would call Python code to do the same
 
     def __len__(self) -> int:
         return len(self.kinds)

@@ -161,13 +161,19 @@ class Outline:
     @cached_property
     def bound(self) -> Groups[tuple[int, str]]:
         """The statements that bind a name in a body, by the body and the name."""
-        found = [
-            (self._code((self.nodes.bodies[n], name)), n)
-            for n, kind in enumerate(self.nodes.kinds)
-            if kind in BINDING_KINDS
-            for name in names_in(self.nodes.word(n))
-        ]
-        return Groups([code for code, _ in found], [n for _, n in found], self._code)
+        nodes, vocabulary = self.nodes, self.nodes.vocabulary
+        bodies, words = nodes.bodies, nodes.words
+        codes: list[int] = []
+        numbers: list[int] = []
+        for n in [n for n, kind in enumerate(nodes.kinds) if kind in BINDING_KINDS]:
+            if vocabulary[words[n]].isidentifier():  # one name, of most
+                codes.append(bodies[n] * len(vocabulary) + words[n])
+                numbers.append(n)
+            else:
+                names = names_in(vocabulary[words[n]])
+                codes += [self._code((bodies[n], name)) for name in names]
+                numbers += [n] * len(names)
+        return Groups(codes, numbers, self._code)
 
     @cached_property
     def unpacked(self) -> Mapping[str, list[int]]:

@@ -200,8 +200,8 @@ class _Outliner(Rows):
             self._classes[owner].methods[name] = number
         else:
             qualname = f"{around}.<locals>.{name}" if around else name
-        positional = tuple(one.arg for one in (*args.posonlyargs, *args.args))
-        named = tuple(one.arg for one in args.kwonlyargs)
+        positional = tuple([one.arg for one in (*args.posonlyargs, *args.args)])
+        named = tuple([one.arg for one in args.kwonlyargs])
         rest = (
             args.vararg.arg if args.vararg is not None else "",
             args.kwarg.arg if args.kwarg is not None else "",

@@ -163,8 +163,10 @@ def keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> b
         return False
     whole = ctx.node if ctx.node is not None else loop
     if BACKWARD_CALLS.isdisjoint(ctx.module.nodes(whole).words()) or not _backward_calls(whole):
-        made = _made_in_each_round(added_path, kept, loop, reassigning)
-        return made and handed(added_path, loop, ctx)
+        # Few losses are handed, which is told without a look at all of the loop.
+        return handed(added_path, loop, ctx) and _made_in_each_round(
+            added_path, kept, loop, reassigning
+        )
     updates = updates_of(loop)
     through = updates.used_up_in(whole)
     if (

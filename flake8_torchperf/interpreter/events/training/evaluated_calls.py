@@ -40,6 +40,8 @@ def evaluated_calls(code: ast.AST) -> frozenset[int]:
 
     Empty if the code takes a step, or computes or switches gradients.
     """
+    if "eval" not in [part.attr for part in inside(code, ast.Attribute)]:
+        return frozenset()  # most code
     if may_step(code) or not OF_GRADIENTS.isdisjoint(_words(code)):
         return frozenset()
     modes = list(_modes(code))

@@ -143,7 +143,7 @@ READS = {
 
 
 @pytest.mark.parametrize("read", READS)
-def test_what_is_written_tested_or_taken_for_a_size(read: str, tmp_path: Path) -> None:
+def test_what_is_written_tested_or_taken_for_a_bound(read: str, tmp_path: Path) -> None:
     folder = tmp_path / "package"
     given, code = READS[read]
     helper = (
