@@ -262,8 +262,10 @@ class FunctionHeats:
     def _kind(self, owner: ClassInfo) -> str:
         """Return the kind of a class in torch, or that of data sets if a loader is given it."""
         found = torch_kind(owner, self._analysis)
-        item = None if found else owner.methods.get("__getitem__")
-        return "dataset" if item is not None and self.program.is_loaded(item) else found
+        item = owner.methods.get("__getitem__")
+        if found or item is None or "__len__" not in owner.methods:
+            return found
+        return "dataset" if self.program.is_loaded(item) else ""
 
     def calls(self, module: ModuleMap) -> Calls:
         """Return the calls in a module."""

@@ -100,9 +100,8 @@ def _repeats(info: FunctionInfo, analysis: Analysis) -> list[str]:
     return _undeclared(found, info, analysis)
 
 
-# Comparisons by which a branch on a tensor waits: those of numbers, and all.
+# Comparisons by which a branch on a tensor waits.
 ORDERING = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
-_ANY = (*ORDERING, ast.Eq, ast.NotEq)
 
 
 def _undeclared(names: dict[str, None], info: FunctionInfo, analysis: Analysis) -> list[str]:
@@ -203,20 +202,6 @@ def _reduced(info: FunctionInfo, analysis: Analysis) -> list[str]:
 COMPARING_OR_ADDING = frozenset(("round", "max", "min", "sum", "any", "all", "sorted", "range"))
 
 
-def _decided(info: FunctionInfo, analysis: Analysis) -> list[str]:
-    """Return the parameters of unknown type whose truth or equality a test asks for."""
-    found: dict[str, None] = {}
-    for branch in info.nodes.of_any(ast.If, ast.While, ast.IfExp, ast.Assert):
-        parts = branch.test.values if isinstance(branch.test, ast.BoolOp) else [branch.test]
-        for part in parts:
-            match part:
-                case ast.UnaryOp(op=ast.Not(), operand=ast.Name(id=name)) | ast.Name(id=name):
-                    found[name] = None
-                case ast.Compare(left=left, ops=[op], comparators=[right]) if isinstance(op, _ANY):
-                    found.update(_names([left, right]))
-    return _undeclared(found, info, analysis)
-
-
 def _bounds(info: FunctionInfo, analysis: Analysis) -> list[str]:
     """Return the parameters of unknown type that bound a slice or the numbers of ``arange``."""
     found: dict[str, None] = {}
@@ -246,6 +231,5 @@ KINDS_OF_READS = (
     _repeats,
     _written,
     _reduced,
-    _decided,
     _bounds,
 )
