@@ -186,7 +186,7 @@ def _together(row: Sequence[JudgedSite]) -> str:
         return COPY_TOGETHER
     if row[0].kind is SiteKind.FORMAT:
         return FORMAT_TOGETHER
-    if all(site.kind is SiteKind.MASK_INDEX for site in row):
+    if any(site.kind is SiteKind.MASK_INDEX for site in row[1:]):
         return MASK_TOGETHER
     reads = (SiteKind.HOST_READ, SiteKind.TRANSFER)
     if any(copies) or not all(site.kind in reads for site in row):

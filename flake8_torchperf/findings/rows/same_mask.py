@@ -1,19 +1,21 @@
-"""Rows of indexing by one mask: each index waits for the mask's positions, which are the same.
+"""Rows of waits for one mask: each waits for the mask's positions, or for how many there are.
 
-`torch.nonzero` of the mask waits once, and an index by its result doesn't wait at all. So what a
-function indexes by one mask is one finding, as long as nothing changes the mask in between.
+`torch.nonzero` of the mask waits once, an index by its result doesn't wait at all, and its size is
+the count. So what a function waits for of one mask is one finding, as long as nothing changes the
+mask in between: what it indexes by it, or by the mask in another shape, and a test of it before.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.site import SiteKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import TypeAlias
 
     from flake8_torchperf.findings.match import Raw
@@ -24,40 +26,134 @@ if TYPE_CHECKING:
 # Parts of a mask whose value depends on nothing but what its names hold.
 _PLAIN = (
     ast.Name, ast.Attribute, ast.Compare, ast.BoolOp, ast.BinOp, ast.UnaryOp, ast.Constant,
-    ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
+    ast.Subscript, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.expr_context,
 )  # fmt: skip
+# Methods that give a mask another shape: its positions are those of the mask, or follow from them.
+_SHAPING = frozenset((
+    "unsqueeze", "squeeze", "expand", "expand_as", "repeat", "view", "view_as", "reshape",
+    "flatten", "bool", "contiguous",
+))  # fmt: skip
+# Methods that tell how many elements of a mask are set, and if any are.
+_COUNTING = frozenset(("sum", "any"))
+# The most names that a mask is followed through.
+MAX_NAMES = 4
+
+
+class _Mask(NamedTuple):
+    """The mask of a finding: its code, where that begins to count, and if the finding is a test."""
+
+    node: ast.expr
+    since: tuple[int, int]
+    is_test: bool
+
+    @property
+    def text(self) -> str:
+        return ast.unparse(self.node)
 
 
 def by_mask(rows: Sequence[list[Raw]], roots: Sequence[ast.AST]) -> list[list[Raw]]:
-    """Return the rows, those that index by one unchanged mask as one, where it is indexed first.
+    """Return the rows, those that wait for one unchanged mask as one, where it is met first.
 
     ``roots`` are the function or the statements that contain the findings.
     """
-    masked = [row for row in rows if len(row) == 1 and _mask(row[0])]
-    if len(masked) < 2:
+    if len(rows) < 2 or not any(_indexed(row[0]) for row in rows):
+        return [*rows]
+    bound = _bound_once(roots)
+    masks = [(row, mask) for row in rows if len(row) == 1 and (mask := _mask(row[0], bound))]
+    if len(masks) < 2:
         return [*rows]
     paths = dict(_paths(roots))
     changes = list(_changes(roots))
-    leaders: dict[tuple[str, str], list[Raw]] = {}
+    leaders: dict[tuple[str, str], tuple[list[Raw], _Mask]] = {}
     joined: set[int] = set()
-    for row in sorted(masked, key=lambda row: _position(row[0])):
-        key = (row[0].rule.code, _mask(row[0]))
-        leader = leaders.get(key)
-        if leader is not None and _runs_before(leader[0], row[0], paths, changes):
+    for row, mask in sorted(masks, key=lambda pair: _position(pair[0][0])):
+        tested, same = ("", mask.text), (row[0].rule.code, mask.text)
+        if mask.is_test:
+            leaders[tested] = row, mask
+            continue
+        known = (leaders.get(one) for one in (same, tested))
+        leader = next(
+            (one[0] for one in known if one and _leads(one, row, mask, paths, changes)), None
+        )
+        if leader is None:
+            leaders[same] = row, mask
+        else:
             leader += row
             joined.add(id(row))
-        else:
-            leaders[key] = row
     return [row for row in rows if id(row) not in joined]
 
 
-def _mask(raw: Raw) -> str:
-    """Return the mask that a finding indexes by, as code; "" if it is none that may be shared."""
-    site, mask = raw.site, raw.site.operand_node
-    if site.kind is not SiteKind.MASK_INDEX or site.compiled or not raw.rule.own or mask is None:
-        return ""
-    plain = all(isinstance(node, _PLAIN) for node in ast.walk(mask))
-    return ast.unparse(mask) if plain and isinstance(mask, ast.expr) else ""
+def _mask(raw: Raw, bound: Mapping[str, ast.Assign]) -> _Mask | None:
+    """Return the mask that a finding waits for; None if it is none that may be shared."""
+    if raw.site.compiled or not raw.rule.own:
+        return None
+    indexed = _indexed(raw)
+    node = _counted(raw) if indexed is None else indexed
+    since = _position(raw)
+    if node is None:
+        return None
+    node = _unshaped(node) or node
+    for _ in range(MAX_NAMES):
+        made = bound.get(node.id) if isinstance(node, ast.Name) else None
+        shaped = None if made is None else _unshaped(made.value)
+        if made is None or shaped is None:
+            break
+        node, since = shaped, min(since, (made.lineno, made.col_offset))
+    if not all(isinstance(one, _PLAIN) for one in ast.walk(node)):
+        return None
+    return _Mask(node, since, indexed is None)
+
+
+def _unshaped(node: ast.expr) -> ast.expr | None:
+    """Return the name or attribute of a mask that calls give another shape; None for the rest."""
+    shaped = node
+    while (
+        isinstance(shaped, ast.Call)
+        and isinstance(shaped.func, ast.Attribute)
+        and shaped.func.attr in _SHAPING
+    ):
+        shaped = shaped.func.value
+    named = isinstance(shaped, (ast.Name, ast.Attribute))
+    return shaped if named and shaped is not node else None
+
+
+def _indexed(raw: Raw) -> ast.expr | None:
+    """Return the mask that a finding indexes by, or selects by as `torch.masked_select` does."""
+    site = raw.site
+    if site.kind is not SiteKind.MASK_INDEX:
+        return None
+    match site.node:
+        case ast.Call(func=ast.Attribute(), args=[_, mask] | [mask], keywords=[]):
+            return mask
+        case ast.Call():
+            return None
+    return site.operand_node if isinstance(site.operand_node, ast.expr) else None
+
+
+def _counted(raw: Raw) -> ast.expr | None:
+    """Return the mask of which a test asks if any element is set, or how many are."""
+    if raw.site.kind is not SiteKind.BRANCH:
+        return None
+    node = raw.site.operand_node
+    if isinstance(node, ast.Compare):
+        node = node.left
+    match node:
+        case ast.Call(func=ast.Attribute(value=mask, attr=name), args=[]) if name in _COUNTING:
+            return mask
+    return None
+
+
+def _bound_once(roots: Sequence[ast.AST]) -> dict[str, ast.Assign]:
+    """Return the assignments to names that nothing else binds."""
+    counts: Counter[str] = Counter()
+    found: dict[str, ast.Assign] = {}
+    for node in walk(list(roots)):
+        match node:
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                counts[name] += 1
+            case ast.Assign(targets=[ast.Name(id=name)]):
+                found[name] = node
+    return {name: node for name, node in found.items() if counts[name] == 1}
 
 
 def _position(raw: Raw) -> tuple[int, int]:
@@ -65,10 +161,15 @@ def _position(raw: Raw) -> tuple[int, int]:
     return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
 
 
-def _runs_before(
-    first: Raw, second: Raw, paths: dict[int, Path], changes: Sequence[tuple[tuple[int, int], str]]
+def _leads(
+    leader: tuple[list[Raw], _Mask],
+    row: list[Raw],
+    mask: _Mask,
+    paths: dict[int, Path],
+    changes: Sequence[tuple[tuple[int, int], str]],
 ) -> bool:
-    """True if a wait runs before another whenever that does, by the same mask."""
+    """True if a wait runs before another whenever that does, for the same mask."""
+    first, second = leader[0][0], row[0]
     one, other = paths.get(id(first.site.node)), paths.get(id(second.site.node))
     if one is None or other is None or len(one) > len(other):
         return False
@@ -77,10 +178,9 @@ def _runs_before(
         return False
     if len(first.site.loops) != len(second.site.loops):
         return False
-    mask = first.site.operand_node
-    parts = [] if mask is None else [*ast.walk(mask)]
-    names = {_last(one) for one in parts if isinstance(one, (ast.Name, ast.Attribute))}
-    start, end = _position(first), _position(second)
+    parts = ast.walk(mask.node)
+    names = {_last(part) for part in parts if isinstance(part, (ast.Name, ast.Attribute))}
+    start, end = min(leader[1].since, mask.since), _position(second)
     return not any(start < place < end and name in names for place, name in changes)
 
 
