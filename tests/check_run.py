@@ -43,6 +43,13 @@ def torchperf(
     return Run(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
 
 
+def python(*arguments: str | Path, cwd: Path) -> Run:
+    """``python ARGUMENTS``, a program that uses torch, which it finds imported: see `fork_server`."""
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    done = fork_server.run_with_torch([sys.executable, *arguments], cwd=cwd, env=environment)
+    return Run(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+
+
 def check(
     *arguments: str | Path,
     cwd: Path | None = None,
