@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from check_run import python
+from flake8_run import Run
 
 torch = pytest.importorskip("torch")
 testing = pytest.importorskip("IPython.testing.globalipapp")
@@ -43,32 +45,32 @@ main(torch.ones(4))
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
     folder = tmp_path_factory.mktemp("job")
     (folder / "job.py").write_text(JOB)
-    command = [sys.executable, "job.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    done = python("job.py", cwd=folder)
+    assert done.status == 0, done.errors
     return folder, done
 
 
-def test_only_the_region_counts(job: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+def test_only_the_region_counts(job: tuple[Path, Run]) -> None:
     folder, done = job
-    assert done.stdout == "3 True\n"
+    assert done.output == "3 True\n"
     report = json.loads((folder / "report.json").read_text())
     (read_of_sum,) = report["confirmed"]
     assert read_of_sum["line"] == 6
     assert report["totals"]["host_reads"] == 3
 
 
-def test_it_tells_what_a_run_tells(job: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+def test_it_tells_what_a_run_tells(job: tuple[Path, Run]) -> None:
     _, done = job
-    assert "job.py:6:12: TPF101 `x.sum().item()` waits" in done.stderr
-    assert "torchperf run: 1 confirmed, 0 refuted" in done.stderr
-    assert "torchperf: part.json: 6 statements in 1 file, 1 of them waited" in done.stderr
+    assert "job.py:6:12: TPF101 `x.sum().item()` waits" in done.errors
+    assert "torchperf run: 1 confirmed, 0 refuted" in done.errors
+    assert "torchperf: part.json: 6 statements in 1 file, 1 of them waited" in done.errors
 
 
 def test_a_profile_holds_the_lines_of_the_region(
-    job: tuple[Path, subprocess.CompletedProcess[str]],
+    job: tuple[Path, Run],
 ) -> None:
     folder, _ = job
     entries = read(folder / "part.json").files["job.py"]
