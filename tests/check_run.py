@@ -43,6 +43,23 @@ def torchperf(
     return Run(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
 
 
+def without_devices() -> dict[str, str]:
+    """Return the variables that hide devices from a program; none where there is no device.
+
+    Programs with the same variables are forked from the same process.
+    """
+    import torch
+
+    return {"CUDA_VISIBLE_DEVICES": ""} if torch.cuda.is_available() else {}
+
+
+def python(*arguments: str | Path, cwd: Path) -> Run:
+    """``python ARGUMENTS``, a program that uses torch, which it finds imported: see `fork_server`."""
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    done = fork_server.run_with_torch([sys.executable, *arguments], cwd=cwd, env=environment)
+    return Run(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+
+
 def check(
     *arguments: str | Path,
     cwd: Path | None = None,

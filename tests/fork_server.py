@@ -38,6 +38,8 @@ from hangs import HANG
 # Variables that Python reads while it starts: where they differ, another server is needed.
 _AT_THE_START = ("PYTHON", "LC_", "LANG")
 _AT_THE_IMPORT = (*_AT_THE_START, *workload_forks.AT_THE_IMPORT)
+# Modules of the tests that a server imports, which nothing that it runs is to see.
+_OURS = ("hangs", "workload_forks")
 _WAITS = "import torch\n\n\ndef step(x: torch.Tensor):\n    return x.item()\n"
 
 
@@ -61,6 +63,22 @@ def run(
     else:
         server = _server(_those(environment, _AT_THE_START))
     return server.run(words, folder, environment, stdin)
+
+
+def run_with_torch(
+    command: Sequence[str | Path], *, cwd: Path, env: Mapping[str, str]
+) -> subprocess.CompletedProcess[bytes]:
+    """As `start`, but in a fork that has imported torch, and nothing else that it could see.
+
+    The command is this Python's ``-m``, ``-c`` or a script. It must not matter to it when torch is
+    imported.
+    """
+    words = [str(word) for word in command]
+    assert words[0] == sys.executable
+    if sys.platform != "linux":
+        return start(words, cwd=cwd, env=env)
+    server = _torch_server(workload_forks.imports_of(cwd), _those(env, _AT_THE_IMPORT))
+    return server.run(words, str(cwd), env, b"", shows_torch=True)
 
 
 def start(
@@ -125,9 +143,15 @@ class Server:
         self._close = weakref.finalize(self, _end, self._socket, self._process)
 
     def run(
-        self, command: Sequence[str], folder: str, environment: Mapping[str, str], given: bytes
+        self,
+        command: Sequence[str],
+        folder: str,
+        environment: Mapping[str, str],
+        given: bytes,
+        *,
+        shows_torch: bool = False,
     ) -> subprocess.CompletedProcess[bytes]:
-        """Run a command in a fork, and wait for it."""
+        """Run a command in a fork, and wait for it; ``shows_torch`` is as for `run_with_torch`."""
         with (
             tempfile.TemporaryFile() as stdin,
             tempfile.TemporaryFile() as stdout,
@@ -136,7 +160,12 @@ class Server:
             stdin.write(given)
             stdin.flush()
             stdin.seek(0)
-            request = {"command": [*command[1:]], "folder": folder, "environment": {**environment}}
+            request = {
+                "command": [*command[1:]],
+                "folder": folder,
+                "environment": {**environment},
+                "shows torch": shows_torch,
+            }
             body = json.dumps(request).encode()
             streams = [stream.fileno() for stream in (stdin, stdout, stderr)]
             socket.send_fds(self._socket, [b"%16d" % len(body)], streams)
@@ -154,8 +183,8 @@ def _end(connection: socket.socket, process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def serve(requests: socket.socket) -> tuple[str, str]:
-    """Fork for each request; returns in the fork, with how and what it is to run."""
+def serve(requests: socket.socket) -> Mapping[str, Any]:
+    """Fork for each request; returns the request in the fork, which has taken over what it says."""
     gc.freeze()
     while True:
         length, streams, _, _ = socket.recv_fds(requests, 16, 3)
@@ -167,26 +196,27 @@ def serve(requests: socket.socket) -> tuple[str, str]:
         child = os.fork()
         if child == 0:
             requests.close()
-            return become(json.loads(body), streams)
+            request: Mapping[str, Any] = json.loads(body)
+            become(request, streams)
+            return request
         for stream in streams:
             os.close(stream)
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         requests.sendall(b"%16d" % status)
 
 
-def become(request: Mapping[str, object], streams: Sequence[int]) -> tuple[str, str]:
+def become(request: Mapping[str, Any], streams: Sequence[int]) -> None:
     """Take over a request's streams, folder, variables and arguments."""
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
     os.chdir(str(request["folder"]))
     os.environ.clear()
-    os.environ.update(request["environment"])  # type: ignore[call-overload]
-    how, what, *arguments = request["command"]  # type: ignore[misc]
+    os.environ.update(request["environment"])
+    how, *rest = request["command"]
     # What `python -m` and `python -c` have there.
-    sys.argv = [how, *arguments]
+    sys.argv = [how, *rest[1:]]
     sys.path[0] = os.getcwd() if how == "-m" else ""
-    return how, what
 
 
 def _import_commands() -> None:
@@ -250,17 +280,31 @@ def main() -> None:
     if imported:
         workload_forks.import_report()
     _import_commands()
-    how, what = serve(socket.socket(fileno=int(number)))
-    child = workload_forks.prepare() if imported else None
-    if imported and child:
-        workload_forks.become_child(child, imported, ["hangs", "workload_forks"])
-        return
+    request = serve(socket.socket(fileno=int(number)))
+    if imported and request["shows torch"]:
+        first = sys.path[0]
+        imported.restore(_OURS)
+        sys.path[0] = first
+    else:
+        child = workload_forks.prepare() if imported else None
+        if imported and child:
+            workload_forks.become_child(child, imported, _OURS)
+            return
     with _ending_early():
-        if how == "-m":
-            runpy.run_module(what, run_name="__main__", alter_sys=True)
-        else:
-            sys.modules["__main__"] = program = types.ModuleType("__main__")
-            exec(compile(what, "<string>", "exec"), vars(program))
+        _run(*request["command"])
+
+
+def _run(how: str, *rest: str) -> None:
+    """Run what stands behind Python on a command line."""
+    if how == "-m":
+        runpy.run_module(rest[0], run_name="__main__", alter_sys=True)
+    elif how == "-c":
+        sys.modules["__main__"] = program = types.ModuleType("__main__")
+        exec(compile(rest[0], "<string>", "exec"), vars(program))
+    else:
+        sys.argv = [how, *rest]
+        sys.path[0] = os.path.dirname(os.path.abspath(how))
+        workload_forks.run_script(how)
 
 
 if __name__ == "__main__":

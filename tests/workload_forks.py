@@ -190,6 +190,11 @@ def become_child(request: Mapping[str, Any], imported: ImportedTorch, ours: Sequ
     program = sys.argv[0]
     if not getattr(sys.flags, "safe_path", False):
         sys.path[0] = os.path.dirname(program)
+    run_script(program)
+
+
+def run_script(program: str) -> None:
+    """Run a file as the main module."""
     module = types.ModuleType("__main__")
     vars(module)["__file__"] = program
     sys.modules["__main__"] = module

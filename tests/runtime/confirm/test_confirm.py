@@ -263,3 +263,53 @@ def test_a_line_that_never_runs_is_inconclusive(verdicts):
 def test_methods_contexts_coroutines_and_closures_are_run(verdicts, comment):
     found = verdicts[comment]
     assert found.status == "confirmed", found.reason
+
+
+# What cannot be run, or not in full.
+READ = "    return x.sum().item()\n"
+
+
+def test_a_module_that_raises_on_import_is_said_and_the_function_cut_out(
+    tmp_path, monkeypatch, capsys
+):
+    (tmp_path / "cut.py").write_text(
+        "import torch\n\nLIMIT = 2.0\nraise RuntimeError('no accelerator here')\n\n\n"
+        f"def f(x: torch.Tensor) -> float:\n    x = x * LIMIT\n{READ}"
+    )
+    (tmp_path / "lost.py").write_text(
+        "import torch\n\nraise RuntimeError('no accelerator here')\n\n\n"
+        f"@missing\ndef f(x: torch.Tensor) -> float:\n{READ}"
+    )
+    monkeypatch.chdir(tmp_path)
+    main(["confirm", "cut.py", "lost.py", "--json"])
+    cut, lost = json.loads(capsys.readouterr().out)["findings"]
+    assert cut["verdict"] == "confirmed"
+    assert "RuntimeError: no accelerator here" in cut["reason"]
+    assert lost["verdict"] == "inconclusive"
+    assert lost["reason"].startswith("import failed: RuntimeError: no accelerator here; f alone: ")
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["cut.py", "lost.py"]
+
+
+def test_a_parameter_that_cannot_be_made_is_named(tmp_path, monkeypatch, capsys):
+    (tmp_path / "odd.py").write_text(
+        "import torch\n\n\ndef f(x: torch.Tensor, plan) -> float:\n"
+        f'    plan["a"].steps[3].run(x, mode=plan.mode)\n{READ}'
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["confirm", "odd.py"]) == 0
+    told = capsys.readouterr().out
+    assert "inconclusive: inputs could not be made: `plan`" in told
+    assert '--inputs "plan=..."' in told
+
+
+def test_a_file_that_cannot_be_linted_costs_none_of_its_folder(tmp_path, monkeypatch, capsys):
+    (tmp_path / "one.py").write_text(f"import torch\n\n\ndef f(x: torch.Tensor) -> float:\n{READ}")
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    (tmp_path / "codec.py").write_text("# -*- coding: klingon -*-\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["confirm", ".", "one.py", "./one.py"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.endswith("1 confirmed, 0 refuted, 0 inconclusive\n")
+    broken, codec, *_ = captured.err.splitlines()
+    assert broken == "torchperf: passed over: broken.py:1 cannot be parsed: invalid syntax"
+    assert codec.startswith("torchperf: passed over: codec.py cannot be read: unknown encoding")

@@ -214,15 +214,9 @@ def sandbox():
             yield made
 
 
-@pytest.fixture(scope="module")
-def hasty():
-    with Sandbox(SHORT, 512) as made:
-        yield made
-
-
-def verdict_on(name, groups, sandbox):
+def verdict_on(name, groups, sandbox, timeout=0.0):
     group = groups[name]
-    return verdict_of_call(group, group.targets[0], sandbox.run(group.job), 1000, "cpu")
+    return verdict_of_call(group, group.targets[0], sandbox.run(group.job, timeout), 1000, "cpu")
 
 
 @pytest.mark.parametrize("name", HOLDS)
@@ -240,21 +234,21 @@ def test_it_is_kept_apart_where_the_kernel_allows_it(name, groups, sandbox):
 
 
 @pytest.mark.parametrize("name", ENDS)
-def test_it_ends_without_a_verdict(name, groups, sandbox, hasty):
+def test_it_ends_without_a_verdict(name, groups, sandbox):
     told = ENDS[name][1]
-    verdict = verdict_on(name, groups, hasty if told.startswith("timed out") else sandbox)
+    timeout = SHORT if told.startswith("timed out") else 0.0
+    verdict = verdict_on(name, groups, sandbox, timeout)
     assert verdict.status == "inconclusive"
     assert verdict.reason.startswith(told)
     assert verdict.reason.isprintable()
 
 
-def test_processes_are_counted(groups):
+def test_processes_are_counted(groups, sandbox):
     """Root's are not: the kernel lets the superuser start as many as there is room for.
 
     A hundred forks take long on a busy machine: this is not about time.
     """
-    with Sandbox(60, 512) as patient:
-        verdict = verdict_on("forks_without_end", groups, patient)
+    verdict = verdict_on("forks_without_end", groups, sandbox, 60)
     assert verdict.reason.endswith("exit status 11" if os.getuid() else "exit status 12")
 
 

@@ -1,7 +1,6 @@
 """Snippets that misbehave: each ends with its reason, in time, and leaves the user's files alone."""
 
 import contextlib
-import json
 import os
 import socket
 import subprocess
@@ -10,7 +9,6 @@ import time
 from pathlib import Path
 
 import pytest
-from hangs import HANG
 
 pytest.importorskip("torch")
 
@@ -179,44 +177,6 @@ def test_a_malformed_report_is_no_verdict(tmp_path, result):
     assert verdict.status == "inconclusive"
 
 
-def torchperf(folder, *arguments, **more):
-    command = [sys.executable, "-m", "flake8_torchperf.cli.main", "confirm", *arguments]
-    root = str(Path(__file__).parents[3])
-    environment = {**os.environ, "PYTHONPATH": root}
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=HANG, **more
-    )
-
-
-def test_a_module_that_raises_on_import_is_said_and_the_function_cut_out(tmp_path):
-    (tmp_path / "cut.py").write_text(
-        "import torch\n\nLIMIT = 2.0\nraise RuntimeError('no accelerator here')\n\n\n"
-        f"def f(x: torch.Tensor) -> float:\n    x = x * LIMIT\n{READ}"
-    )
-    (tmp_path / "lost.py").write_text(
-        "import torch\n\nraise RuntimeError('no accelerator here')\n\n\n"
-        f"@missing\ndef f(x: torch.Tensor) -> float:\n{READ}"
-    )
-    done = torchperf(tmp_path, "cut.py", "lost.py", "--json", stdin=subprocess.DEVNULL)
-    cut, lost = json.loads(done.stdout)["findings"]
-    assert cut["verdict"] == "confirmed"
-    assert "RuntimeError: no accelerator here" in cut["reason"]
-    assert lost["verdict"] == "inconclusive"
-    assert lost["reason"].startswith("import failed: RuntimeError: no accelerator here; f alone: ")
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["cut.py", "lost.py"]
-
-
-def test_a_parameter_that_cannot_be_made_is_named(tmp_path):
-    (tmp_path / "odd.py").write_text(
-        "import torch\n\n\ndef f(x: torch.Tensor, plan) -> float:\n"
-        f'    plan["a"].steps[3].run(x, mode=plan.mode)\n{READ}'
-    )
-    done = torchperf(tmp_path, "odd.py")
-    assert done.returncode == 0
-    assert "inconclusive: inputs could not be made: `plan`" in done.stdout
-    assert '--inputs "plan=..."' in done.stdout
-
-
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
@@ -282,21 +242,6 @@ def test_inputs_nested_too_deeply_are_one_line():
             parse_inputs(f"x=a{depth * '.b'}")
     with pytest.raises(OptionError, match="--inputs: the text is nested too deeply"):
         parse_inputs(f"x={DEEP}")
-
-
-def test_a_file_that_cannot_be_linted_costs_none_of_its_folder(tmp_path, monkeypatch, capsys):
-    from flake8_torchperf.cli.main import main
-
-    (tmp_path / "one.py").write_text(f"import torch\n\n\ndef f(x: torch.Tensor) -> float:\n{READ}")
-    (tmp_path / "broken.py").write_text("def f(:\n")
-    (tmp_path / "codec.py").write_text("# -*- coding: klingon -*-\n")
-    monkeypatch.chdir(tmp_path)
-    assert main(["confirm", ".", "one.py", "./one.py"]) == 0
-    captured = capsys.readouterr()
-    assert captured.out.endswith("1 confirmed, 0 refuted, 0 inconclusive\n")
-    broken, codec, *_ = captured.err.splitlines()
-    assert broken == "torchperf: passed over: broken.py:1 cannot be parsed: invalid syntax"
-    assert codec.startswith("torchperf: passed over: codec.py cannot be read: unknown encoding")
 
 
 def test_missing_torch_is_one_line_with_the_command(monkeypatch, capsys):

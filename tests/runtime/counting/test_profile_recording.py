@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from check_run import check, torchperf
+from check_run import check, python, torchperf
 
 torch = pytest.importorskip("torch")
 
@@ -114,6 +113,12 @@ def project(trained_project: Path) -> Path:
     return trained_project
 
 
+@pytest.fixture(scope="module")
+def profiled(project: Path) -> list[tuple[str, int]]:
+    """What is reported with the profile of the run."""
+    return places(check("--profile", "profile.json", ".", cwd=project).results)
+
+
 @pytest.fixture
 def trained(project: Path) -> Profile:
     return read(project / "profile.json")
@@ -132,9 +137,8 @@ def places(rows: Any) -> list[tuple[str, int]]:
     return list(dict.fromkeys((Path(row.path).name, row.line) for row in rows))
 
 
-def test_the_dearest_lines_of_the_project_are_told_first(project: Path) -> None:
-    run = check("--profile", "profile.json", ".", cwd=project)
-    reported = places(run.results)
+def test_the_dearest_lines_of_the_project_are_told_first(profiled: list[tuple[str, int]]) -> None:
+    reported = profiled
     counted = [one for one in TRUTH if one["waits"]]
     dearest = sorted(counted, key=lambda one: -one["waits"])
     assert dearest[9]["waits"] > dearest[10]["waits"], "the ten dearest lines are no ten"
@@ -144,9 +148,11 @@ def test_the_dearest_lines_of_the_project_are_told_first(project: Path) -> None:
     assert waits == sorted(waits, reverse=True)
 
 
-def test_a_profile_settles_what_runs_once_and_what_runs_often(project: Path) -> None:
+def test_a_profile_settles_what_runs_once_and_what_runs_often(
+    project: Path, profiled: list[tuple[str, int]]
+) -> None:
     before = set(places(check(".", cwd=project).results))
-    after = set(places(check("--profile", "profile.json", ".", cwd=project).results))
+    after = set(profiled)
     everything = set(places(check("--torchperf-scope=all", ".", cwd=project).results))
     truth = {(one["file"], one["line"]): one for one in TRUTH}
     assert everything == set(truth)
@@ -255,10 +261,8 @@ def test_step(n):
 def test_a_test_run_is_recorded(tmp_path: Path, workers: tuple[str, ...]) -> None:
     (tmp_path / "test_step.py").write_text(TESTS)
     name = "recorded.json"
-    run = torchperf(
-        "-q", "-p", "no:cacheprovider", *workers, f"--torchperf-profile-save={name}",
-        cwd=tmp_path, program=(sys.executable, "-m", "pytest"),
-    )  # fmt: skip
+    options = ("-q", "-p", "no:cacheprovider", f"--torchperf-profile-save={name}")
+    run = python("-m", "pytest", *workers, *options, cwd=tmp_path)
     assert run.status == 0, run.output
     profile = read(tmp_path / name)
     counts = {entry.text: (entry.times, entry.waits) for entry in profile.files["test_step.py"]}
@@ -281,10 +285,7 @@ def test_a_test_run_never_overwrites_something_else(
 ) -> None:
     test = tmp_path / "test_step.py"
     test.write_text(TESTS)
-    run = torchperf(
-        "-q", f"--torchperf-profile-save={name}",
-        cwd=tmp_path, program=(sys.executable, "-m", "pytest"),
-    )  # fmt: skip
+    run = python("-m", "pytest", "-q", f"--torchperf-profile-save={name}", cwd=tmp_path)
     assert run.status != 0
     assert problem in run.output + run.errors
     assert test.read_text() == TESTS

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from check_run import python
+from flake8_run import Run
 
 torch = pytest.importorskip("torch")
 testing = pytest.importorskip("IPython.testing.globalipapp")
@@ -43,32 +45,32 @@ main(torch.ones(4))
 
 
 @pytest.fixture(scope="module")
-def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+def job(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Run]:
     folder = tmp_path_factory.mktemp("job")
     (folder / "job.py").write_text(JOB)
-    command = [sys.executable, "job.py"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    done = python("job.py", cwd=folder)
+    assert done.status == 0, done.errors
     return folder, done
 
 
-def test_only_the_region_counts(job: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+def test_only_the_region_counts(job: tuple[Path, Run]) -> None:
     folder, done = job
-    assert done.stdout == "3 True\n"
+    assert done.output == "3 True\n"
     report = json.loads((folder / "report.json").read_text())
     (read_of_sum,) = report["confirmed"]
     assert read_of_sum["line"] == 6
     assert report["totals"]["host_reads"] == 3
 
 
-def test_it_tells_what_a_run_tells(job: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+def test_it_tells_what_a_run_tells(job: tuple[Path, Run]) -> None:
     _, done = job
-    assert "job.py:6:12: TPF101 `x.sum().item()` waits" in done.stderr
-    assert "torchperf run: 1 confirmed, 0 refuted" in done.stderr
-    assert "torchperf: part.json: 6 statements in 1 file, 1 of them waited" in done.stderr
+    assert "job.py:6:12: TPF101 `x.sum().item()` waits" in done.errors
+    assert "torchperf run: 1 confirmed, 0 refuted" in done.errors
+    assert "torchperf: part.json: 6 statements in 1 file, 1 of them waited" in done.errors
 
 
 def test_a_profile_holds_the_lines_of_the_region(
-    job: tuple[Path, subprocess.CompletedProcess[str]],
+    job: tuple[Path, Run],
 ) -> None:
     folder, _ = job
     entries = read(folder / "part.json").files["job.py"]
@@ -77,37 +79,83 @@ def test_a_profile_holds_the_lines_of_the_region(
     assert ran == {6: (3, 3), 11: (1, 0), 12: (1, 0), 13: (3, 0), 14: (3, 0), 15: (1, 0)}
 
 
-def test_a_region_that_raises_is_told_all_the_same(tmp_path: Path) -> None:
-    report = tmp_path / "report.json"
-
-    def region() -> None:
-        with torchperf.recording(json=report, owners=[__file__], report=False):
-            torch.ones(3).sum().item()
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        region()
-    data = json.loads(report.read_text())
-    assert data["ended"] == "ZeroDivisionError"
-    assert data["totals"]["host_reads"] == 1
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a region owns the code in the current folder, this repository is not it."""
+    monkeypatch.chdir(tmp_path)
 
 
-def test_threads_of_the_region_count() -> None:
-    def work() -> None:
-        torch.ones(3).sum().item()
+# Regions stand in files of their own: to lint this one, and what it calls, takes seconds.
+RAISES = """\
+import torch
+import torchperf
 
+
+def region(report):
+    with torchperf.recording(json=report, owners=[__file__], report=False):
+        torch.ones(3, device=torch.device("cpu")).sum().item()
+        raise ZeroDivisionError
+"""
+THREADED = """\
+import threading
+import torch
+import torchperf
+
+
+def work():
+    torch.ones(3, device=torch.device("cpu")).sum().item()
+
+
+def region():
     with torchperf.recording(owners=[__file__], report=False) as seen:
         assert seen.text == ""
         thread = threading.Thread(target=work)
         thread.start()
         thread.join()
-    assert seen.report["totals"]["host_reads"] == 1
+    return seen
+"""
+LEAVES_NOTHING = """\
+import sys
+import torchperf
 
 
-def test_nothing_is_left_behind() -> None:
+def region():
     trace = sys.gettrace()
     with torchperf.recording(report=False):
         pass
+    return sys.gettrace() is trace, sys._getframe().f_trace is None or trace is not None
+"""
+
+
+def region_in(folder: Path, source: str) -> Callable[..., Any]:
+    """Return the function of a file that has this text."""
+    path = folder / "region.py"
+    path.write_text(source)
+    names: dict[str, Any] = {"__file__": str(path), "__name__": "region"}
+    exec(compile(source, str(path), "exec"), names)
+    region: Callable[..., Any] = names["region"]
+    return region
+
+
+def test_a_region_that_raises_is_told_all_the_same(tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    region = region_in(tmp_path, RAISES)
+    with pytest.raises(ZeroDivisionError):
+        region(report)
+    data = json.loads(report.read_text())
+    assert data["ended"] == "ZeroDivisionError"
+    assert data["totals"]["host_reads"] == 1
+
+
+def test_threads_of_the_region_count(tmp_path: Path) -> None:
+    seen = region_in(tmp_path, THREADED)()
+    assert seen.report["totals"]["host_reads"] == 1
+
+
+def test_nothing_is_left_behind(tmp_path: Path) -> None:
+    region = region_in(tmp_path, LEAVES_NOTHING)
+    trace = sys.gettrace()
+    assert region() == (True, True)
     assert sys.gettrace() is trace
     assert sys._getframe().f_trace is None or trace is not None
 
@@ -156,10 +204,7 @@ def shell() -> Any:
     return shell
 
 
-def test_a_cell_is_recorded(
-    shell: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_a_cell_is_recorded(shell: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert shell.run_cell_magic("torchperf", "cell.json --json report.json", CELL) == 4.0
     assert shell.user_ns["total"] == 4.0
     told = capsys.readouterr().err

@@ -15,6 +15,7 @@ from typing import Any
 
 import fork_server
 import pytest
+from check_run import without_devices
 from hangs import HANG, limited_by_processor_time
 from signals import hear_ctrl_c
 
@@ -85,7 +86,8 @@ def torchperf(folder: Path, *arguments: str, **options: Any) -> subprocess.Compl
     command = [sys.executable, "-m", "flake8_torchperf.cli.main", "run", *arguments]
     if options.pop("forked", False):
         given = options.pop("input", "").encode()
-        done = fork_server.run(command, cwd=folder, env=environment(), stdin=given, **options)
+        shared = {**os.environ, **without_devices(), "PYTHONHASHSEED": "0"}
+        done = fork_server.run(command, cwd=folder, env=shared, stdin=given, **options)
         told = [stream.decode("utf-8") for stream in (done.stdout, done.stderr)]
         return subprocess.CompletedProcess(command, done.returncode, *told)
     return subprocess.run(

@@ -11,6 +11,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
+from check_run import torchperf
 from hangs import HANG
 
 pytest.importorskip("torch")
@@ -59,13 +60,12 @@ def confirmed(data: dict[str, Any] | None) -> list[str]:
 
 
 def test_what_the_workload_prints_changes_no_verdict(tmp_path: Path) -> None:
-    noisy, data = run(
-        tmp_path,
-        READ + f"    import os, sys\n    print('''{FORGED}''')\n    os.write(2, b'''{FORGED}''')\n",
-    )
-    assert noisy.returncode == 0
-    assert FORGED in noisy.stdout
-    assert confirmed(data) == ["TPF101"]
+    printed = f"    print('''{FORGED}''')\n    os.write(2, b'''{FORGED}''')\n"
+    (tmp_path / "work.py").write_text(dedent(READ + "    import os, sys\n" + printed))
+    noisy = torchperf("run", "--json", "report.json", "work.py", cwd=tmp_path)
+    assert noisy.status == 0
+    assert FORGED in noisy.output
+    assert confirmed(json.loads((tmp_path / "report.json").read_text())) == ["TPF101"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the file by /proc")

@@ -41,7 +41,7 @@ SERVE = HEAD + dedent(
 )
 
 
-# Not the command that `fork_server` forks: how a process ends, and what it starts, is its own.
+# Not the command that `fork_server` forks: how a process ends is its own.
 STARTED = (sys.executable, "-m", "flake8_torchperf")
 
 
@@ -117,7 +117,7 @@ def test_a_forked_process_is_told_not_to_be_counted(tmp_path: Path) -> None:
         one(weight)
         """
     )
-    data, error = run(tmp_path, program, "--save-profile", "profile.json")
+    data, error = run(tmp_path, program, "--save-profile", "profile.json", start=COMMAND)
     assert data["totals"]["host_reads"] == 1
     assert "note: os.fork was called 1x: the forked processes are not counted\n" in error
     assert "value = (weight * step).sum().item()" not in waits(tmp_path)
@@ -133,7 +133,7 @@ def test_other_programs_are_told_not_to_be_counted(tmp_path: Path) -> None:
         one(weight)
         """
     )
-    data, error = run(tmp_path, program)
+    data, error = run(tmp_path, program, start=COMMAND)
     assert data["totals"]["host_reads"] == 1
     assert "note: 1 other Python programs were started: they are not counted\n" in error
 

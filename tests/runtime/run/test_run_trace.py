@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from textwrap import dedent
 from typing import Any
 
 import pytest
-from check_run import torchperf
+from check_run import torchperf, without_devices
 from flake8_run import Run
 
 pytest.importorskip("torch")
@@ -23,9 +22,11 @@ from flake8_torchperf.runtime.workload.ranks.merge import MergedRun
 from flake8_torchperf.runtime.workload.timeline.chrome import as_trace
 
 PROGRAM = """
-    import threading
-    import library
+    import os, sys, threading
     import torch
+
+    sys.path.append(os.environ["LIBRARY"])
+    import library
 
     def helper(x):
         return x.sum().item()
@@ -53,13 +54,15 @@ PROGRAM = """
 
 @pytest.fixture(scope="module", autouse=True)
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What the programs import from elsewhere: of all tests one, so that they are forks of one."""
+    """What the programs import from elsewhere.
+
+    Not by PYTHONPATH: what differs in that is not forked from the process that other tests use.
+    """
     folder = tmp_path_factory.mktemp("elsewhere")
     (folder / "library.py").write_text("def read(x):\n    return x.sum().item()\n")
-    root = str(Path(__file__).resolve().parents[3])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", os.pathsep.join((root, str(folder))))
-        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        for name, value in {**without_devices(), "LIBRARY": str(folder)}.items():
+            patch.setenv(name, value)
         yield
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from check_run import torchperf
+from check_run import torchperf, without_devices
 
 torch = pytest.importorskip("torch")
 
@@ -25,7 +25,6 @@ from flake8_torchperf.runtime.workload.sync_recorder import Witness  # noqa: E40
 from flake8_torchperf.runtime.workload.waits import NO_CALL, ON_HOST  # noqa: E402
 
 EVERYTHING = Options(scope=Level.COLD)
-ROOT = Path(__file__).resolve().parents[3]
 
 # A training script in the manner of nanoGPT: AMP off, debug logging off, and torch's own reads.
 TRAINING = """\
@@ -92,8 +91,8 @@ def run(folder: Path, source: str, *options: str) -> tuple[dict[str, Any], str]:
     """The report of a script as data and as text."""
     (folder / "train.py").write_text(source)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(ROOT))
-        patch.setenv("CUDA_VISIBLE_DEVICES", "")
+        for name, value in without_devices().items():
+            patch.setenv(name, value)
         done = torchperf("run", "--json", "run.json", *options, "train.py", cwd=folder)
     assert done.status == 0, done.errors
     return json.loads((folder / "run.json").read_text()), done.errors

@@ -55,3 +55,20 @@ def test_a_forked_workload_finds_what_one_started_anew_finds(tmp_path: Path) -> 
     assert [one.pop("forked") for one in told] == [True, False]
     assert told[0] == told[1]
     assert ended == [(7, b"at the end\n")] * 2
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no program is forked")
+def test_a_forked_program_finds_torch_imported_and_all_else_as_started_anew(tmp_path: Path) -> None:
+    (tmp_path / "tells.py").write_text(TELLS)
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    told, ended = [], []
+    for start in (fork_server.run_with_torch, fork_server.start):
+        done = start([sys.executable, "tells.py", "told.json"], cwd=tmp_path, env=environment)
+        told.append(json.loads((tmp_path / "told.json").read_text()))
+        ended.append((done.returncode, done.stdout))
+    assert [one.pop("forked") for one in told] == [True, False]
+    found, anew = [set(one.pop("modules")) for one in told]
+    assert "torch" in found > anew
+    assert not {name for name in found if name.startswith(("flake8.", "torch._dynamo", "weighing"))}
+    assert told[0] == told[1]
+    assert ended == [(7, b"at the end\n")] * 2
