@@ -35,8 +35,10 @@ class HostStandsIn(TorchFunctionMode):
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Call through, with the host for accelerators that this machine lacks."""
-        named = dict(kwargs or {})
         name = getattr(func, "__name__", "")
+        if name == "__get__":  # an attribute, which most calls ask for, names no device
+            return func(*args)
+        named = dict(kwargs or {})
         if name in _MOVES and args and isinstance(args[0], torch.Tensor):
             return args[0].to(_HOST)
         if name == "pin_memory":
