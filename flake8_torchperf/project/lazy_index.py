@@ -140,7 +140,7 @@ def read_outline(text: str, path: Path) -> ModuleMap:
     except (_UnclearError, SyntaxError):
         return read_module(quietly_parsed(text), (text,), path)
     holder: list[ModuleMap] = []
-    parts = Parts(str(path), text, READERS)
+    parts = Parts(str(path), text, PART_READERS)
     functions: _Deferred[FunctionInfo] = _Deferred(holder, parts)
     classes: _Deferred[ClassInfo] = _Deferred(holder, parts)
     for definition in definitions:
@@ -177,7 +177,7 @@ def parts_of(text: str) -> Parts | None:
         quietly_parsed(rest)
     except (_UnclearError, SyntaxError, ValueError):
         return None
-    return Parts("", text, READERS)
+    return Parts("", text, PART_READERS)
 
 
 def cut(text: str) -> tuple[str, list[tuple[str, str, int]]]:
@@ -360,7 +360,7 @@ def _definition(text: str, head: re.Match[str], quotes: _Quotes) -> tuple[str, b
         after = start
 
 
-READERS = Readers(cut, split, bindings, writes, bare)
+PART_READERS = Readers(cut, split, bindings, writes, bare)
 
 
 class _Quotes:

@@ -163,6 +163,7 @@ class _Docstring:
 
     @cached_property
     def _raw(self) -> list[str]:
+        """The docstrings as written; that of a class is in its head."""
         if self._made is None:
             return [DOCSTRING.of(self._info)]
         self._made.ask(HEADED)

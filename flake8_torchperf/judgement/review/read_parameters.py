@@ -223,7 +223,7 @@ def _names(nodes: Iterable[ast.expr]) -> dict[str, None]:
     return found
 
 
-# What is asked first is looked up first, as few functions of a file are.
+# In the order in which they are asked: few functions of a file are looked up.
 KINDS_OF_READS = (
     _read_parameters,
     _tested_parameters,
