@@ -205,14 +205,18 @@ class CurrentModule:
             return self._fact(*part.removeprefix(FACT).split(" "))
         if part.startswith(READ_OF):
             name, attribute = part.removeprefix(READ_OF).split(" ")
-            klass = self._map.classes.get(name)
+            klass = self._map.classes.get(name) if self._is_read(name) else None
             return "" if klass is None else answer_of_facts(klass.read_of(attribute))
         return self._parts.answer(part)
 
     def _fact(self, name: str, function: str, place: str) -> str:
         """Return a fact about a function or method; "" if there is none of that name."""
-        owner = function.partition(".")[0]
-        if owner not in self._map.classes and owner not in self._map.functions:
+        if not self._is_read(function):
             return ""
         among = functions_named(self._map, function)[int(place) :]
         return answer_of_facts((FACTS[name](among[0]),)) if among else ""
+
+    def _is_read(self, qualname: str) -> bool:
+        """True if the module defines what a name begins with, which is read now."""
+        head = qualname.partition(".")[0]
+        return head in self._map.classes or head in self._map.functions

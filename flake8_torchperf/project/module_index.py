@@ -21,6 +21,7 @@ from flake8_torchperf.project.answers import (
     NamesAsked,
 )
 from flake8_torchperf.project.import_roots import module_name, record_import
+from flake8_torchperf.project.noted_calls import read_of_attributes
 from flake8_torchperf.project.noted_writes import record_writes
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.syntax.record_types import empty_class, made_record
@@ -187,21 +188,16 @@ class ClassInfo:
     def read_of(self, attribute: str) -> tuple[str, ...]:
         """Return the attributes that the methods read of an attribute of that name, each once."""
         found = tuple(self._read.get(attribute, ()))
-        if self.module.parts is not None:
-            if "<locals>" in self.name:
-                self.ask()
+        if "<locals>" in self.name:
+            self.ask()
+        elif self.module.parts is not None:
             self.module.parts.tell(f"{READ_OF}{self.name} {attribute}", found)
         return found
 
     @cached_property
     def _read(self) -> dict[str, dict[str, None]]:
         """See `read_of`."""
-        found: dict[str, dict[str, None]] = {}
-        for method in self.held:
-            for node in self.module.nodes(method.tree).of(ast.Attribute):
-                if isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Attribute):
-                    found.setdefault(node.value.attr, {})[node.attr] = None
-        return found
+        return read_of_attributes([self.module.nodes(method.tree) for method in self.held])
 
     def _noted(self) -> list[Writers]:
         """Return both tables, made on first use, because they take a walk over every method."""

@@ -1,4 +1,4 @@
-"""The names of the methods that a method calls on its own object, by its text alone."""
+"""The methods that a method calls on its own object, and what is read of attributes, by text."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from flake8_torchperf.syntax.traversal import Nodes
 
 
@@ -31,3 +33,13 @@ def called_by_super(nodes: Nodes) -> tuple[str, ...]:
             case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=attr):
                 found[attr] = None
     return tuple(found)
+
+
+def read_of_attributes(pieces: Iterable[Nodes]) -> dict[str, dict[str, None]]:
+    """Return the attributes that are read of each attribute, as ``shape`` of ``self.x.shape``."""
+    found: dict[str, dict[str, None]] = {}
+    for nodes in pieces:
+        for node in nodes.of(ast.Attribute):
+            if isinstance(node.ctx, ast.Load) and isinstance(node.value, ast.Attribute):
+                found.setdefault(node.value.attr, {})[node.attr] = None
+    return found

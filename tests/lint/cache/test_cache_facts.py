@@ -195,3 +195,25 @@ def test_a_docstring_is_no_part_of_a_body(
         assert now is not None
         assert then.answer(part)
         assert (then.answer(part) != now.answer(part)) == differs
+
+
+INNER = """\
+class Outer:
+    class Inner:
+        def show(self):
+            return self.size.text
+"""
+
+
+def test_what_a_class_in_a_class_reads_is_asked_for(tmp_path: Path) -> None:
+    path = tmp_path / "inner.py"
+    path.write_text(INNER, encoding="utf-8")
+    module = read_outline(INNER, path)
+    reads: dict[str, str] = {}
+    with noting(reads):
+        assert "Outer" in module.classes
+        assert module.classes["Outer.Inner"].read_of("size") == ("text",)
+    part = f"{READ_OF}Outer.Inner size"
+    assert CurrentModule(str(path)).answer(part) == reads[f"{path}{PART}{part}"]
+    path.write_text(INNER.replace("text", "shape"), encoding="utf-8")
+    assert CurrentModule(str(path)).answer(part) != reads[f"{path}{PART}{part}"]
