@@ -100,12 +100,12 @@ APPLYING_BASES = frozenset(("Function", "InplaceFunction"))
 APPLIED = frozenset(("forward", "backward", "setup_context", "jvp", "vjp"))
 # Packages whose data sets run the functions that they are given, on samples that lie on the host,
 # and the methods by which one that is made already is given these. `map` may run a model.
-DATA_PACKAGES = (
+_DATA_PACKAGES = (
     "torchvision.datasets", "torchaudio.datasets", "torch_geometric.datasets", "datasets",
     "webdataset", "torchdata", "monai.data",
 )  # fmt: skip
-# Names of their classes begin with one of these.
-OF_DATA_PACKAGES = tuple(f"{package}." for package in DATA_PACKAGES)
+# Names of what is in them begin with one of these.
+OF_DATA_PACKAGES = tuple(f"{package}." for package in _DATA_PACKAGES)
 GIVING_TO_DATA = frozenset(("set_transform", "with_transform"))
 # Classes whose objects take samples from the object that they are given first.
 LOADING_CLASSES = frozenset(("DataLoader",))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from flake8_torchperf.program.given import (
     COLLATING,
-    DATA_PACKAGES,
     GIVING_TO_DATA,
     LOADING_CLASSES,
+    OF_DATA_PACKAGES,
     PLAIN_DECORATORS,
 )
 from flake8_torchperf.program.outlines.asked import (
@@ -410,8 +410,7 @@ class Linker:
         word = outline.nodes[called].word
         if not word[:1].isupper() and word not in GIVING_TO_DATA:
             return False
-        origin = f"{self.origin(path, called)}."
-        return origin.startswith(tuple(f"{package}." for package in DATA_PACKAGES))
+        return f"{self.origin(path, called)}.".startswith(OF_DATA_PACKAGES)
 
     def method(self, klass: Unit, name: str) -> Unit | None:
         """Return the method that an object of a class runs by a name, bases included."""

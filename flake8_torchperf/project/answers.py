@@ -171,9 +171,14 @@ class Parts:
             self._asked.add(part)
             reads[f"{self._path}{PART}{part}"] = self.answer(part)
 
+    @property
+    def listens(self) -> bool:
+        """True if some context records queries."""
+        return bool(self._heard) or _NOTED[-1] is not None
+
     def tell(self, part: str, found: tuple[object, ...]) -> None:
         """Record a query of which the answer, facts in plain values, is at hand."""
-        if part not in self._answers and (self._heard or _NOTED[-1] is not None):
+        if part not in self._answers:
             self._answers[part] = answer_of_facts(found)
         self.ask(part)
 

@@ -35,7 +35,7 @@ class FunctionFact(Generic[Fact]):
             info.facts[self._name] = self._find(info)
         found = cast("Fact", info.facts[self._name])
         parts = info.module.parts
-        if parts is not None:
+        if parts is not None and parts.listens:
             place = _place_of(info)
             if place is None:
                 info.ask()

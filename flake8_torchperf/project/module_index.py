@@ -190,7 +190,7 @@ class ClassInfo:
         found = tuple(self._read.get(attribute, ()))
         if "<locals>" in self.name:
             self.ask()
-        elif self.module.parts is not None:
+        elif self.module.parts is not None and self.module.parts.listens:
             self.module.parts.tell(f"{READ_OF}{self.name} {attribute}", found)
         return found
 

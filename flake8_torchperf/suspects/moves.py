@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.words import MODULE_MOVES, MOVE_CALLS
+from flake8_torchperf.suspects.words import HOST_DATA_COPIES, MODULE_MOVES, MOVE_CALLS
 from flake8_torchperf.syntax.names import called_name, given_to, is_name
 
 if TYPE_CHECKING:
@@ -79,3 +79,10 @@ def may_name_place(node: ast.expr) -> bool:
         case ast.Name(id=name):
             return "dtype" not in name
     return True
+
+
+def copies_to_device(call: ast.Call) -> bool:
+    """True for a call that copies host data to a device: ``torch.tensor(x, device=d)``."""
+    return called_name(call.func) in HOST_DATA_COPIES and any(
+        keyword.arg == "device" for keyword in call.keywords
+    )

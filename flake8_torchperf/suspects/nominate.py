@@ -14,6 +14,7 @@ from flake8_torchperf.knowledge import call_waits
 from flake8_torchperf.knowledge.logging_calls import IN_PROGRESS_BAR, READERS, READING_METHODS
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.suspects.moves import (
+    copies_to_device,
     may_name_place,
     moves_module,
     moves_what_is_made,
@@ -328,7 +329,7 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
         return True
     if name in ("log", "log_dict") and any(k.arg == IN_PROGRESS_BAR for k in node.keywords):
         return True
-    if name in HOST_DATA_COPIES and any(keyword.arg == "device" for keyword in node.keywords):
+    if copies_to_device(node):
         return True
     given = given_to(node)
     if name == "copy_" and len(given) > 1:

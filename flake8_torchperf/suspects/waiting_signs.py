@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.words import CONVERTING, HOST_DATA_COPIES
+from flake8_torchperf.suspects.moves import copies_to_device
+from flake8_torchperf.suspects.words import CONVERTING
 from flake8_torchperf.syntax.host_expressions import surely_host
-from flake8_torchperf.syntax.names import called_name
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
@@ -34,10 +34,7 @@ def converts(nodes: Nodes, hosts: Container[str]) -> bool:
 
 def places(nodes: Nodes) -> bool:
     """True if a call copies host data to a device: ``torch.tensor(x, device=d)``."""
-    return any(
-        called_name(call.func) in HOST_DATA_COPIES and any(k.arg == "device" for k in call.keywords)
-        for call in nodes.of(ast.Call)
-    )
+    return any(map(copies_to_device, nodes.of(ast.Call)))
 
 
 def masks(nodes: Nodes) -> bool:

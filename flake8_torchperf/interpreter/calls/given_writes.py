@@ -26,11 +26,9 @@ def attributes_written(
     info: FunctionInfo, me: str, analysis: Analysis
 ) -> tuple[tuple[str, str], ...]:
     """Return the parameters, other than ``me``, of which a function sets attributes, with these."""
-    return WRITTEN.kept(analysis, info.key, lambda: _written(info, me))
-
-
-def _written(info: FunctionInfo, me: str) -> tuple[tuple[str, str], ...]:
-    return tuple(one for one in GIVEN_WRITES.of(info) if one[0] != me)
+    return WRITTEN.kept(
+        analysis, info.key, lambda: tuple(one for one in GIVEN_WRITES.of(info) if one[0] != me)
+    )
 
 
 def set_given(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.events.recording import emit, emit_read
 from flake8_torchperf.project.function_facts import MAY_ONLY_CALL
+from flake8_torchperf.syntax.docstrings import raw_docstring
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, tensor_of
@@ -83,20 +84,17 @@ def note_helper(function: Function, arguments: Arguments, ctx: Context) -> None:
 
 def _wrapped(info: FunctionInfo) -> Wrapped | None:
     """Return the wait of a helper that only waits, perhaps after a test; None for other code."""
-    body = info.node.body
-    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
-        body = body[1:]
-    if not body or info.tree.decorator_list:
+    if info.tree.decorator_list:
         return None
-    first = body[0]
-    if isinstance(first, ast.If) and len(first.body) == 1 and not first.orelse:
-        if len(body) == 1:
-            return _synchronising(first.body[0], info)
-        if len(body) == 2 and isinstance(body[1], ast.Return) and _asks_type(first.test):
-            return _returned(first.body[0], info)
-    if len(body) > 1:
-        return None
-    return _synchronising(first, info) or _returned(first, info)
+    body = info.node.body[1:] if raw_docstring(info.node) else info.node.body
+    match body:
+        case [ast.If(body=[inner], orelse=[])]:
+            return _synchronising(inner, info)
+        case [ast.If(test=test, body=[inner], orelse=[]), ast.Return()] if _asks_type(test):
+            return _returned(inner, info)
+        case [statement]:
+            return _synchronising(statement, info) or _returned(statement, info)
+    return None
 
 
 def _asks_type(test: ast.expr) -> bool:

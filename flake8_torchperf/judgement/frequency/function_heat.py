@@ -452,11 +452,11 @@ def _passing_on(info: FunctionInfo) -> frozenset[int]:
     return frozenset(
         id(loop)
         for loop in info.nodes.of_any(*STATEMENTS)
-        if any(_asks(node, given, me) and gives_back(loop, node) for node in asked_for(loop))
+        if any(_asks(node, given, me) and gives_back(loop, node) for node in _asked_for(loop))
     )
 
 
-def asked_for(loop: ast.AST) -> list[ast.Call]:
+def _asked_for(loop: ast.AST) -> list[ast.Call]:
     """Return the calls that each round of a loop makes for their results."""
     nodes = direct(loop)
     alone = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}

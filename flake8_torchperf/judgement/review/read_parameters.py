@@ -1,7 +1,7 @@
 """The parameters of a function that it reads on the host, by the text of its body.
 
-A function reads a parameter where it makes a number or text of it, tests it, goes through it or
-takes it for a bound. Whether that waits depends on what calls pass.
+A function reads a parameter where it makes a number or text of it, compares it or takes it for a
+bound or an index. Whether that waits depends on what calls pass.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.calls.other_kinds import is_declared_int
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
+from flake8_torchperf.interpreter.models.builtin_reductions import REDUCTIONS
 from flake8_torchperf.knowledge.logging_calls import READING_METHODS
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.suspects.words import CONVERTING
@@ -199,7 +200,7 @@ def _reduced(info: FunctionInfo, analysis: Analysis) -> list[str]:
 
 
 # Functions of Python that compare or add what they are given, round it or count up to it.
-COMPARING_OR_ADDING = frozenset(("round", "max", "min", "sum", "any", "all", "sorted", "range"))
+COMPARING_OR_ADDING = REDUCTIONS | {"round", "range"}
 
 
 def _bounds(info: FunctionInfo, analysis: Analysis) -> list[str]:
