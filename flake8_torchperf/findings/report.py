@@ -12,6 +12,7 @@ from flake8_torchperf.findings.locate import locate
 from flake8_torchperf.findings.match import Raw, find, rule_for
 from flake8_torchperf.findings.message import HOST_READS, LOGGED, format_message, with_reason
 from flake8_torchperf.findings.rows.consecutive_reads import in_rows, with_followers
+from flake8_torchperf.findings.rows.kept_waits import without_idle
 from flake8_torchperf.findings.rows.same_mask import by_mask
 from flake8_torchperf.idioms.logging_calls import logged
 from flake8_torchperf.idioms.loop_kinds import head_of
@@ -58,7 +59,11 @@ def report(
         told: list[list[Raw]] = []
         rest: list[list[Raw]] = []
         for row in rows:
-            (told if any(_is_worth(raw, least) for raw in row) else rest).append(row)
+            worth = any(is_worth(raw.site, raw.rule.code, least) for raw in row)
+            (told if worth else rest).append(row)
+        needed = Strength[options.confidence.upper()]
+        doubted = {id(site.node) for site in result.sites if not _believed(site, needed)}
+        told = without_idle(told, doubted)
         heads = _heads_around(told) if rest else ()
         around = [row for row in rest if id(row[0].site.node) in heads]
         left = [row for row in rest if id(row[0].site.node) not in heads]
@@ -89,12 +94,12 @@ def least_worth(options: Options) -> float:
     return weights().threshold if options.scope is Level.HOT else 0.0
 
 
-def _is_worth(raw: Raw, least: float) -> bool:
-    """True if a finding has this worth, or something outweighs all weights.
+def is_worth(site: JudgedSite, code: str, least: float) -> bool:
+    """True if a rule's finding at a site has this worth, or something outweighs all weights.
 
     The user or a measurement does, and so does what a function's own text repeats.
     """
-    evidence = features(raw.site, raw.rule.code)
+    evidence = features(site, code)
     if not OUTRIGHT.isdisjoint(evidence) or is_repeated(evidence):
         return True
     return weights().worth(evidence) >= least

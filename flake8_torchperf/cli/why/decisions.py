@@ -11,7 +11,7 @@ from flake8_torchperf.cli.why.weighing import rounded_down, worth_of
 from flake8_torchperf.findings.catalogue import told_rules
 from flake8_torchperf.findings.heat_text import frequency, hidden_by
 from flake8_torchperf.findings.match import rule_for
-from flake8_torchperf.findings.report import least_worth
+from flake8_torchperf.findings.report import is_worth, least_worth
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.row import FREQUENCY, row_id
 from flake8_torchperf.judgement.rows import BY_CAUSE
@@ -35,9 +35,9 @@ RESIDENCE = {
 }
 NO_TENSOR = "no tensor is needed"
 # Decisions without a row of the table: the reason is too weak, the rule asks for more or less than
-# the place's frequency, the calls of the function show that nothing waits, or the finding is worth
-# too little.
-CONFIDENCE, RULE, ARGUMENTS, WORTH = "confidence", "rule", "arguments", "worth"
+# the place's frequency, the calls of the function show that nothing waits, the finding is worth too
+# little, or its wait stands straight behind one that stays.
+CONFIDENCE, RULE, ARGUMENTS, WORTH, BEHIND = "confidence", "rule", "arguments", "worth", "behind"
 STRENGTHS = ("assumed", "inferred", "stated")
 
 
@@ -49,9 +49,10 @@ class Decision:
     "inferred", "assumed"), ``residence`` where it lies, ``frequency`` how often the place runs.
     ``calls`` are the calls that lead there. ``row`` is the id of the row that decided if the
     finding is reported, in words as ``decided``, and ``rule`` its sentence; where no row did, they
-    are "confidence", "rule", "arguments" or "worth" and "". ``leader`` is the line that reports it
-    with its own wait, 0 for the line itself. ``wanted`` is False where the wait itself did not
-    matter for that. ``changes`` would change the decision. ``worth`` is the evidence, weighed.
+    are "confidence", "rule", "arguments", "worth" or "behind" and "". ``leader`` is the line that
+    reports it with its own wait, 0 for the line itself. ``wanted`` is False where the wait itself
+    did not matter for that. ``changes`` would change the decision. ``worth`` is the evidence,
+    weighed.
     """
 
     code: str
@@ -173,6 +174,8 @@ def _why_left_out(finding: Finding, trials: Trials) -> _Decision:
         doubt = f"that it is a tensor is only {_sure(finding)}"
     if any(same(one, finding) for one in trials.whatever_worth()):
         least = least_worth(trials.options)
+        if is_worth(site, finding.code, least):
+            return _Decision(BEHIND, f"left out: {_before(finding)}, and stays")
         words = f"left out: only findings of a worth of {least:g} are reported"
         return _Decision(WORTH, words)
     catalogue = told_rules(trials.options.rules, preview=trials.options.preview)
@@ -190,6 +193,13 @@ def _why_left_out(finding: Finding, trials: Trials) -> _Decision:
         return _Decision(CONFIDENCE, f"left out: {doubt}; and {words}", row, question != FREQUENCY)
     name = row_id(site.heat.hidden_by) if row else RULE
     return _Decision(name, f"left out: {words}", row, question != FREQUENCY)
+
+
+def _before(finding: Finding) -> str:
+    """Return where the program has waited straight before a finding."""
+    line = finding.site.leader_line
+    place = f"line {line}" if line else "a caller of the function"
+    return f"{place} has waited straight before it"
 
 
 def _to_silence(finding: Finding, trials: Trials) -> Iterator[str]:
@@ -229,7 +239,8 @@ def _to_tell(finding: Finding, trials: Trials) -> Iterator[str]:
 
 
 def _to_tell_of_little_worth(finding: Finding, trials: Trials) -> Iterator[str]:
-    yield f"`--min-worth {rounded_down(finding):g}`"
+    enough = rounded_down(finding)
+    yield f"`--min-worth {enough if trials.tells(finding, min_worth=enough) else 0:g}`"
     if trials.tells(finding, scope=Level.COLD):
         yield "`--scope all`"
     function = function_of(finding)

@@ -39,6 +39,8 @@ _BEHIND = frozenset(("queue:empty", "queue:little"))
 # A name that tells how often a function runs doesn't tell how often it is called in a step.
 _NOT_ONCE = frozenset(("queue:on-some-path", "rate:called", "runs:convention"))
 ONCE_A_STEP = "rate:once-a-step"
+# A wait with hardly any work since the last one of the function's callers.
+BEHIND_CALLER = "leader:caller"
 # Features of sites of which the user's settings, a contract or a profile decided outright.
 OUTRIGHT = frozenset(("row:named-hot", "runs:named-hot", "runs:contract", "runs:ran-often"))
 

@@ -172,6 +172,26 @@ def test_too_little_worth_leaves_a_line_out(file: Path, capsys: pytest.CaptureFi
     assert found["worth"]["worth"] == 0.5
 
 
+def test_a_wait_behind_one_that_stays_names_its_line(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file.write_text(
+        "import torch\nfrom torch import Tensor, nn\n\n\n"
+        "def matched(x: Tensor):\n    return sorted(x.cpu())\n\n\n"
+        "class Loss(nn.Module):\n    def forward(self, x: Tensor):\n"
+        "        found = matched(x)\n        return found, x.sum().item()\n",
+        encoding="utf-8",
+    )
+    with weighed({}):
+        assert main(["why", "model.py:12", "--format", "json", "--min-worth=0.25"]) == 0
+        (found,) = json.loads(capsys.readouterr().out)["findings"]
+        assert main(["check", "--min-worth=0", "--select=TPF101", "model.py"]) == 1
+    assert (found["reported"], found["row"]) == (False, "behind")
+    assert found["decided"] == "left out: line 11 has waited straight before it, and stays"
+    assert found["changes"][0] == "`--min-worth 0`"
+    assert "model.py:12:" in capsys.readouterr().out
+
+
 def test_a_method_is_told_by_its_callers(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file.write_text(
         "import torch\n\n\ndef inner(x: torch.Tensor):\n    return x.sum().item()\n\n\n"
