@@ -14,6 +14,7 @@ from flake8_torchperf.judgement.worth.features import (
     OUTRIGHT,
     features,
 )
+from flake8_torchperf.judgement.worth.queue import ON_SOME_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -46,10 +47,13 @@ def is_idle(row: list[Raw], known: Collection[int]) -> bool:
 
 
 def _is_behind_kept(raw: Raw, known: Collection[int]) -> bool:
-    """True if a wait stands behind one that stays; not if its loop repeats its call in a step."""
+    """True if a wait stands behind one that stays, on whatever path.
+
+    Not if its loop repeats its call in a step.
+    """
     evidence = features(raw.site, raw.rule.code)
     repeated = bool(raw.site.loops) and ONCE_A_STEP not in evidence
-    if repeated or not OUTRIGHT.isdisjoint(evidence):
+    if repeated or not evidence.isdisjoint((ON_SOME_PATH, *OUTRIGHT)):
         return False
     if raw.site.leader is None:
         return BEHIND_CALLER in evidence
