@@ -63,7 +63,7 @@ class Work:
     ``full_name`` returns the dotted name that an expression stands for, imports resolved.
     """
 
-    __slots__ = ("_full_name", "_idle_owners", "_on_host", "_reads", "_told")
+    __slots__ = ("_bound", "_full_name", "_idle_owners", "_on_host", "_reads", "_told")
 
     def __init__(
         self,
@@ -73,6 +73,8 @@ class Work:
     ) -> None:
         self._reads = reads
         self._full_name = full_name
+        # Names that the code binds.
+        self._bound: set[str] = set()
         # Names of what cannot be a tensor.
         self._on_host: set[str] = set()
         # Names of values that were read before, and so lie on the host.
@@ -88,7 +90,7 @@ class Work:
         ``thrown_away`` is True if nothing uses the result.
         """
         name = _name(call.func)
-        known = _is_idle(call.func, self._full_name(call.func))
+        known = self._is_idle(call.func, self._full_name(call.func))
         if known is not None:
             return not known
         if name.startswith(_PREDICATES):
@@ -162,6 +164,7 @@ class Work:
                 case ast.AugAssign(target=ast.Name() as name, value=value):
                     values[id(name)] = value
         stored = [one for one in nodes.of(ast.Name) if isinstance(one.ctx, ast.Store)]
+        self._bound = {one.id for one in stored}
         other: set[str] = set()
         busy: set[str] = set()
         for name in sorted(stored, key=lambda node: node.lineno):
@@ -198,25 +201,33 @@ class Work:
             return False
         if func.attr in names_of("sets-a-mode") or is_scaler(func.value):
             return True
-        return not _is_own(func.value) and load().method(func.attr) is not None
+        return not self._is_own(func.value) and load().method(func.attr) is not None
 
+    def _is_idle(self, func: ast.expr, spelled: str) -> bool | None:
+        """True if a call queues nothing, False if it is torch's and may; None if it is unknown."""
+        if spelled.partition(".")[0] in names_of("host-modules"):
+            return True
+        if isinstance(func, ast.Name):
+            idle = func.id in _plain_builtins() or _idle(load().function(f"torch.{func.id}"))
+            return True if idle else None
+        if not isinstance(func, ast.Attribute):
+            return None
+        if spelled.startswith(_TORCH):
+            return _is_idle_in_torch(spelled)
+        is_idle = not self._is_own(func.value) and _idle(load().method(func.attr))
+        return True if is_idle or func.attr in _idle_methods() else None
 
-def _is_idle(func: ast.expr, spelled: str) -> bool | None:
-    """True if a call queues nothing, False if it is torch's and may; None if it is unknown."""
-    if spelled.partition(".")[0] in names_of("host-modules"):
-        return True
-    if isinstance(func, ast.Name):
-        idle = func.id in _plain_builtins() or _idle(load().function(f"torch.{func.id}"))
-        return True if idle else None
-    if not isinstance(func, ast.Attribute):
-        return None
-    if spelled.startswith(_TORCH):
-        return _is_idle_in_torch(spelled)
-    if func.attr in _idle_methods():
-        return True
-    if not _is_own(func.value) and _idle(load().method(func.attr)):
-        return True
-    return None
+    def _is_own(self, owner: ast.expr) -> bool:
+        """True for ``self``, ``cls`` and ``super()``: ``self.norm(x)`` is not a tensor's norm.
+
+        Where code binds ``cls`` itself, it is no class: ``box, cls = x.split((4, 80))``.
+        """
+        match owner:
+            case ast.Name(id="self" | "cls" as name):
+                return name not in self._bound
+            case ast.Call(func=ast.Name(id="super")):
+                return True
+        return False
 
 
 @lru_cache(maxsize=1024)  # as the user's code spells them
@@ -274,14 +285,6 @@ def is_scaler(owner: ast.expr) -> bool:
 def _gives_array(name: str) -> bool:
     """True for a function or method that makes an array or text, by its name."""
     return name in ("cpu", "format", "join") or "numpy" in name
-
-
-def _is_own(owner: ast.expr) -> bool:
-    """True for ``self``, ``cls`` and ``super()``: ``self.norm(x)`` is not a tensor's norm."""
-    match owner:
-        case ast.Name(id="self" | "cls") | ast.Call(func=ast.Name(id="super")):
-            return True
-    return False
 
 
 def _makes_record(name: str) -> bool:
