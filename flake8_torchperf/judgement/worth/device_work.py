@@ -31,6 +31,9 @@ _TORCH = ("torch.", "F.")
 _PREDICATES = ("is_", "has_")
 # The arguments of an update of a progress bar or a dict.
 _GIVEN = (ast.Constant, ast.Dict, ast.DictComp)
+# Factories of torch that are given the data, and what brings a tensor of the host to a device.
+_OF_DATA = frozenset(("tensor", "as_tensor", "normal"))
+_MOVING = frozenset(("to", "cuda", "type", "type_as"))
 # Functions of these modules queue a few operations at most.
 _SMALL = (*_TORCH, "einops.")
 
@@ -91,8 +94,10 @@ class Work:
         """
         name = _name(call.func)
         known = self._is_idle(call.func, self._full_name(call.func))
+        if known or self._is_made_on_host(call):
+            return False
         if known is not None:
-            return not known
+            return True
         if name.startswith(_PREDICATES):
             return False
         match call.func:
@@ -103,6 +108,29 @@ class Work:
         return name in names_of("starts-work") or not (
             (thrown_away or _makes_record(name)) and self._is_told_numbers(call)
         )
+
+    def _is_made_on_host(self, node: ast.expr) -> bool:
+        """True for a tensor that torch makes on the host, and for what its methods make of it.
+
+        That is a new one for which no device is named, as ``torch.ones(n)``, or of host data.
+        """
+        if not isinstance(node, ast.Call):
+            return False
+        named = {one.arg for one in node.keywords}
+        op = load().function(self._full_name(node.func))
+        if op is not None:
+            plain = op.name.rpartition(".")[2]
+            if not op.factory or not named.isdisjoint(("device", None)):
+                return plain == "from_numpy"
+            return plain not in _OF_DATA or all(map(self.lies_on_host, given_to(node)))
+        match node.func:
+            case ast.Attribute(value=owner, attr=name) if load().method(name) is not None:
+                return (
+                    name not in _MOVING
+                    and self._is_made_on_host(owner)
+                    and all(map(self.lies_on_host, given_to(node)))
+                )
+        return False
 
     def is_of_host(self, call: ast.Call) -> bool:
         """True if a call is given an array, or something and nothing that may be a tensor.
