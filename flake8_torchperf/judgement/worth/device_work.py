@@ -110,12 +110,16 @@ class Work:
         )
 
     def _is_made_on_host(self, node: ast.expr) -> bool:
-        """True for a tensor that torch makes on the host, and for what its methods make of it.
+        """True for an array or a tensor that torch makes on the host, or what its methods make.
 
-        That is a new one for which no device is named, as ``torch.ones(n)``, or of host data.
+        Torch makes a new one there if no device is named, as ``torch.ones(n)``, or of host data.
         """
+        if isinstance(node, ast.Name):
+            return node.id in self._on_host
         if not isinstance(node, ast.Call):
             return False
+        if self._full_name(node.func).partition(".")[0] in names_of("array-modules"):
+            return True
         named = {one.arg for one in node.keywords}
         op = load().function(self._full_name(node.func))
         if op is not None:
@@ -162,10 +166,13 @@ class Work:
         match node:
             case ast.Name(id=name):
                 return name in self._on_host or _host_name().fullmatch(name) is not None
-            case ast.Call(func=ast.Name(id=name)):
-                return name in names_of("host-builtins") or _gives_array(name)
-            case ast.Call(func=ast.Attribute(attr=name)):
-                return _gives_array(name) or _gives_host_value(load().method(name))
+            case ast.Call(func=ast.Name(id=name)) if name in names_of("host-builtins"):
+                return True
+            case ast.Call(func=func):
+                name = _name(func)
+                if _gives_array(name) or self._is_made_on_host(node):
+                    return True
+                return isinstance(func, ast.Attribute) and _gives_host_value(load().method(name))
             case ast.Attribute(value=owner, attr=name):
                 if isinstance(load().attribute(name), (HostReturn, ScalarReturn)):
                     return True

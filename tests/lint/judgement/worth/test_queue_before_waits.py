@@ -298,6 +298,23 @@ PROGRAMS = {
         def main(model: nn.Module, x: Tensor):
             Criterion(model, True).training_step(x, x)
         """,
+    "a tensor that is made without a device lies on the host": """
+        import numpy as np
+
+        def train_step(x: Tensor, path: str):
+            a = x.max().item()  # queue:start
+            b = torch.ones(x.shape[0], 3).bool().float().exp()
+            c = torch.from_numpy(np.load(path)).permute(1, 0).float().exp().log()
+            sizes = np.diff(np.load(path))
+            d = torch.tensor([sizes, 3]).sum().clamp(3)
+            return a, b, c, d, x[torch.ones(3).bool().to(x.device)]  # queue:empty queue:empty
+
+        def with_device(x: Tensor):
+            a = x.max().item()  # queue:start
+            b = torch.ones(3, device=x.device).bool().float().exp()
+            c = torch.tensor(x).sum().exp().log()
+            return a, b, c, x.sum().item()  # queue:some
+        """,
     "of two branches, the fuller queue counts": """
         def train_step(x: Tensor, model: nn.Module, flag: bool):
             a = x.max().item()  # queue:start
