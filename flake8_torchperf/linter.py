@@ -399,7 +399,7 @@ class _Judging:
         return _as_measured(result, self.profiled, self.catalogue)
 
 
-def _unknown() -> None:
+def _unknown(_function: str) -> None:
     return None
 
 

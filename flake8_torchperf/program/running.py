@@ -86,6 +86,10 @@ class Program:
         path = self.path_of(info)
         return [Unit(path, one) for one in self._linker.outline(path).by_qualname.get(qualname, ())]
 
+    def name_of(self, unit: Unit) -> str:
+        """Return the name of a body."""
+        return self._linker.body(unit).name
+
     def runs_of(self, info: FunctionInfo) -> Runs:
         """Return the places that run a function, and why there may be others."""
         unit = self.unit(info)

@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.worth.queue import LARGE, LastWait, Queue, behind_all
+from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.traversal import walk
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 # The most places that run a function, and the most functions one above another, that are looked at.
 MAX_PLACES = 8
 MAX_ABOVE = 6
+# Part of the qualified name of a function inside another.
+IN_FUNCTION = ".<locals>."
 
 
 class Heads:
@@ -28,38 +31,47 @@ class Heads:
 
     def __init__(self, callers: PackageCallers, tails: Tails) -> None:
         self._callers = callers
+        self._program = callers.program
         self._tails = tails
-        self._known: dict[tuple[str, int], Queue | None] = {}
+        self._known: dict[tuple[Unit, int], Queue | None] = {}
         self._nodes: dict[str, dict[tuple[int, int], list[ast.AST]]] = {}
 
-    def before(self, info: FunctionInfo, left: int = MAX_ABOVE) -> Queue | None:
-        """Return the fullest queue in front of a function; None if a place that runs it shows none.
+    def before(self, info: FunctionInfo, function: str) -> Queue | None:
+        """Return the queue in front of a function or, by the qualified name, of one inside it.
 
-        At most ``left`` callers one above another are looked at.
+        It is the fullest one that there is; None if a place that runs it shows none.
         """
+        if function == info.qualname or IN_FUNCTION not in function:
+            unit = self._program.unit(info)
+        else:
+            unit = self._program.inside(info, function)
+        return None if unit is None else self._before(unit, MAX_ABOVE)
+
+    def _before(self, unit: Unit, left: int) -> Queue | None:
+        """Look at ``left`` callers one above another at most."""
         if left == 0:
             return None
-        known = info.key, left
+        known = unit, left
         if known not in self._known:
-            self._known[known] = self._fullest(info, left)
+            self._known[known] = self._fullest(unit, left)
         return self._known[known]
 
-    def _fullest(self, info: FunctionInfo, left: int) -> Queue | None:
-        runs = [one for one in self._callers.program.runs_of(info).outside_tests if one.is_sure]
+    def _fullest(self, unit: Unit, left: int) -> Queue | None:
+        runs = [one for one in self._program.runs(unit).outside_tests if one.is_sure]
         if not runs or len(runs) > MAX_PLACES:
             return None
-        found = [self._at(run, info, left) for run in runs if not self._callers.is_dead(run)]
+        found = [self._at(run, unit, left) for run in runs if not self._callers.is_dead(run)]
         known = [one for one in found if one is not None]
         if not known or len(known) < len(found):
             return None
         return max(known, key=lambda one: (one.work >= LARGE, one.before, one.work))
 
-    def _at(self, run: Run, info: FunctionInfo, left: int) -> Queue | None:
+    def _at(self, run: Run, unit: Unit, left: int) -> Queue | None:
         """Return the queue in front of a place that runs a function; None if it isn't known."""
-        caller = self._callers.site_at(run).caller
-        if caller is None or caller.key == info.key:
+        caller, around = self._callers.site_at(run).caller, Unit(run.path, run.body)
+        if caller is None or around == unit:
             return None
-        node = self._running(run, caller, info)
+        node = self._running(run, caller, self._program.name_of(unit))
         queue = None if node is None else self._tails.before(caller, node)
         if queue is None:
             return None
@@ -69,16 +81,16 @@ class Heads:
             return Queue(queue.work, None, last)
         if queue.work >= LARGE:
             return queue._replace(before=LastWait.IN_CALLER)
-        above = self.before(caller, left - 1)
+        above = self._before(around, left - 1)
         return None if above is None else behind_all(above, queue)
 
-    def _running(self, run: Run, caller: FunctionInfo, info: FunctionInfo) -> ast.AST | None:
+    def _running(self, run: Run, caller: FunctionInfo, name: str) -> ast.AST | None:
         """Return the node that runs a function: a call by its name, or the innermost one there."""
         if caller.key not in self._nodes:
             self._nodes[caller.key] = _by_place(caller)
         at = self._nodes[caller.key].get((run.line, run.column), [])
         calls = [one for one in at if isinstance(one, ast.Call)]
-        named = [one for one in calls if dotted_name(one.func).rpartition(".")[2] == info.name]
+        named = [one for one in calls if dotted_name(one.func).rpartition(".")[2] == name]
         for found in (named, calls, at):
             if found:
                 return found[-1]

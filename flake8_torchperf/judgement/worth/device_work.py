@@ -31,6 +31,9 @@ _TORCH = ("torch.", "F.")
 _PREDICATES = ("is_", "has_")
 # The arguments of an update of a progress bar or a dict.
 _GIVEN = (ast.Constant, ast.Dict, ast.DictComp)
+# Factories of torch that are given the data, and what brings a tensor of the host to a device.
+_OF_DATA = frozenset(("tensor", "as_tensor", "normal"))
+_MOVING = frozenset(("to", "cuda", "type", "type_as"))
 # Functions of these modules queue a few operations at most.
 _SMALL = (*_TORCH, "einops.")
 
@@ -63,7 +66,7 @@ class Work:
     ``full_name`` returns the dotted name that an expression stands for, imports resolved.
     """
 
-    __slots__ = ("_full_name", "_idle_owners", "_on_host", "_reads", "_told")
+    __slots__ = ("_bound", "_full_name", "_idle_owners", "_on_host", "_reads", "_told")
 
     def __init__(
         self,
@@ -73,6 +76,8 @@ class Work:
     ) -> None:
         self._reads = reads
         self._full_name = full_name
+        # Names that the code binds.
+        self._bound: set[str] = set()
         # Names of what cannot be a tensor.
         self._on_host: set[str] = set()
         # Names of values that were read before, and so lie on the host.
@@ -88,9 +93,11 @@ class Work:
         ``thrown_away`` is True if nothing uses the result.
         """
         name = _name(call.func)
-        known = _is_idle(call.func, self._full_name(call.func))
+        known = self._is_idle(call.func, self._full_name(call.func))
+        if known or self._is_made_on_host(call):
+            return False
         if known is not None:
-            return not known
+            return True
         if name.startswith(_PREDICATES):
             return False
         match call.func:
@@ -101,6 +108,33 @@ class Work:
         return name in names_of("starts-work") or not (
             (thrown_away or _makes_record(name)) and self._is_told_numbers(call)
         )
+
+    def _is_made_on_host(self, node: ast.expr) -> bool:
+        """True for an array or a tensor that torch makes on the host, or what its methods make.
+
+        Torch makes a new one there if no device is named, as ``torch.ones(n)``, or of host data.
+        """
+        if isinstance(node, ast.Name):
+            return node.id in self._on_host
+        if not isinstance(node, ast.Call):
+            return False
+        if self._full_name(node.func).partition(".")[0] in names_of("array-modules"):
+            return True
+        named = {one.arg for one in node.keywords}
+        op = load().function(self._full_name(node.func))
+        if op is not None:
+            plain = op.name.rpartition(".")[2]
+            if not op.factory or not named.isdisjoint(("device", None)):
+                return plain == "from_numpy"
+            return plain not in _OF_DATA or all(map(self.lies_on_host, given_to(node)))
+        match node.func:
+            case ast.Attribute(value=owner, attr=name) if load().method(name) is not None:
+                return (
+                    name not in _MOVING
+                    and self._is_made_on_host(owner)
+                    and all(map(self.lies_on_host, given_to(node)))
+                )
+        return False
 
     def is_of_host(self, call: ast.Call) -> bool:
         """True if a call is given an array, or something and nothing that may be a tensor.
@@ -132,10 +166,13 @@ class Work:
         match node:
             case ast.Name(id=name):
                 return name in self._on_host or _host_name().fullmatch(name) is not None
-            case ast.Call(func=ast.Name(id=name)):
-                return name in names_of("host-builtins") or _gives_array(name)
-            case ast.Call(func=ast.Attribute(attr=name)):
-                return _gives_array(name) or _gives_host_value(load().method(name))
+            case ast.Call(func=ast.Name(id=name)) if name in names_of("host-builtins"):
+                return True
+            case ast.Call(func=func):
+                name = _name(func)
+                if _gives_array(name) or self._is_made_on_host(node):
+                    return True
+                return isinstance(func, ast.Attribute) and _gives_host_value(load().method(name))
             case ast.Attribute(value=owner, attr=name):
                 if isinstance(load().attribute(name), (HostReturn, ScalarReturn)):
                     return True
@@ -162,6 +199,7 @@ class Work:
                 case ast.AugAssign(target=ast.Name() as name, value=value):
                     values[id(name)] = value
         stored = [one for one in nodes.of(ast.Name) if isinstance(one.ctx, ast.Store)]
+        self._bound = {one.id for one in stored}
         other: set[str] = set()
         busy: set[str] = set()
         for name in sorted(stored, key=lambda node: node.lineno):
@@ -198,25 +236,33 @@ class Work:
             return False
         if func.attr in names_of("sets-a-mode") or is_scaler(func.value):
             return True
-        return not _is_own(func.value) and load().method(func.attr) is not None
+        return not self._is_own(func.value) and load().method(func.attr) is not None
 
+    def _is_idle(self, func: ast.expr, spelled: str) -> bool | None:
+        """True if a call queues nothing, False if it is torch's and may; None if it is unknown."""
+        if spelled.partition(".")[0] in names_of("host-modules"):
+            return True
+        if isinstance(func, ast.Name):
+            idle = func.id in _plain_builtins() or _idle(load().function(f"torch.{func.id}"))
+            return True if idle else None
+        if not isinstance(func, ast.Attribute):
+            return None
+        if spelled.startswith(_TORCH):
+            return _is_idle_in_torch(spelled)
+        is_idle = not self._is_own(func.value) and _idle(load().method(func.attr))
+        return True if is_idle or func.attr in _idle_methods() else None
 
-def _is_idle(func: ast.expr, spelled: str) -> bool | None:
-    """True if a call queues nothing, False if it is torch's and may; None if it is unknown."""
-    if spelled.partition(".")[0] in names_of("host-modules"):
-        return True
-    if isinstance(func, ast.Name):
-        idle = func.id in _plain_builtins() or _idle(load().function(f"torch.{func.id}"))
-        return True if idle else None
-    if not isinstance(func, ast.Attribute):
-        return None
-    if spelled.startswith(_TORCH):
-        return _is_idle_in_torch(spelled)
-    if func.attr in _idle_methods():
-        return True
-    if not _is_own(func.value) and _idle(load().method(func.attr)):
-        return True
-    return None
+    def _is_own(self, owner: ast.expr) -> bool:
+        """True for ``self``, ``cls`` and ``super()``: ``self.norm(x)`` is not a tensor's norm.
+
+        Where code binds ``cls`` itself, it is no class: ``box, cls = x.split((4, 80))``.
+        """
+        match owner:
+            case ast.Name(id="self" | "cls" as name):
+                return name not in self._bound
+            case ast.Call(func=ast.Name(id="super")):
+                return True
+        return False
 
 
 @lru_cache(maxsize=1024)  # as the user's code spells them
@@ -274,14 +320,6 @@ def is_scaler(owner: ast.expr) -> bool:
 def _gives_array(name: str) -> bool:
     """True for a function or method that makes an array or text, by its name."""
     return name in ("cpu", "format", "join") or "numpy" in name
-
-
-def _is_own(owner: ast.expr) -> bool:
-    """True for ``self``, ``cls`` and ``super()``: ``self.norm(x)`` is not a tensor's norm."""
-    match owner:
-        case ast.Name(id="self" | "cls") | ast.Call(func=ast.Name(id="super")):
-            return True
-    return False
 
 
 def _makes_record(name: str) -> bool:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     # Returns the queue that a call's function leaves; None if the function is not known.
     Behind: TypeAlias = "Callable[[ast.Call], Queue | None]"
-    # Returns the queue in front of a function; None if it is not known.
-    Before: TypeAlias = "Callable[[], Queue | None]"
+    # Returns the queue in front of a function of a qualified name; None if it is not known.
+    Before: TypeAlias = "Callable[[str], Queue | None]"
 
 ON_SOME_PATH = "queue:on-some-path"
 # The kinds of waits: one that nobody would take out, a copy to the host, any other.
@@ -144,15 +144,17 @@ class Code(NamedTuple):
 
     ``waits`` holds the kind of each wait (`KEPT` and the like) by the identity of its node,
     ``queued`` the identities of the operators that compute on tensors; where it is None, all do
-    whose parts may be tensors. ``behind`` returns the queue that a call leaves, ``full_name`` the
-    dotted name of an expression, imports resolved. ``is_scaled_step`` tells which calls are the
-    step of a gradient scaler that waits, by default by the name of the scaler.
+    whose parts may be tensors. ``behind`` returns the queue that a call leaves, ``held`` that of
+    one which neither ``behind`` nor its name tells anything about, ``full_name`` the dotted name of
+    an expression, imports resolved. ``is_scaled_step`` tells which calls are the step of a gradient
+    scaler that waits, by default by the name of the scaler.
     """
 
     nodes: Sequence[ast.AST]
     waits: Mapping[int, str]
     queued: Collection[int] | None
     behind: Behind
+    held: Behind
     full_name: Callable[[ast.expr], str]
     is_scaled_step: Callable[[ast.AST], bool] = is_named_scaled_step
 
@@ -164,16 +166,26 @@ class Code(NamedTuple):
 def with_queues(result: Judged, code: Code, before: Before) -> Judged:
     """Return the sites with the features of the queue in front of each wait, and its leader.
 
-    ``before`` is called if a wait is the first one of the function.
+    ``before`` is asked for the function of each wait that is the first one there.
     """
     walk = _walked(code) if code.waits else None
     if walk is None:
         return result
     on_paths = walk.on_some_path().found
     found = [walk.found.get(id(site.node)) for site in result.sites]
-    start = before() if any(one is not None and one.leader is None for one in found) else None
+    firsts = {
+        site.function
+        for site, queue in zip(result.sites, found, strict=True)
+        if queue is not None and queue.leader is None
+    }
+    starts = {function: before(function) for function in sorted(firsts)}
     sites = (
-        _behind(site, behind_all(start, queue), on_paths.get(id(site.node)), code)
+        _behind(
+            site,
+            behind_all(starts.get(site.function), queue),
+            on_paths.get(id(site.node)),
+            code,
+        )
         for site, queue in zip(result.sites, found, strict=True)
     )
     followed = walk.followed
@@ -368,15 +380,22 @@ class _Walk:
         ):
             return queue.after(SMALL)
         if isinstance(node, CALL) and self._work.given_by(node, thrown_away=True):
-            left = code.behind(node)
-            if left is not None and left.opens:
-                self._follows(node, queue, left.opens)
-            if left is not None and left.leader is not None:
-                return Queue(left.work, node)
-            if left is not None:
-                return queue if self._work.is_of_host(node) else queue.after(left.work)
-            return queue.after(SMALL if self._work.is_small(node.func) else LARGE)
+            return self._called(node, queue)
         return queue
+
+    def _called(self, node: ast.Call, queue: Queue) -> Queue:
+        """Return the queue behind a call that may give the device work."""
+        left = self._code.behind(node)
+        if left is None and self._work.is_small(node.func):
+            return queue.after(SMALL)
+        left = left or self._code.held(node)
+        if left is None:
+            return queue.after(LARGE)
+        if left.opens:
+            self._follows(node, queue, left.opens)
+        if left.leader is not None:
+            return Queue(left.work, node)
+        return queue if self._work.is_of_host(node) else queue.after(left.work)
 
     def _follows(self, node: ast.AST, queue: Queue, what: str) -> None:
         """Note what follows on the last wait, or begins the code, if there is little between."""

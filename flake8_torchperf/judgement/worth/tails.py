@@ -9,9 +9,11 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.judgement.worth.held_callees import HeldCallees
 from flake8_torchperf.judgement.worth.queue import (
     COPY,
     KEPT,
+    SMALL,
     WAIT,
     Code,
     Queue,
@@ -52,9 +54,11 @@ class Tails:
         self._callees = analysis.callees
         self._linted = analysis.project.linted
         self._heats = heats
+        self._held_callees = HeldCallees(analysis, heats.program)
         self._judged: dict[str, Judged] = {}
         # The functions that calls run of which the interpreter knows none.
         self._called: dict[ast.Call, FunctionInfo | None] = {}
+        self._held_by: dict[ast.Call, Sequence[FunctionInfo | None]] = {}
         self._left: dict[str, Queue | None] = {}
         self._before: dict[str, Mapping[int, Queue]] = {}
         self._depth = 0
@@ -87,13 +91,15 @@ class Tails:
         kinds = [(id(node), _spelled_wait(node, module)) for node in info.nodes.of(ast.Call)]
         waits = {node: kind for node, kind in kinds if kind}
         behind = partial(self._behind, module, info)
-        return Code([info.node], waits, None, behind, module.qualify)
+        held = partial(self._held, module)
+        return Code([info.node], waits, None, behind, held, module.qualify)
 
     def _code(self, judged: Judged) -> Code:
         module = self._linted
         behind = partial(self._behind, module, None)
-        nodes, waits = judged.snippet.nodes, waits_of(judged)
-        return Code(nodes, waits, judged.queued, behind, module.qualify, self._is_scaled_step)
+        held = partial(self._held, module)
+        nodes, waits, queued = judged.snippet.nodes, waits_of(judged), judged.queued
+        return Code(nodes, waits, queued, behind, held, module.qualify, self._is_scaled_step)
 
     def _is_scaled_step(self, node: ast.AST) -> bool:
         """True for the step of a gradient scaler that waits, as it does without a fused optimizer.
@@ -120,6 +126,13 @@ class Tails:
         found = self._called[call]
         return None if found is None else self._fullest([found])
 
+    def _held(self, module: ModuleMap, call: ast.Call) -> Queue | None:
+        """Return the queue behind a call of what a variable or an attribute holds."""
+        if call not in self._held_by:
+            self._held_by[call] = self._held_callees.of(call.func, module)
+        held = self._held_by[call]
+        return self._fullest(held) if held else None
+
     def _function(
         self, func: ast.expr, module: ModuleMap, caller: FunctionInfo | None
     ) -> FunctionInfo | None:
@@ -134,9 +147,9 @@ class Tails:
             return self._heats.function_called(func, module, caller)
         return None
 
-    def _fullest(self, callees: Iterable[FunctionInfo]) -> Queue | None:
+    def _fullest(self, callees: Iterable[FunctionInfo | None]) -> Queue | None:
         """Return the queue behind one of several functions: as if all had waited, or none."""
-        left = [self._left_by(one) for one in callees]
+        left = [Queue(SMALL) if one is None else self._left_by(one) for one in callees]
         known = [one for one in left if one is not None]
         if not known or len(known) < len(left):
             return None

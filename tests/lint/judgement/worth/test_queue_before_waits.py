@@ -234,6 +234,87 @@ PROGRAMS = {
                     self.model(x)
                     raise ValueError
         """,
+    "a name that the code binds is no class, although it is called so": """
+        def train_step(x: Tensor):
+            box, cls = x.split((4, 80), 1)
+            a = box.max().item()  # queue:start
+            conf, j = cls.max(1, keepdim=True)
+            return a + conf.sum().item()  # queue:little
+        """,
+    "in front of a function inside another stand the places that run it": """
+        def made(scale: float):
+            def loss_of(x: Tensor):
+                return x.sum().item() * scale  # queue:little
+
+            return loss_of
+
+        def train_step(x: Tensor, model: nn.Module):
+            y = model(x)
+            loss_of = made(2.0)
+            print(y.sum().item())  # queue:much
+            return loss_of(y)
+        """,
+    "a loss that an attribute holds is a few operations, a model is not": """
+        class Focal(nn.Module):
+            def __init__(self, loss):
+                super().__init__()
+                self.loss = loss
+
+            def forward(self, x: Tensor, y: Tensor):
+                return self.loss(x, y) * 2
+
+        class Criterion:
+            def __init__(self, model: nn.Module, focal: bool):
+                loss = nn.BCEWithLogitsLoss()
+                if focal:
+                    loss = Focal(loss)
+                self.loss = loss
+                self.layers = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+                self.given = model
+                self.encoder: Encoder = ENCODERS["deep"]()
+
+            def training_step(self, x: Tensor, y: Tensor):
+                a = x.max().item()  # queue:start
+                b = self.loss(x, y).item()  # queue:little
+                c = self.layers(x).sum().item()  # queue:much
+                d = self.given(x).sum().item()  # queue:much
+                self.encoder(x)
+                return a, b, c, d, x.sum().item()  # queue:much
+
+        class Encoder(nn.Module):
+            def forward(self, x: Tensor):
+                raise NotImplementedError
+
+        class Deep(Encoder):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+
+            def forward(self, x: Tensor):
+                return self.layers(x)
+
+        ENCODERS = {"deep": Deep}
+
+        def main(model: nn.Module, x: Tensor):
+            Criterion(model, True).training_step(x, x)
+        """,
+    "a tensor that is made without a device lies on the host": """
+        import numpy as np
+
+        def train_step(x: Tensor, path: str):
+            a = x.max().item()  # queue:start
+            b = torch.ones(x.shape[0], 3).bool().float().exp()
+            c = torch.from_numpy(np.load(path)).permute(1, 0).float().exp().log()
+            sizes = np.diff(np.load(path))
+            d = torch.tensor([sizes, 3]).sum().clamp(3)
+            return a, b, c, d, x[torch.ones(3).bool().to(x.device)]  # queue:empty queue:empty
+
+        def with_device(x: Tensor):
+            a = x.max().item()  # queue:start
+            b = torch.ones(3, device=x.device).bool().float().exp()
+            c = torch.tensor(x).sum().exp().log()
+            return a, b, c, x.sum().item()  # queue:some
+        """,
     "of two branches, the fuller queue counts": """
         def train_step(x: Tensor, model: nn.Module, flag: bool):
             a = x.max().item()  # queue:start
