@@ -11,10 +11,12 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from enum import IntEnum
+from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.worth.device_work import Work, is_scaler
+from flake8_torchperf.judgement.worth.features import BEHIND_CALLER
 from flake8_torchperf.syntax.traversal import (
     CALL,
     COMPREHENSIONS,
@@ -54,6 +56,10 @@ LITTLE = 4
 _FORKS = frozenset((
     ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, *DEFINITIONS, *COMPREHENSIONS,
 ))  # fmt: skip
+
+
+# Statements that end a function.
+_ENDING = (ast.Return, ast.Raise)
 
 
 class LastWait(IntEnum):
@@ -228,7 +234,7 @@ def _behind(site: JudgedSite, queue: Queue | None, least: Queue | None, code: Co
     if leader is not None:
         shown = shown.showing((f"leader:{code.kind_of(leader)}",))
     elif queue.before is LastWait.IN_CALLER and queue.work <= LITTLE:
-        shown = shown.showing(("leader:caller",))
+        shown = shown.showing((BEHIND_CALLER,))
     if leader is None and least is not None:
         leader = least.leads(site.node)
         shown = shown if leader is None else shown.showing((ON_SOME_PATH,))
@@ -264,6 +270,8 @@ class _Walk:
         # The queues in front of the waits, in the order in which these were met.
         self._met: list[Queue] = []
         self._is_first = False
+        # The queues at the returns of the function that is walked.
+        self._returned: list[Queue] = []
 
     def on_some_path(self) -> _Walk:
         """Return the walk through the same code in which the emptier of two branches counts."""
@@ -277,24 +285,34 @@ class _Walk:
         """Walk a function, or statements, from an empty queue."""
         for node in self._code.nodes:
             if isinstance(node, DEFINITIONS):
-                self.last = self.block(node.body, Queue())
+                self.last = self._function(node)
             else:
                 self.last = self._node(node, self.last)
+
+    def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> Queue:
+        """Walk a function, and return the queue that it leaves: at its end, or where it returns."""
+        outer, self._returned = self._returned, []
+        last = self.block(node.body, Queue())
+        ends = [*self._returned, last]
+        self._returned = outer
+        return reduce(self._join, ends)
 
     def block(self, nodes: Sequence[ast.AST], queue: Queue) -> Queue:
         """Walk statements in their order."""
         for node in nodes:
             queue = self._node(node, queue)
+            if isinstance(node, ast.Return):
+                self._returned.append(queue)
             if isinstance(node, LEAVING):
                 break
         return queue
 
     def _sides(self, body: Sequence[ast.stmt], orelse: Sequence[ast.stmt], tested: Queue) -> Queue:
-        """Walk the two sides of a branch; one that raises an error leads nowhere."""
+        """Walk the two sides of a branch; one that raises or returns doesn't lead behind it."""
         one, other = self.block(body, tested), self.block(orelse, tested)
-        if orelse and isinstance(orelse[-1], ast.Raise):
+        if orelse and isinstance(orelse[-1], _ENDING):
             return one
-        return other if isinstance(body[-1], ast.Raise) else self._join(one, other)
+        return other if isinstance(body[-1], _ENDING) else self._join(one, other)
 
     def _node(self, node: ast.AST, queue: Queue) -> Queue:
         kind = type(node)
@@ -333,7 +351,7 @@ class _Walk:
                 before = self.block(node.body, queue)
                 return self.block([*node.orelse, *node.finalbody], before)
         if isinstance(node, DEFINITIONS):
-            self.block(node.body, Queue())
+            self._function(node)
             return queue
         return self._repeated(children(node), queue)  # a comprehension
 

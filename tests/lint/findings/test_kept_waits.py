@@ -49,6 +49,15 @@ CASES = {
         "    a += 1\nreturn found, a",
         [2, 3],
     ),
+    "behind another on a path that returns": (
+        "if flag:\n    found = self.matcher(scores)\n    return found, count.item()\n"
+        "return count.item()",
+        [4],
+    ),
+    "behind another on one path": (
+        "found = self.matcher(scores) if flag else self.model(scores)\nreturn found, count.item()",
+        [2],
+    ),
     "repeated in the step": (
         "found = self.matcher(scores)\nfor one in range(9):\n    scores[one] += count[one].item()\n"
         "return found, scores",

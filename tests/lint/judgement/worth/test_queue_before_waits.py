@@ -41,6 +41,20 @@ PROGRAMS = {
                 b = y.sum().item()  # queue:little
                 return a, b, self.layers(y).sum().item()  # queue:much
         """,
+    "what a path queues that returns lies before no other": """
+        class Net(nn.Module):
+            def training_step(self, x: Tensor, flag: bool):
+                a = self.early(x, flag).max().item()  # queue:much
+                if flag:
+                    return self.model(x)
+                return a, x.sum().item()  # queue:little
+
+            def early(self, x: Tensor, flag: bool):
+                if flag:
+                    return self.model(x)
+                x[0].sum().item()  # queue:start
+                return x
+        """,
     "a loop's rounds follow each other": """
         def train_step(loader, model: nn.Module):
             for x in loader:
