@@ -11,6 +11,7 @@ from flake8_torchperf.values.values import (
     UNKNOWN,
     Mapping_,
     NoneValue,
+    Reason,
     Scalar,
     Sequence,
     Tensor,
@@ -67,11 +68,17 @@ def whole(option: Value) -> Value:
     return replace(option, partly=False) if isinstance(option, Tensor) else option
 
 
-def tested(option: Value) -> Value:
-    """Return an option that a type test found; what an unknown path gives may lie anywhere."""
-    match option:
-        case Tensor(device="host", origin=devices.SOMETIMES, partly=True):
-            return replace(option, device="unknown", partly=False)
+def tested(option: Value, reason: Reason | None) -> Value:
+    """Return an option that a type test found; what an unknown path gives may lie anywhere.
+
+    ``reason`` is that of a test for tensors alone, surer than that of a name or of a use.
+    """
+    if not isinstance(option, Tensor):
+        return option
+    if reason is not None and option.reason.strength < reason.strength:
+        option = replace(option, reason=reason)
+    if option.device == "host" and option.origin == devices.SOMETIMES and option.partly:
+        return replace(option, device="unknown", partly=False)
     return whole(option)
 
 

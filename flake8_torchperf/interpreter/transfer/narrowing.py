@@ -436,7 +436,8 @@ def _narrow_to(
             True if v is None and isinstance(o, (Sequence, Mapping_)) else v
             for o, v in zip(options, verdicts, strict=True)
         ]
-    kept = [tested(o) for o, verdict in zip(options, verdicts, strict=True) if verdict]
+    surer = reason if all(map(_is_tensor_class, classes)) else None
+    kept = [tested(o, surer) for o, verdict in zip(options, verdicts, strict=True) if verdict]
     unknown = any(verdict is None for verdict in verdicts)
     declared = not ctx.depth and _only_declared(value)  # in a callee, the call gives the value
     if not kept and not unknown and declared and any(map(_is_tensor_class, classes)):

@@ -24,6 +24,7 @@ from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.whole_modules import noted_module
 from flake8_torchperf.values.cause import Cause
+from flake8_torchperf.values.named_types import TENSOR_CLASSES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -167,7 +168,7 @@ class PackageCallers:
         site = self._finder(self.program.path_of(info)).site(node.lineno, node.col_offset)
         if site.seldom:
             yield SELDOM
-        if site.tests:
+        if any(not (holds and _is_of_tensors(test, info.module)) for test, holds in site.tests):
             yield IN_BRANCH
 
     def site_at(self, run: Run) -> CallSite:
@@ -191,3 +192,16 @@ class PackageCallers:
             if known is not project.linted and not project.is_in_package(path, project.linted):
                 project.adopt(known)
         return known
+
+
+def _is_of_tensors(test: ast.expr, module: ModuleMap) -> bool:
+    """True for a test that a value is a tensor: all that may wait for one take its branch."""
+    match test:
+        case ast.BoolOp(op=ast.And(), values=parts):
+            return all(_is_of_tensors(one, module) for one in parts)
+        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
+            classes = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
+            return any(module.qualify(one) in TENSOR_CLASSES for one in classes)
+        case ast.Call(func=func, args=[_]):
+            return module.qualify(func) == "torch.is_tensor"
+    return False

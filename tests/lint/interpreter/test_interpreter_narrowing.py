@@ -10,6 +10,19 @@ ISINSTANCE = {
             else:
                 return x.item()
         """,
+    "a tensor by its place alone is surely one behind the test": """
+        class Net(nn.Module):
+            def forward(self, x, y):
+                if isinstance(x, torch.Tensor):
+                    print(x.max().item())  # TPF101
+                return y
+
+        class Other(nn.Module):
+            def forward(self, x, y):
+                if isinstance(x, (float, torch.Tensor)):
+                    print(x.min().item())
+                return y
+        """,
     "what a function makes of float | Tensor is no surer": """
         def plain(x: float | Tensor):
             if isinstance(x, torch.Tensor) and x.dim() != 0:

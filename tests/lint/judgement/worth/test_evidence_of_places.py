@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from linting import HOT, program, table
 
-from flake8_torchperf.judgement.worth.features import OFF_BY_DEFAULT, features
+from flake8_torchperf.judgement.worth.features import IN_BRANCH, OFF_BY_DEFAULT, features
 from flake8_torchperf.linter import lint
 
 PROGRAMS = {
@@ -64,3 +64,32 @@ def test_a_branch_is_off_by_default(code: str) -> None:
     }
     lines = enumerate(text.splitlines(), 1)
     assert found == {number for number, line in lines if line.endswith("# off")}
+
+
+# dust3r, utils/geometry.py, `inv`
+BRANCHES = """
+    class Net(nn.Module):
+        def forward(self, x, y, flag):
+            if isinstance(x, torch.Tensor):
+                a = x.max().item()
+            if isinstance(y, (np.ndarray, Tensor)) and torch.is_tensor(y):
+                b = y.max().item()
+            if torch.is_tensor(y):
+                c = y.min().item()
+                if flag:
+                    c = y.argmin().item()  # branch
+            if not isinstance(x, (int, list)):
+                d = torch.sum(x).item()  # branch
+            if not torch.is_tensor(y):
+                return torch.sum(x).item()  # branch
+            return a, b, c, d
+    """
+
+
+def test_a_test_for_a_tensor_is_no_branch() -> None:
+    text = program(BRANCHES)
+    found = {
+        one.line for one in lint(text, "model.py", HOT) if IN_BRANCH in features(one.site, one.code)
+    }
+    lines = enumerate(text.splitlines(), 1)
+    assert found == {number for number, line in lines if line.endswith("# branch")}
