@@ -55,13 +55,14 @@ JAXTYPING = {
     "Num": "unknown", "Shaped": "unknown", "Inexact": "unknown", "Real": "unknown",
 }  # fmt: skip
 
+# The last is a function, which annotations often name for the class.
 TENSOR_CLASSES = {
     "torch.Tensor", "torch._tensor.Tensor", "torch.TensorBase", "torch._C.TensorBase",
     "torch.autograd.Variable", "torch.autograd.variable.Variable",
     "torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer",
     "torch.nn.parameter.Buffer", "torch.nn.UninitializedParameter",
     "torch.nn.parameter.UninitializedParameter", "torch.nn.UninitializedBuffer",
-    "torch.distributed.tensor.DTensor", "torch.distributed._tensor.DTensor",
+    "torch.distributed.tensor.DTensor", "torch.distributed._tensor.DTensor", "torch.tensor",
 }  # fmt: skip
 
 # Packages whose `Tensor` is another framework's.

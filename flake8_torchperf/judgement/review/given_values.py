@@ -16,6 +16,7 @@ from flake8_torchperf.interpreter.inference.parameters import (
 )
 from flake8_torchperf.judgement.review.constructors import HOST, is_host
 from flake8_torchperf.syntax.shape_tests import is_none
+from flake8_torchperf.values.devices import BESIDE_HOST
 from flake8_torchperf.values.elements import is_loader
 from flake8_torchperf.values.values import (
     LOADED,
@@ -55,8 +56,8 @@ def as_a_call_gives(
     """
     tested = tested_parameters(info)
     found: dict[str, Value] = {}
-    for name, value in seen.items():
-        own = declared.get(name, UNKNOWN)
+    for name, given in seen.items():
+        own, value = declared.get(name, UNKNOWN), _as_combined(given)
         if holds_host_data(value) or own == ANY_KEYWORDS:
             found[name] = as_every_call_gives(own, [value])
         elif _is_plain(value):
@@ -64,6 +65,13 @@ def as_a_call_gives(
         elif name in tested and _is_known(value):
             found[name] = value
     return found
+
+
+def _as_combined(value: Value) -> Value:
+    """Return a tensor that is combined with one on the host as one of the host: it lies there."""
+    if isinstance(value, Tensor) and value.device == BESIDE_HOST:
+        return replace(value, device="host")
+    return value
 
 
 def kinds_of_calls(given: Iterable[dict[str, Value]]) -> list[dict[str, Value]]:

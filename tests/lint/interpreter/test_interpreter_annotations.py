@@ -7,6 +7,10 @@ ANNOTATIONS = {
         def step(x: torch.Tensor, y: Tensor, p: nn.Parameter):
             return x.item(), y.item(), p.item()  # TPF101, TPF101, TPF101
         """,
+    "the function that makes tensors, named for the class": """
+        def step(x: torch.tensor):
+            return x.item()  # TPF101
+        """,
     "a variable that says what a module of any kind gave": """
         def step(model: nn.Module, batches: list[Tensor]):
             for batch in batches:
