@@ -69,8 +69,8 @@ def linted_helpers(folder: Path, train: str, name: str) -> list[Finding]:
         ("longest(lengths_of(batch)); longest(model(batch))", True),
         ("longest(batch)", True),
         # RFdiffusion, inference/model_runners.py, `Sampler._preprocess`
-        ("longest(torch.cat((batch, torch.zeros(3))))", False),
-        ("longest(torch.cat((batch, torch.zeros(3).cuda())))", True),
+        ("longest(torch.cat((made(), torch.zeros(3))))", False),
+        ("longest(torch.cat((made(), torch.zeros(3).cuda())))", True),
     ],
 )
 def test_host_values_of_all_callers_do_not_wait(calls: str, told: bool, tmp_path: Path) -> None:
