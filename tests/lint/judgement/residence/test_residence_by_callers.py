@@ -364,3 +364,44 @@ def test_super_leads_to_a_class_beside_only_if_one_derives_from_both(
     tmp_path: Path, both: str, made: str, codes: list[str]
 ) -> None:
     assert found_in_helpers(tmp_path, BESIDE.format(both=both, made=made)) == codes
+
+
+# RFdiffusion, util.py, `get_torsions`, and inference/model_runners.py, `Sampler._preprocess`
+FRAMES = """
+    import torch
+
+    def frames(points, kinds):
+        ideal = torch.tensor([-0.5, 1.4, 0.0], device=points.device)
+        return (points - ideal) * kinds
+    """
+SAMPLER = """
+    import torch
+    import frames
+
+    class Sampler:
+        def prepared(self, points):
+            kinds = torch.full((5,), 21)
+            points = points[None]
+            points = torch.cat((points, torch.full((1, 3), 0.0{device})), dim=1)
+            angles = frames.frames(points.reshape(-1, 5, 3), kinds)
+            return points.to("cuda"), angles.to("cuda")
+
+    def sample(points, sampler: Sampler, net: torch.nn.Module):
+        for t in range(50):
+            points = net(*sampler.prepared(points)).cpu()
+
+    if __name__ == "__main__":
+        sample(made(), Sampler(), made())
+    """
+
+
+@pytest.mark.parametrize(("device", "codes"), [("", []), (", device='cuda'", ["TPF502"])])
+def test_what_a_caller_combines_with_host_data_lies_there(
+    device: str, codes: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "frames.py"
+    path.write_text(textwrap.dedent(FRAMES), encoding="utf-8")
+    program = textwrap.dedent(SAMPLER.format(device=device))
+    (tmp_path / "sample.py").write_text(program, encoding="utf-8")
+    found = lint(path.read_text(encoding="utf-8"), str(path), HOT)
+    assert [one.code for one in found] == codes
