@@ -38,7 +38,7 @@ from flake8_torchperf.program.given import UNCALLING_BASES
 from flake8_torchperf.program.running import Program
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
-from flake8_torchperf.syntax.names import is_name, named_parameters
+from flake8_torchperf.syntax.names import dotted_name, is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.environments import path_of
@@ -307,12 +307,22 @@ class FunctionHeats:
     def _is_off(self, site: CallSite) -> bool:
         if Cause.SWITCHED_OFF in self._names.ignored:
             return False
+        if any(holds and self._is_off_by_name(test) for test, holds in site.tests):
+            return True
         caller = site.caller
         if caller is None:
             return is_never_taken(site.tests, Asker(None, None, None), self._analysis)
         return is_never_taken(
             site.tests, Asker(caller.module, caller.node, caller.owner), self._analysis
         )
+
+    def _is_off_by_name(self, test: ast.expr) -> bool:
+        """True for a flag, as ``self.debug``, of which a convention says that it is off."""
+        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+            return any(map(self._is_off_by_name, test.values))
+        flag = dotted_name(test).rpartition(".")[2].lstrip("_")
+        row = self._analysis.conventions.row("flag", flag) if flag else None
+        return row is not None and row.effect == "branch-cold"
 
     def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
         """True if a loop contains the loop over steps, directly or in a function that it calls."""
