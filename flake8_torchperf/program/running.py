@@ -57,7 +57,7 @@ class Program:
             self._linker, self._search, self._live_runs, project, self._living.is_alive
         )
         self._placing = Placing(self._literals)
-        # The numbers of names and attributes in functions, by their places: per path and word.
+        # The numbers of names and attributes by their places: per path and word.
         self._numbers: dict[tuple[str, str], dict[tuple[int, int], int]] = {}
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
@@ -108,11 +108,17 @@ class Program:
         if not isinstance(asked, (ast.Name, ast.Attribute)):
             return self._literals.of_item(key_of(asked))
         path = self.path_of_module(module)
-        number = self._number(asked, path) if self.project.is_searched_whole else None
+        number = self._numbered(asked, path) if self.project.is_searched_whole else None
         return None if number is None else self._literals.at(path, number, counts)
 
     def _number(self, asked: ast.Name | ast.Attribute, path: str) -> int | None:
         """Return the number of an expression in the outline; None for one at a module level."""
+        number = self._numbered(asked, path)
+        in_function = number is not None and self._linker.outline(path).nodes.bodies[number] > 0
+        return number if in_function else None
+
+    def _numbered(self, asked: ast.Name | ast.Attribute, path: str) -> int | None:
+        """Return the number of an expression in the outline; None for one it doesn't list."""
         word = asked.id if isinstance(asked, ast.Name) else asked.attr
         if (path, word) not in self._numbers:
             outline = self._linker.outline(path)
@@ -120,7 +126,6 @@ class Program:
             self._numbers[path, word] = {
                 (nodes.lines[number], nodes.columns[number]): number
                 for number in reversed(outline.by_word.get(word, ()))
-                if nodes.bodies[number]
             }
         return self._numbers[path, word].get((asked.lineno, asked.col_offset))
 

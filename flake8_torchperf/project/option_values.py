@@ -105,6 +105,8 @@ class Given(NamedTuple):
 OF_COMMAND_LINE = "--"
 # Begins the name of an option that is read as an item of a dict.
 OF_ITEM = "["
+# Stands between a section of a configuration and the name of an option in it.
+IN_SECTION = "."
 NOT_GIVEN = Given(frozenset(), False)
 
 
@@ -135,7 +137,7 @@ def _literal_of(text: str) -> Literal:
     return value
 
 
-def _code(text: str) -> str:
+def code_of(text: str) -> str:
     """Return a module's text without comments and docstrings, which give an option no value."""
     return _STRIPPED.made(
         text,
@@ -182,14 +184,14 @@ def _in_settings(
     typed = re.compile(_TYPED.format(name=re.escape(name), dashed=_dashed(name)))
     for text in settings:
         found.update(
-            _of_yaml((m["value"] or m["json"] or "").strip().strip("\"'"))
+            of_yaml((m["value"] or m["json"] or "").strip().strip("\"'"))
             for m in entry.finditer(text)
-            if not apart or _section_at(text, m.start()) not in apart
+            if not apart or section_at(text, m.start()) not in apart
         )
         for match in typed.finditer(text):
             value = match["value"] or match["set"]
             whole = whole and "$" not in (value or "")
-            found.add(True if value is None else _of_yaml(value.strip("\"'")))
+            found.add(True if value is None else of_yaml(value.strip("\"'")))
     return found, whole
 
 
@@ -201,7 +203,7 @@ def _sections_apart(name: str, modules: Iterable[str]) -> frozenset[str]:
     """
     reading = re.compile(_KEY_OF_SECTION.format(name=re.escape(name)))
     found: set[str] = set()
-    for text in map(_code, modules):
+    for text in map(code_of, modules):
         parts = {"name": re.escape(name), "literal": _LITERAL}
         if re.search(_GIVEN.format(**parts), text) or re.search(_LOOKED_UP.format(**parts), text):
             return frozenset()
@@ -209,7 +211,7 @@ def _sections_apart(name: str, modules: Iterable[str]) -> frozenset[str]:
     return frozenset(found)
 
 
-def _section_at(text: str, start: int) -> str:
+def section_at(text: str, start: int) -> str:
     """Return the name of the section of a YAML file around the line that starts at a place."""
     lines = text[:start].splitlines()
     here = text[start:].partition("\n")[0]
@@ -247,7 +249,7 @@ def _in_module(name: str, text: str, pattern: str) -> Iterator[Literal | _Expres
         "literal": _LITERAL,
         "dashed": _dashed(name),
     }
-    text = _code(text)
+    text = code_of(text)
     for match in re.finditer(pattern.format(**parts), text):
         if match["value"] is not None:
             yield ast.literal_eval(match["value"])
@@ -269,7 +271,8 @@ def _default(rest: str) -> Literal:
     return None if found is None else ast.literal_eval(found["value"])
 
 
-def _of_yaml(text: str) -> Literal:
+def of_yaml(text: str) -> Literal:
+    """Return the value of a text in YAML; the text itself if it is no literal."""
     if text.lower() in _OF_YAML:
         return _OF_YAML[text.lower()]
     try:

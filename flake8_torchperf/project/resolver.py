@@ -40,11 +40,13 @@ from flake8_torchperf.project.import_roots import (
     start_of,
 )
 from flake8_torchperf.project.mapped_files import read_file
-from flake8_torchperf.project.option_values import NOT_GIVEN, Given
+from flake8_torchperf.project.option_values import IN_SECTION, NOT_GIVEN, Given
 from flake8_torchperf.project.texts.looked_up import SaidNames, names_said
 from flake8_torchperf.project.texts.settings_files import (
+    ALL_DOCUMENTS,
     ALL_SETTINGS,
     BESIDE_MODULES,
+    read_documents,
     read_settings,
 )
 from flake8_torchperf.project.texts.text_search import (
@@ -235,6 +237,8 @@ class Project:
             answer = answer_of_values(self._options[name])
             self.note(f"{texts.folder}{PART}{OPTION}{name}", answer)
             self.note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
+            if IN_SECTION in name:
+                self.note(f"{texts.folder}{ALL_DOCUMENTS}", read_documents(texts.folder).content)
         return self._options[name]
 
     def is_in_settings(self, word: str) -> bool:

@@ -178,6 +178,10 @@ class PackageCallers:
             self._sites[key] = self._finder(run.path).site(run.line, run.column)
         return self._sites[key]
 
+    def module_of(self, run: Run) -> ModuleMap:
+        """Return the module of a place that runs a function."""
+        return self._module(run.path)
+
     def _finder(self, path: str) -> CallPlaces:
         if path not in self._finders:
             self._finders[path] = CallPlaces(self._module(path), self._analysis.project)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.program.origins.comparisons import Asked
     from flake8_torchperf.program.runs import Run
-    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
 # Tests with the outcome that leads on.
 _Tests: TypeAlias = "tuple[tuple[ast.expr, bool], ...]"
@@ -75,7 +75,10 @@ class Switches:
             if whole
             # A loop over elements is told wherever it runs, so set-up code counts for it.
             or self._pass_none(
-                above.get(id(site.node), ()), info, None if site.heat.own_text else counts
+                above.get(id(site.node), ()),
+                info.module,
+                info,
+                None if site.heat.own_text else counts,
             )
         }
         by_default = {
@@ -124,13 +127,17 @@ class Switches:
         return self._callers.site_at(run).caller
 
     def stands_off(self, run: Run) -> bool:
-        """True if a place stands in a branch that is never taken."""
+        """True if a place stands in a branch that is never taken, at a module level too."""
         info = self.caller(run)
         if info is None:
-            return False
-        tests = self._tests(run, info)
-        asker = Asker(info.module, info.node, info.owner)
-        return is_never_taken(tests, asker, self._analysis) or self._pass_none(tests, info, None)
+            tests, module = self._callers.site_at(run).tests, self._callers.module_of(run)
+            asker = Asker(module, None, None)
+        else:
+            tests, module = self._tests(run, info), info.module
+            asker = Asker(module, info.node, info.owner)
+        if is_never_taken(tests, asker, self._analysis):
+            return True
+        return self._pass_none(tests, module, info, None)
 
     def _tests(self, run: Run, info: FunctionInfo) -> _Tests:
         """Return the tests on the way to a place in a function, those that leave it included."""
@@ -141,19 +148,24 @@ class Switches:
     def _pass_none(
         self,
         above: Iterable[tuple[ast.expr, bool]],
-        info: FunctionInfo,
+        module: ModuleMap,
+        info: FunctionInfo | None,
         counts: Callable[[Run], bool] | None,
     ) -> bool:
-        """True if no value of an expression passes all tests of it on the way to a place."""
+        """True if no value of an expression passes all tests of it on the way to a place.
+
+        ``info`` is the function around the place; None at a module level.
+        """
         asked: dict[str, tuple[Asked, list[tuple[ast.expr, bool]]]] = {}
         for test, holds in chain.from_iterable(parts(*one) for one in above):
             about = asked_by(test)
             if about is not None:
                 asked.setdefault(ast.unparse(about), (about, []))[1].append((test, holds))
         for about, tests in asked.values():
-            values = self._callers.program.values_of(about, info.module, counts)
+            values = self._callers.program.values_of(about, module, counts)
             # Between two tests, the value may have changed.
-            apart = [tests] if _is_kept(about, info) else [[one] for one in tests]
+            is_kept = info is not None and _is_kept(about, info)
+            apart = [tests] if is_kept else [[one] for one in tests]
             if values and any(passes_none(values, one) for one in apart):
                 return True
         return False
@@ -191,7 +203,7 @@ class _Above:
         callers = [(run, self._switches.caller(run)) for run in runs]
         apart = [(run, one) for run, one in callers if one is None or one not in self._open]
         return bool(apart) and all(
-            caller is not None and (self._switches.stands_off(run) or self.is_off(caller))
+            self._switches.stands_off(run) or (caller is not None and self.is_off(caller))
             for run, caller in apart
         )
 

@@ -34,7 +34,7 @@ from flake8_torchperf.program.outlines.outline import (
     VALUE,
     Kind,
 )
-from flake8_torchperf.project.option_values import OF_COMMAND_LINE, OF_ITEM
+from flake8_torchperf.project.option_values import IN_SECTION, OF_COMMAND_LINE, OF_ITEM
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -328,6 +328,10 @@ class _Walk:
                 return found
         if self._is_own_object(path, holder):
             return None
+        if outline.nodes[holder].kind == Kind.ATTRIBUTE:
+            in_section = self.option(f"{outline.nodes[holder].word}{IN_SECTION}{name}")
+            if in_section is not None:
+                return in_section
         is_parsed = self._passed.classes(path, holder) - {OF_UNKNOWN_CLASS} == {PARSED}
         return self.option(f"{OF_COMMAND_LINE}{name}" if is_parsed else name)
 

@@ -114,12 +114,15 @@ class Makers:
                         yield path, number
 
     def is_called_elsewhere(self, function: Unit) -> bool:
-        """True if a file of settings may name a function, or another project may call it."""
+        """True if a file of settings may name a function, or another project may call it.
+
+        Who makes objects by the name of their class calls no private method of theirs.
+        """
         body = self._linker.body(function)
         if body.outer > 0:
             return False
         names = [body.name]
-        if body.owner >= 0:
+        if body.owner >= 0 and not _is_private(body.name):
             owner = Unit(function.path, body.owner, is_class=True)
             names.append(self._linker.klass(owner).name)
             if self._linker.has_registry(owner):
@@ -137,8 +140,7 @@ class Makers:
 
     def is_public(self, path: str, *names: str) -> bool:
         """True if another project may use what a module names: it is public, in a distribution."""
-        hidden = any(name.startswith("_") and not name.endswith("__") for name in names)
-        if hidden or not self._linker.module(path).package:
+        if any(map(_is_private, names)) or not self._linker.module(path).package:
             return False
         return self._project.in_distribution
 
@@ -267,3 +269,8 @@ class Makers:
             if called is None or self._linker.dotted(path, called) not in ENVIRONMENT_CALLS:
                 return True
         return False
+
+
+def _is_private(name: str) -> bool:
+    """True for a name that only code of its own project uses."""
+    return name.startswith("_") and not name.endswith("__")

@@ -37,7 +37,12 @@ from flake8_torchperf.project.option_values import (
 from flake8_torchperf.project.stores.shelf import shelved, version
 from flake8_torchperf.project.texts.looked_up import LookedUp
 from flake8_torchperf.project.texts.search_path import folders_on_path
-from flake8_torchperf.project.texts.settings_files import read_notebooks, read_settings
+from flake8_torchperf.project.texts.section_options import values_in_section
+from flake8_torchperf.project.texts.settings_files import (
+    read_documents,
+    read_notebooks,
+    read_settings,
+)
 from flake8_torchperf.syntax.contract_comments import promises
 
 if TYPE_CHECKING:
@@ -220,6 +225,12 @@ class TextSearch:
         if name.startswith(options.OF_COMMAND_LINE) and self._sets_by_name:
             name = name.removeprefix(options.OF_COMMAND_LINE)
         asked = (name, settings.content)
+        if options.IN_SECTION in name:
+            asked = (name, settings.content + read_documents(self.folder).content)
+            if asked not in self._values:
+                self._values[asked] = values_in_section(
+                    name, self.folder, self._data, self.that_say
+                )
         if asked not in self._values:
             word = options.word_of(name)
             said = settings.that_say(word, word.replace("_", "-"))

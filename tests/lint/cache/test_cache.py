@@ -725,3 +725,55 @@ def test_a_function_is_looked_at_again_when_something_runs_it(
     edit(project, name, text)
     assert "./pkg/helper.py" in analysed(project, cache)
     assert "pkg/helper.py:5" in check(cwd=project, cache=cache).output
+
+
+SECTION = """\
+from cfgs import Node
+
+C = Node()
+C.LOG = Node()
+C.LOG.ENABLE = False
+"""
+WATCHER = """\
+import torch
+
+from pkg.settings import C
+
+
+def read(x: torch.Tensor):
+    if C.LOG.ENABLE:
+        print(x.mean().item())
+
+
+def train(model, optimizer, loader):
+    for x in loader:
+        loss = model(x.cuda(non_blocking=True)).sum()
+        loss.backward()
+        optimizer.step()
+        read(loss)
+
+
+if __name__ == "__main__":
+    train()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("run.yaml", "LOG:\n  ENABLE: True\n"),
+        ("README.md", "    python -m pkg.watcher LOG.ENABLE True\n"),
+        ("pkg/settings.py", SECTION.replace("False", "True")),
+        ("cfgs.py", "class Node:\n    ENABLE = True\n"),
+    ],
+)
+def test_a_branch_is_looked_at_again_when_something_sets_its_section(
+    name: str, text: str, project: Path, cache: Path
+) -> None:
+    edit(project, "requirements.txt", "torch\n")
+    edit(project, "pkg/settings.py", SECTION)
+    edit(project, "pkg/watcher.py", WATCHER)
+    assert "pkg/watcher.py" not in check(cwd=project, cache=cache).output
+    edit(project, name, text)
+    assert "./pkg/watcher.py" in analysed(project, cache)
+    assert "pkg/watcher.py:8" in check(cwd=project, cache=cache).output
