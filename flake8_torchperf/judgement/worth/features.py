@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.heat import Cost, Level
 from flake8_torchperf.judgement.row import row_id
+from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import BESIDE_HOST
 from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.site import LAUNCHING_KINDS
@@ -30,7 +31,14 @@ IN_NESTED_FUNCTION = "place:inner-function"
 
 _REPEATED = frozenset(("rate:own-loop", "cost:per-element"))
 _REPEATED_ON_DEVICE = frozenset(("rate:own-loop", "value:device"))
-_NOT_REPEATED = frozenset((NO_CALLER, "value:host"))
+# A function whose calls show that it runs seldom repeats nothing often, whatever its loops.
+_OF_SELDOM_CALLS = (
+    Cause.BEFORE_STEPS, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS, Cause.SWITCHED_OFF,
+    Cause.OUTSIDE_STEPS, Cause.UNREACHED,
+)  # fmt: skip
+_NOT_REPEATED = frozenset((
+    NO_CALLER, "value:host", *(f"row:{row_id(cause)}" for cause in _OF_SELDOM_CALLS),
+))  # fmt: skip
 # Loops whose rounds launch operations.
 LAUNCHING = frozenset(f"kind:{kind.value}" for kind in LAUNCHING_KINDS)
 # Each wait that a loop repeats costs its call each time, however empty the queue is.
@@ -49,8 +57,8 @@ def is_repeated(evidence: Collection[str]) -> bool:
     """True if a function's own text repeats a cost whatever the weights say.
 
     It does for the elements of a tensor that is not known to lie on the host, and in each step with
-    one that is shown to lie on a device; not in code to which nothing that runs leads. A loop that
-    only launches operations doesn't wait, so its weights decide.
+    one that is shown to lie on a device; not in code to which nothing leads, or only calls that
+    seldom run. A loop that only launches operations doesn't wait, so its weights decide.
     """
     shown = frozenset(evidence)
     if not _NOT_REPEATED.isdisjoint(shown) or not LAUNCHING.isdisjoint(shown):

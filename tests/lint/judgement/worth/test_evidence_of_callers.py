@@ -5,9 +5,10 @@ from __future__ import annotations
 import textwrap
 from pathlib import Path
 
+import pytest
 from linting import HOT
 
-from flake8_torchperf.judgement.worth.features import features
+from flake8_torchperf.judgement.worth.features import features, is_repeated
 from flake8_torchperf.linter import lint
 from flake8_torchperf.project.texts import settings_files, text_search
 
@@ -100,3 +101,11 @@ def test_nothing_in_a_project_with_a_program_leads_to_a_function(tmp_path: Path)
 def test_a_project_without_a_program_is_run_from_elsewhere(tmp_path: Path) -> None:
     write(tmp_path, LIBRARY)
     assert "callers:elsewhere" not in told(tmp_path, "kit/unused.py")["elsewhere"]
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [("row:called", True), ("row:nothing", True), ("row:seldom-calls", False)],
+)
+def test_loops_of_what_seldom_runs_are_weighed(row: str, told: bool) -> None:
+    assert is_repeated(("rate:own-loop", "cost:per-element", row)) == told
