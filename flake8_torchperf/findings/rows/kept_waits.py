@@ -30,13 +30,13 @@ def without_idle(told: list[list[Raw]], doubted: Collection[int]) -> list[list[R
     """
     while True:
         known = {id(raw.site.node) for row in told for raw in row}.union(doubted)
-        kept = [row for row in told if not is_idle(row, known)]
+        kept = [row for row in told if not _is_idle(row, known)]
         if len(kept) == len(told):
             return told
         told = kept
 
 
-def is_idle(row: list[Raw], known: Collection[int]) -> bool:
+def _is_idle(row: list[Raw], known: Collection[int]) -> bool:
     """True if all waits of a row that follow on none of the row stand behind one that stays.
 
     Those in ``known``, nodes by identity, don't stay.

@@ -13,6 +13,7 @@ from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import CallPlaces, CallSite
 from flake8_torchperf.judgement.worth.features import (
     CALLERS_ELSEWHERE,
+    CALLERS_FOUND,
     CALLERS_KNOWN,
     CALLERS_OPEN,
     IN_BRANCH,
@@ -157,9 +158,12 @@ class PackageCallers:
         if unit is not None and self.program.is_led_from_outside(unit):
             return (CALLERS_ELSEWHERE,)
         runs = self.program.runs_of(info)
-        found = CALLERS_OPEN if runs.open else CALLERS_KNOWN
-        reached = any(self.site_at(one).steps for one in runs.outside_tests)
-        return (found, REACHED) if reached else (found,)
+        found = [CALLERS_OPEN if runs.open else CALLERS_KNOWN]
+        if runs.outside_tests and not runs.open:
+            found.append(CALLERS_FOUND)
+        if any(self.site_at(one).steps for one in runs.outside_tests):
+            found.append(REACHED)
+        return tuple(found)
 
     def evidence_at(self, node: ast.AST, info: FunctionInfo) -> Iterator[str]:
         """Yield the features of a place in a function: the branches around it."""

@@ -23,6 +23,7 @@ CALLERS_KNOWN = "callers:known"
 CALLERS_ELSEWHERE = "callers:elsewhere"
 NO_CALLER = "callers:none"
 REACHED = "callers:reached"
+CALLERS_FOUND = "callers:found"
 IN_BRANCH = "place:branch"
 SELDOM = "place:seldom"
 OFF_BY_DEFAULT = "place:off-by-default"
@@ -31,6 +32,7 @@ IN_NESTED_FUNCTION = "place:inner-function"
 
 _REPEATED = frozenset(("rate:own-loop", "cost:per-element"))
 _REPEATED_ON_DEVICE = frozenset(("rate:own-loop", "value:device"))
+_IN_STEPS = frozenset(("rate:around-step", "rate:once-a-step", REACHED))
 # A function whose calls show that it runs seldom repeats nothing often, whatever its loops.
 _OF_SELDOM_CALLS = (
     Cause.BEFORE_STEPS, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS, Cause.SWITCHED_OFF,
@@ -58,10 +60,13 @@ def is_repeated(evidence: Collection[str]) -> bool:
 
     It does for the elements of a tensor that is not known to lie on the host, and in each step with
     one that is shown to lie on a device; not in code to which nothing leads, or only calls that
-    seldom run. A loop that only launches operations doesn't wait, so its weights decide.
+    seldom run, or that are all known and outside the steps. A loop that only launches operations
+    doesn't wait, so its weights decide.
     """
     shown = frozenset(evidence)
     if not _NOT_REPEATED.isdisjoint(shown) or not LAUNCHING.isdisjoint(shown):
+        return False
+    if CALLERS_FOUND in shown and _IN_STEPS.isdisjoint(shown):
         return False
     return shown >= _REPEATED or shown >= _REPEATED_ON_DEVICE
 

@@ -170,6 +170,7 @@ _OTHERS = {
     "callers:none": "nothing that runs, but for tests, leads to the function",
     "callers:elsewhere": "only code outside the project may lead to the function",
     "callers:reached": "a call of the function in a step was found",
+    "callers:found": "all calls of the function are known, and there are some",
     "place:branch": "a branch stands around it",
     "place:seldom": "the branch around it runs seldom",
     "place:off-by-default": "the default of the option around it leads elsewhere",

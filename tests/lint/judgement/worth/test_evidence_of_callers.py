@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 from linting import HOT
+from weighing import weighed
 
 from flake8_torchperf.judgement.worth.features import features, is_repeated
 from flake8_torchperf.linter import lint
+from flake8_torchperf.options import Options
 from flake8_torchperf.project.texts import settings_files, text_search
 
 # A distribution in which dead code alone makes an object of one class.
@@ -104,8 +106,53 @@ def test_a_project_without_a_program_is_run_from_elsewhere(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("row", "told"),
-    [("row:called", True), ("row:nothing", True), ("row:seldom-calls", False)],
+    ("others", "told"),
+    [
+        (("row:called",), True),
+        (("row:nothing", "callers:known"), True),
+        (("row:seldom-calls",), False),
+        (("row:nothing", "callers:found"), False),
+        (("row:called", "callers:found", "rate:around-step"), True),
+    ],
 )
-def test_loops_of_what_seldom_runs_are_weighed(row: str, told: bool) -> None:
-    assert is_repeated(("rate:own-loop", "cost:per-element", row)) == told
+def test_loops_outside_the_steps_are_weighed(others: tuple[str, ...], told: bool) -> None:
+    assert is_repeated(("rate:own-loop", "cost:per-element", *others)) == told
+
+
+# first-order-model, reconstruction.py: frames are saved by a program of its own
+SAVED = """
+    import torch
+
+
+    def saved(frames: torch.Tensor):
+        return [frame.cpu() for frame in frames]
+    """
+SAVING = """
+    import torch
+    from saved import saved
+
+
+    def main(net: torch.nn.Module, loader):
+        for x in loader:
+            y = net(x.cuda())
+            {inside}
+        {after}
+
+
+    if __name__ == "__main__":
+        main(*read())
+    """
+
+
+@pytest.mark.parametrize(
+    ("inside", "after", "told"),
+    [("pass", "saved(y)", False), ("saved(y)", "pass", True), ("pass", "pass", True)],
+)
+def test_known_calls_outside_the_steps(inside: str, after: str, told: bool, tmp_path: Path) -> None:
+    path = tmp_path / "saved.py"
+    path.write_text(textwrap.dedent(SAVED), encoding="utf-8")
+    program = textwrap.dedent(SAVING.format(inside=inside, after=after))
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    with weighed({}, threshold=0.9):
+        found = lint(path.read_text(encoding="utf-8"), str(path), Options())
+    assert bool(found) == told
