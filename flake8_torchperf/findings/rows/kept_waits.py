@@ -28,11 +28,16 @@ def without_idle(told: list[list[Raw]], doubted: Collection[int]) -> list[list[R
     ``doubted`` holds the nodes, by identity, that may not wait at all, so that nothing stands
     behind them. A row that is left out leads no other one.
     """
+    known = {id(raw.site.node) for row in told for raw in row}.union(doubted)
     while True:
-        known = {id(raw.site.node) for row in told for raw in row}.union(doubted)
-        kept = [row for row in told if not _is_idle(row, known)]
+        kept: list[list[Raw]] = []
+        for row in told:  # leaders before their followers, but for those of an earlier round
+            if _is_idle(row, known):
+                known.difference_update(id(raw.site.node) for raw in row)
+            else:
+                kept.append(row)
         if len(kept) == len(told):
-            return told
+            return kept
         told = kept
 
 

@@ -9,16 +9,19 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from weighing import weighed
 
 from flake8_torchperf.findings.rule import SAFETIES
 from flake8_torchperf.linter import MARKED
+from flake8_torchperf.options import Options
 from flake8_torchperf.pipeline import LintText, found_in
-from flake8_torchperf.plugin import TorchPerfPlugin
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 from finding_shapes import FINDINGS
 
+# Other tests of a process may leave settings of the plugin behind.
+OPTIONS = Options()
 # What an editor and `check --format json` plan.
 EVERY_FIX = frozenset(SAFETIES)
 FEW, SMALL = 2, 12
@@ -27,7 +30,9 @@ FEW, SMALL = 2, 12
 AT_MOST = {MARKED: 1.02, EVERY_FIX: 1.25}
 
 
-def steps(folder: Path, texts: dict[str, str], safeties: frozenset[str]) -> tuple[int, int]:
+def steps(
+    folder: Path, texts: dict[str, str], safeties: frozenset[str], options: Options = OPTIONS
+) -> tuple[int, int]:
     """Return the lines that Python runs for the last file of a package, and its findings.
 
     Lines, since a search in a comprehension calls nothing: each time round is a line again.
@@ -47,7 +52,7 @@ def steps(folder: Path, texts: dict[str, str], safeties: frozenset[str]) -> tupl
     before = sys.gettrace()
     sys.settrace(count)
     try:
-        found = found_in(source, TorchPerfPlugin.options(), safeties=safeties).records
+        found = found_in(source, options, safeties=safeties).records
     finally:
         sys.settrace(before)
     return spent, len(found)
@@ -72,3 +77,23 @@ def test_steps_grow_with_the_findings(name: str, safeties: frozenset[str], tmp_p
     assert (some, many) == tuple(few * count // FEW for count in (SMALL, 4 * SMALL))
     in_proportion = (one - fixed) * (4 * SMALL - FEW) / (SMALL - FEW)
     assert four - fixed < AT_MOST[safeties] * in_proportion, f"{fixed:,}, {one:,}, {four:,} steps"
+
+
+def test_steps_grow_with_what_stands_behind_other_waits(tmp_path: Path) -> None:
+    """Each wait stands behind the one before, and the first behind one that stays."""
+    measured = []
+    for turn, count in enumerate((FEW, FEW, SMALL, 4 * SMALL)):
+        folder = tmp_path / str(turn) / "package"
+        folder.mkdir(parents=True)
+        behind = "".join(f"        if x.sum() > {i}:\n            n += 1\n" for i in range(count))
+        text = (
+            "import torch\n\n\ndef matched(x: torch.Tensor):\n    return sorted(x.cpu())\n\n\n"
+            "class Net(torch.nn.Module):\n    def forward(self, x: torch.Tensor):\n"
+            f"        n, found = 0, matched(x)\n{behind}        return found, n\n"
+        )
+        with weighed({}, threshold=0.4):
+            measured.append(steps(folder, {"net.py": text}, MARKED))
+    _, (fixed, few), (one, some), (four, many) = measured
+    assert few == some == many == 1  # in `matched`
+    in_proportion = (one - fixed) * (4 * SMALL - FEW) / (SMALL - FEW)
+    assert four - fixed < AT_MOST[MARKED] * in_proportion, f"{fixed:,}, {one:,}, {four:,} steps"
