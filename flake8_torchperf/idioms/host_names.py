@@ -62,7 +62,7 @@ def given_to_host(
                 called = qualify(func)
                 if called.startswith("numpy."):
                     arrays.update(one.id for one in args if isinstance(one, ast.Name))
-                elif _tests_for_tensor(called, args, qualify):
+                elif classes_asked_for(call, qualify) == ["torch.Tensor"]:
                     either.update(one.id for one in args[:1] if isinstance(one, ast.Name))
                 elif called == PACKING:
                     lengths = [*args[1:2], *(k.value for k in call.keywords if k.arg == "lengths")]
@@ -76,13 +76,18 @@ def given_to_host(
     return frozenset(name for name in found if bound[name] == 1 and name not in ("self", "cls"))
 
 
-def _tests_for_tensor(
-    called: str, args: list[ast.expr], qualify: Callable[[ast.expr], str]
-) -> bool:
-    """True for ``isinstance(x, torch.Tensor)`` and ``torch.is_tensor(x)``."""
+def classes_asked_for(call: ast.Call, qualify: Callable[[ast.expr], str]) -> list[str]:
+    """Return the full names of the classes that a call asks a value for; none for other calls.
+
+    Such calls are ``isinstance(x, (torch.Tensor, float))`` and ``torch.is_tensor(x)``.
+    """
+    called = qualify(call.func)
     if called == "torch.is_tensor":
-        return True
-    return len(args) == 2 and qualify(args[1]) == "torch.Tensor" and called.endswith("isinstance")
+        return ["torch.Tensor"]
+    if len(call.args) != 2 or not called.endswith("isinstance"):
+        return []
+    kinds = call.args[1]
+    return list(map(qualify, kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]))
 
 
 def _add_sources(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.evaluations import goes_over_examples, runs_model_once
@@ -35,6 +36,7 @@ from flake8_torchperf.judgement.frequency.propagation import SETTLED_CAUSES, Cal
 from flake8_torchperf.judgement.frequency.protocols import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
 from flake8_torchperf.program.given import UNCALLING_BASES
+from flake8_torchperf.program.origins.comparisons import parts
 from flake8_torchperf.program.running import Program
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
@@ -307,7 +309,8 @@ class FunctionHeats:
     def _is_off(self, site: CallSite) -> bool:
         if Cause.SWITCHED_OFF in self._names.ignored:
             return False
-        if any(holds and self._is_off_by_name(test) for test, holds in site.tests):
+        asked = chain.from_iterable(parts(*one) for one in site.tests)
+        if any(holds and self._is_off_by_name(test) for test, holds in asked):
             return True
         caller = site.caller
         if caller is None:
@@ -318,11 +321,8 @@ class FunctionHeats:
 
     def _is_off_by_name(self, test: ast.expr) -> bool:
         """True for a flag, as ``self.debug``, of which a convention says that it is off."""
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-            return any(map(self._is_off_by_name, test.values))
-        flag = dotted_name(test).rpartition(".")[2].lstrip("_")
-        row = self._analysis.conventions.row("flag", flag) if flag else None
-        return row is not None and row.effect == "branch-cold"
+        flag = dotted_name(test).rpartition(".")[2]
+        return self._analysis.conventions.says("flag", flag, "branch-cold")
 
     def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
         """True if a loop contains the loop over steps, directly or in a function that it calls."""

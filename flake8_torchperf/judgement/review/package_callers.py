@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.idioms.host_names import classes_asked_for
 from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.judgement.frequency.call_graph import CallPlaces, CallSite
 from flake8_torchperf.judgement.worth.features import (
@@ -207,9 +208,6 @@ def _is_of_tensors(test: ast.expr, module: ModuleMap) -> bool:
     match test:
         case ast.BoolOp(op=ast.And(), values=parts):
             return all(_is_of_tensors(one, module) for one in parts)
-        case ast.Call(func=ast.Name(id="isinstance"), args=[_, kinds]):
-            classes = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
-            return any(module.qualify(one) in TENSOR_CLASSES for one in classes)
-        case ast.Call(func=func, args=[_]):
-            return module.qualify(func) == "torch.is_tensor"
+        case ast.Call():
+            return not TENSOR_CLASSES.isdisjoint(classes_asked_for(test, module.qualify))
     return False

@@ -30,9 +30,7 @@ FEW, SMALL = 2, 12
 AT_MOST = {MARKED: 1.02, EVERY_FIX: 1.25}
 
 
-def steps(
-    folder: Path, texts: dict[str, str], safeties: frozenset[str], options: Options = OPTIONS
-) -> tuple[int, int]:
+def steps(folder: Path, texts: dict[str, str], safeties: frozenset[str]) -> tuple[int, int]:
     """Return the lines that Python runs for the last file of a package, and its findings.
 
     Lines, since a search in a comprehension calls nothing: each time round is a line again.
@@ -52,7 +50,7 @@ def steps(
     before = sys.gettrace()
     sys.settrace(count)
     try:
-        found = found_in(source, options, safeties=safeties).records
+        found = found_in(source, OPTIONS, safeties=safeties).records
     finally:
         sys.settrace(before)
     return spent, len(found)

@@ -664,6 +664,15 @@ def train(model, optimizer, loader):
 """
 
 
+def assert_told_after(line: str, written: tuple[str, str], project: Path, cache: Path) -> None:
+    """Assert that nothing is told of a module until another file has this text."""
+    path = line.partition(":")[0]
+    assert path not in check(cwd=project, cache=cache).output
+    edit(project, *written)
+    assert f"./{path}" in analysed(project, cache)
+    assert line in check(cwd=project, cache=cache).output
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [("pkg/made.py", "from pkg.net import Net\n\nnet = Net()\n"), ("net.yaml", "target: Net\n")],
@@ -674,10 +683,7 @@ def test_a_class_is_looked_at_again_when_it_is_named(
     edit(project, "requirements.txt", "torch\n")
     edit(project, "pkg/net.py", NET)
     edit(project, "pkg/train.py", TRAINS)
-    assert "pkg/net.py" not in check(cwd=project, cache=cache).output
-    edit(project, name, text)
-    assert "./pkg/net.py" in analysed(project, cache)
-    assert "pkg/net.py:6" in check(cwd=project, cache=cache).output
+    assert_told_after("pkg/net.py:6", (name, text), project, cache)
 
 
 def test_a_class_is_looked_at_again_when_its_maker_is_called(project: Path, cache: Path) -> None:
@@ -773,7 +779,4 @@ def test_a_branch_is_looked_at_again_when_something_sets_its_section(
     edit(project, "requirements.txt", "torch\n")
     edit(project, "pkg/settings.py", SECTION)
     edit(project, "pkg/watcher.py", WATCHER)
-    assert "pkg/watcher.py" not in check(cwd=project, cache=cache).output
-    edit(project, name, text)
-    assert "./pkg/watcher.py" in analysed(project, cache)
-    assert "pkg/watcher.py:8" in check(cwd=project, cache=cache).output
+    assert_told_after("pkg/watcher.py:8", (name, text), project, cache)
