@@ -122,10 +122,14 @@ def notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the sdist, and the wheel that was built from that sdist."""
+    """A folder with the sdist, and the wheel that was built from that sdist.
+
+    The setuptools at hand builds them. pre-commit and `pip install .`, which other tests run, build in
+    an environment of what the project asks for.
+    """
     source = copy_checkout(tmp_path_factory.mktemp("source"))
     built = tmp_path_factory.mktemp("distributions")
-    call(sys.executable, "-m", "build", "--outdir", built, source)
+    call(sys.executable, "-m", "build", "--no-isolation", "--outdir", built, source)
     return built
 
 

@@ -8,6 +8,7 @@ import site
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.metadata import Distribution
 from pathlib import Path
 
 from hangs import HANG
@@ -69,12 +70,25 @@ def environment(folder: Path, python: str, *requirements: str | Path, pip: bool 
 
     This Python's pip installs them; the environment has one of its own only with ``pip``.
     """
-    call(python, "-m", "venv", *([] if pip else ["--without-pip"]), folder)
+    call(python, "-m", "venv", "--without-pip", folder)
     interpreter = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
+    if pip:
+        _copy_pip(interpreter)
     if requirements:
         pip_of = (sys.executable, "-m", "pip", "--python", interpreter)
         call(*pip_of, "install", "--quiet", "--no-compile", *requirements)
     return interpreter
+
+
+def _copy_pip(interpreter: Path) -> None:
+    """Give an environment a copy of this Python's pip: ensurepip would take five seconds for one."""
+    (theirs,) = interpreter.parents[1].glob("lib/python*/site-packages")
+    ours = Path(str(Distribution.from_name("pip").locate_file("pip")))
+    for folder in (ours, *ours.parent.glob("pip-*.dist-info")):
+        shutil.copytree(folder, theirs / folder.name)
+    script = interpreter.with_name("pip")
+    script.write_text(f'#!/bin/sh\nexec "{interpreter}" -m pip "$@"\n', encoding="utf-8")
+    script.chmod(0o755)
 
 
 def installed_in(interpreter: Path) -> str:

@@ -23,6 +23,7 @@ from environments import (
     copy_checkout,
 )
 from language_server import LanguageServer
+from marking import marked_environment, marks_of, project_in
 
 NOTEBOOKS = ROOT / "tests" / "notebooks"
 READS_IN_A_LOOP = """\
@@ -185,6 +186,25 @@ def underlined(text: str, place: dict[str, Any]) -> str:
     assert place["start"]["line"] == place["end"]["line"]
     line = text.splitlines()[place["start"]["line"]]
     return line[place["start"]["character"] : place["end"]["character"]]
+
+
+def test_an_editor_leaves_no_mark(clients: Path, tmp_path: Path) -> None:
+    """python-lsp-server, over standard input and output, on a buffer that is not saved."""
+    project = project_in(tmp_path)
+    path = project / "model.py"
+    plugins = {
+        "flake8": {"enabled": True, "executable": str(clients.parent / "flake8")},
+        **{name: {"enabled": False} for name in ("pycodestyle", "pyflakes", "mccabe", "jedi")},
+    }
+    settings = {"pylsp": {"plugins": plugins, "configurationSources": ["flake8"]}}
+    with LanguageServer([clients.parent / "pylsp"], project, marked_environment()) as server:
+        server.notify("workspace/didChangeConfiguration", {"settings": settings})
+        opened = {"uri": path.as_uri(), "languageId": "python", "version": 1}
+        document = {"textDocument": {**opened, "text": path.read_text(encoding="utf-8")}}
+        server.notify("textDocument/didOpen", document)
+        codes = {diagnostic["code"] for diagnostic in server.diagnostics(path.as_uri(), 1)}
+    assert any(code.startswith("TPF") for code in codes)
+    assert marks_of(project) == []
 
 
 # Cell, line, column and code.
