@@ -113,75 +113,79 @@ def by_line(data: dict[str, Any], group: str) -> dict[int, dict[str, Any]]:
 
 
 @pytest.fixture(scope="module")
-def launched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """The launcher under `torchperf run`."""
+def launched(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The launcher under `torchperf run`, with loaders whose workers are spawned."""
     folder = tmp_path_factory.mktemp("launched")
     (folder / "train.py").write_text(TRAIN)
     files = ["--json", "run.json", "--html", "rank-{rank}.html", "--output", "rank-{rank}.txt"]
     files += ["--save-profile", "profile-{rank}.json"]
-    done = run(folder, [*TORCHPERF, "run", *files, "-m", *LAUNCH, "train.py", "plain"])
+    done = run(folder, [*TORCHPERF, "run", *files, "-m", *LAUNCH, "train.py", "spawn"])
     assert done.returncode == 0, done.stderr
-    return folder, done.stderr
+    return folder
 
 
 class TestLauncher:
-    def test_a_statement_has_the_sum_over_the_ranks(self, launched: tuple[Path, str]) -> None:
-        data = json.loads((launched[0] / "run.json").read_text())
+    def test_a_statement_has_the_sum_over_the_ranks(self, launched: Path) -> None:
+        data = json.loads((launched / "run.json").read_text())
         total = by_line(data, "confirmed")[line_of("total += loss.item()")]
         assert (total["counter"], total["count"]) == ("host_reads", 4)
         assert total["ranks"]["counts"] == {"0": 2, "1": 2}
         assert total["seconds"] == pytest.approx(sum(total["ranks"]["seconds"].values()))
         assert total["ranks"]["spread"]["count"] == 0
 
-    def test_what_one_rank_alone_does_is_the_slowest_rank_s(
-        self, launched: tuple[Path, str]
-    ) -> None:
-        data = json.loads((launched[0] / "run.json").read_text())
+    def test_what_one_rank_alone_does_is_the_slowest_rank_s(self, launched: Path) -> None:
+        data = json.loads((launched / "run.json").read_text())
         ranks = by_line(data, "confirmed")[line_of("print(loss")]["ranks"]
         assert ranks["counts"] == {"0": 0, "1": ranks["spread"]["count"]}
         assert ranks["slowest"] == 1
         assert ranks["spread"]["seconds"] == ranks["seconds"]["1"] > 0
 
-    def test_each_rank_is_described(self, launched: tuple[Path, str]) -> None:
-        data = json.loads((launched[0] / "run.json").read_text())
+    def test_each_rank_is_described(self, launched: Path) -> None:
+        data = json.loads((launched / "run.json").read_text())
         assert [(one["rank"], one["ended"]) for one in data["ranks"]] == [
             (0, "returned"), (1, "returned"),
         ]  # fmt: skip
         reads = sum(one["totals"]["host_reads"] for one in data["ranks"])
         assert data["totals"]["host_reads"] == reads
-        assert data["data_workers"] == data["notes"] == []
+        assert data["notes"] == []
 
-    def test_a_name_with_the_rank_makes_a_file_for_each(self, launched: tuple[Path, str]) -> None:
-        folder = launched[0]
+    def test_workers_of_data_loaders_are_told_apart(self, launched: Path) -> None:
+        workers_are_told_apart(launched)
+        texts = [(launched / f"rank-{rank}.txt").read_text() for rank in (0, 1)]
+        assert ["data workers: 1 processes" in one for one in texts] == [True, False]
+        assert ["data workers: 2 processes" in one for one in texts] == [False, True]
+
+    def test_a_name_with_the_rank_makes_a_file_for_each(self, launched: Path) -> None:
+        folder = launched
         texts = [(folder / f"rank-{rank}.txt").read_text() for rank in (0, 1)]
         assert ["not reached: " in one for one in texts] == [True, False]
         assert all("slowest rank" not in one for one in texts)
         assert (folder / "rank-0.html").exists()
         assert (folder / "rank-1.html").exists()
 
-    def test_a_profile_counts_how_often_lines_ran_in_each_rank(
-        self, launched: tuple[Path, str]
-    ) -> None:
+    def test_a_profile_counts_how_often_lines_ran_in_each_rank(self, launched: Path) -> None:
         ran = []
         for rank in (0, 1):
-            entries = json.loads((launched[0] / f"profile-{rank}.json").read_text())["files"]
+            entries = json.loads((launched / f"profile-{rank}.json").read_text())["files"]
             lines = {one["line"]: one["times"] for one in entries["train.py"]}
             ran.append((lines[line_of("total += loss")], lines.get(line_of("print(loss"), 0)))
         assert ran == [(2, 0), (2, 2)]
 
-    def test_nothing_is_left_behind(self, launched: tuple[Path, str]) -> None:
-        assert list((launched[0] / "tmp").glob("torchperf-*")) == []
+    def test_nothing_is_left_behind(self, launched: Path) -> None:
+        assert list((launched / "tmp").glob("torchperf-*")) == []
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind",
-    ["spawn", *(pytest.param(kind, marks=pytest.mark.thorough) for kind in ("fork", "forkserver"))],
-)
-def test_workers_of_data_loaders_are_told_apart(tmp_path: Path, kind: str) -> None:
+@pytest.mark.thorough
+@pytest.mark.parametrize("kind", ["fork", "forkserver"])
+def test_workers_that_start_otherwise_are_told_apart(tmp_path: Path, kind: str) -> None:
     (tmp_path / "train.py").write_text(TRAIN)
-    done = run(tmp_path, [*TORCHPERF, "run", "--json", "r.json", "-m", *LAUNCH, "train.py", kind])
-    data = json.loads((tmp_path / "r.json").read_text())
+    done = run(tmp_path, [*TORCHPERF, "run", "--json", "run.json", "-m", *LAUNCH, "train.py", kind])
+    workers_are_told_apart(tmp_path)
+    assert "data workers: 3 processes" in done.stderr
+
+
+def workers_are_told_apart(folder: Path) -> None:
+    data = json.loads((folder / "run.json").read_text())
     workers = sorted((one["rank"], one["worker"]) for one in data["data_workers"])
     assert workers == [(0, 0), (1, 0), (1, 1)]
     assert [one["rank"] for one in data["ranks"]] == [0, 1]
@@ -190,7 +194,6 @@ def test_workers_of_data_loaders_are_told_apart(tmp_path: Path, kind: str) -> No
     assert by_line(data, "confirmed")[line_of("total += loss")]["count"] == 4
     in_workers = by_line(data, "undecided")[line_of("return image /")]
     assert "workers of a DataLoader" in in_workers["reason"]
-    assert "data workers: 3 processes" in done.stderr
 
 
 @pytest.mark.thorough
