@@ -111,6 +111,19 @@ def _a_cache_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield
 
 
+@pytest.fixture(scope="module")
+def guards_are_not_timed() -> Iterator[None]:
+    """Torch's tracer doesn't time what it made for each graph, which takes a third of the tracing.
+
+    For its log alone, it empties the processor's caches before it measures.
+    """
+    from torch._dynamo import guards
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guards, "profile_guard_manager", lambda *_: 0.0, raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def notebooks(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project of the notebooks alone: to lint one here would look through the repository."""

@@ -13,6 +13,8 @@ from test_fixtures import expected, load
 
 torch = pytest.importorskip("torch")
 
+pytestmark = pytest.mark.usefixtures("guards_are_not_timed")
+
 FOLDERS = sorted(
     path.parent for path in (Path(__file__).parents[2] / "fixtures").glob("*/*/before.py")
 )

@@ -8,11 +8,14 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import pytest
 import torch
 from linting import ALL, expected, table
 
 from flake8_torchperf.linter import lint
 from flake8_torchperf.runtime.counting.graph_breaks import explain
+
+pytestmark = pytest.mark.usefixtures("guards_are_not_timed")
 
 HEAD = """
 import functools
