@@ -18,6 +18,7 @@ from documents import ROOT
 from weighing import weighed
 
 from flake8_torchperf.cli.why import account as why
+from flake8_torchperf.cli.why import decisions
 from flake8_torchperf.cli.why.account import Account, account_of
 from flake8_torchperf.cli.why.decisions import ARGUMENTS, CONFIDENCE, RULE, WORTH, Decision
 from flake8_torchperf.cli.why.trials import Trials, in_line
@@ -143,8 +144,19 @@ def accounts(trials: Trials) -> list[Account]:
 
 @pytest.fixture(scope="module")
 def accounts_under(trials: Trials) -> Callable[[Options], list[Account]]:
-    """Returns the accounts of one program under given settings; the tests of it share them, too."""
-    return cache(lambda options: accounts(trials.under(options)))
+    """Returns the accounts of one program under given settings; the tests of it share them, too.
+
+    Only those under the program's own settings advise: each advice takes a lint.
+    """
+
+    def under(options: Options) -> list[Account]:
+        with pytest.MonkeyPatch.context() as patch:
+            if options != trials.options:
+                patch.setattr(decisions, "_to_silence", lambda *_: ())
+                patch.setattr(decisions, "_to_tell", lambda *_: ())
+            return accounts(trials.under(options))
+
+    return cache(under)
 
 
 def account_at(trials: Trials, line: int) -> Account:
