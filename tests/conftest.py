@@ -46,15 +46,20 @@ without_threshold()
 # Files that one worker has to run, one after the other. Those of the first start what `torchperf
 # confirm` starts: some of them look at all processes that there are for what is left of it. Those of
 # the second need the installed package, which is built once; those of the third, a run of the training
-# project.
+# project, or a process that has imported torch's tracer, which takes five seconds.
 TOGETHER = {
     "confirm": ("test_confirm", "test_fix_verify", "test_executes_nothing", "test_readme.py"),
     "installed": ("test_clients", "test_package", "test_readme_commands"),
-    "trained": ("test_compare_training", "test_profile_recording"),
+    "trained": (
+        "test_compare_training",
+        "test_profile_recording",
+        "test_run_compiled",
+        "test_run_verdicts",
+    ),
 }
 # What takes longest comes first, so that no worker is left alone with it at the end.
 LONGEST_FIRST = ("test_native_build", *TOGETHER["installed"], *TOGETHER["confirm"])
-LONGEST_FIRST += ("test_run_ranks", "test_run.py", "test_run_compiled", "test_graph_breaks")
+LONGEST_FIRST += ("test_run_ranks", "test_run.py", "test_graph_breaks")
 LONGEST_FIRST += (*TOGETHER["trained"], "test_run_safety", "test_bounds_work", "test_torch_table")
 
 
