@@ -34,8 +34,7 @@ class WaitingCall:
     @property
     def always(self) -> bool:
         """True if it waits with any arguments."""
-        op = self.op
-        return op is None or not (op.unless or op.only_with or op.own_flags.isdisjoint(_WAITS))
+        return self.op is None or self.op.always_waits
 
     def waits(self, positional: Sequence[str], keywords: Mapping[str, str]) -> bool:
         """True if the call waits with arguments of these kinds (see `overloads.py`).

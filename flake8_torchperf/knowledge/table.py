@@ -149,6 +149,11 @@ class Op:
         )
 
     @property
+    def always_waits(self) -> bool:
+        """True if it waits with any arguments."""
+        return not (self.unless or self.only_with or self.own_flags.isdisjoint(_WAITS))
+
+    @property
     def source(self) -> str:
         """The document or measurement that shows that it waits; "" if it is not known to wait."""
         if self.documented or not self.measured_on or "s" not in self.flags:

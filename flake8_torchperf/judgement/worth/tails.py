@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.worth.held_callees import HeldCallees
 from flake8_torchperf.judgement.worth.queue import (
-    COPY,
-    KEPT,
     SMALL,
-    WAIT,
     Code,
     Queue,
     is_named_scaled_step,
@@ -23,8 +20,9 @@ from flake8_torchperf.judgement.worth.queue import (
     waits_of,
     with_queues,
 )
-from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.names import called_a_device, dotted_name
+from flake8_torchperf.judgement.worth.spelled_waits import spelled_waits
+from flake8_torchperf.knowledge.names import names_of
+from flake8_torchperf.syntax.names import dotted_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,9 +33,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.worth.queue import Before
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
-# Methods that wait if their owner is a tensor of the device, as it mostly is; each has no argument.
-_COPYING = frozenset(("cpu", "numpy"))
-_SPELLED = frozenset(("nonzero", "unique")) | methods_of("reads")
 # The most calls that are followed one into another.
 MAX_DEPTH = 5
 
@@ -88,8 +83,7 @@ class Tails:
         if judged is not None:
             return self._code(judged)
         module = info.module
-        kinds = [(id(node), _spelled_wait(node, module)) for node in info.nodes.of(ast.Call)]
-        waits = {node: kind for node, kind in kinds if kind}
+        waits = spelled_waits(info.nodes, module)
         behind = partial(self._behind, module, info)
         held = partial(self._held, module)
         return Code([info.node], waits, None, behind, held, module.qualify)
@@ -124,7 +118,10 @@ class Tails:
         if call not in self._called:
             self._called[call] = self._function(call.func, module, caller)
         found = self._called[call]
-        return None if found is None else self._fullest([found])
+        if found is not None:
+            return self._fullest([found])
+        is_wait = module.qualify(call.func) in names_of("waits-outside-torch")
+        return Queue(0, call) if is_wait else None
 
     def _held(self, module: ModuleMap, call: ast.Call) -> Queue | None:
         """Return the queue behind a call of what a variable or an attribute holds."""
@@ -168,28 +165,3 @@ class Tails:
             self._left[info.key] = queue_behind(self._code_of(info))
             self._depth -= 1
         return self._left[info.key]
-
-
-def _spelled_wait(node: ast.Call, module: ModuleMap) -> str:
-    """Return the kind of a wait, as its spelling shows; "" for none.
-
-    Events and streams wait for their own work alone.
-    """
-    if not isinstance(node.func, ast.Attribute):
-        return ""
-    name, keywords = node.func.attr, node.keywords
-    if name == "synchronize":
-        return KEPT if module.qualify(node.func).startswith("torch.") else ""
-    if name == "cuda":
-        return "" if _is_queued(keywords) else WAIT
-    if name == "to":
-        given = [*node.args[:1], *(one.value for one in keywords if one.arg == "device")]
-        return WAIT if any(map(called_a_device, given)) and not _is_queued(keywords) else ""
-    if node.args or keywords:
-        return ""
-    return COPY if name in _COPYING else WAIT if name in _SPELLED else ""
-
-
-def _is_queued(keywords: Sequence[ast.keyword]) -> bool:
-    """True if a copy is asked for that Python doesn't wait for."""
-    return any(one.arg == "non_blocking" for one in keywords)
