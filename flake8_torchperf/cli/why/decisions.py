@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.why.trials import function_of, is_measured, often, same
@@ -184,7 +184,11 @@ def _why_left_out(finding: Finding, trials: Trials) -> _Decision:
             return _Decision(CONFIDENCE, f"left out: {doubt}")
         return _Decision(ARGUMENTS, "left out: what calls pass here shows that it does not wait")
     if site.heat.level is not Level.COLD:
-        words = f"{finding.code} asks for code that runs more often than {frequency(site)}"
+        hottest = replace(site, heat=replace(site.heat, level=Level.LOOP))
+        if rule_for(hottest, catalogue, trials.options.scope) is None:
+            words = f"{finding.code} reports such a place with --scope all alone"
+        else:
+            words = f"{finding.code} asks for code that runs more often than {frequency(site)}"
         row, question = "", FREQUENCY
     else:
         words, row = hidden_by(site.heat), BY_CAUSE[site.heat.hidden_by].sentence
