@@ -40,7 +40,8 @@ LOGGING_FUNCTIONS = READING_FUNCTIONS | {
     "print", "builtins.print", "pprint.pprint", "rich.print", "tqdm.write", "tqdm.tqdm.write",
     "tqdm.auto.tqdm.write",
 }  # fmt: skip
-IN_PROGRESS_BAR = "prog_bar"
+# Arguments of Lightning's `log`.
+IN_PROGRESS_BAR, IN_EACH_STEP = "prog_bar", "on_step"
 # Libraries with a ``log`` that computes a logarithm.
 NUMERIC = frozenset((
     "cmath", "jax", "math", "numpy", "scipy", "sympy", "tensorflow", "torch",

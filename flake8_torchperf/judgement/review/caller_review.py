@@ -26,6 +26,7 @@ from flake8_torchperf.judgement.review.package_heats import PackageHeats
 from flake8_torchperf.judgement.review.placed_values import PlacedValues
 from flake8_torchperf.judgement.review.reach import Reach
 from flake8_torchperf.judgement.review.switched_off import Switches
+from flake8_torchperf.judgement.review.training import Training
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import UNKNOWN, join_all
@@ -66,6 +67,7 @@ class CallerReview:
         self._placed = PlacedValues(analysis, heats)
         self._reach = Reach(analysis, heats, self.callers)
         self._switches = Switches(analysis, self.callers)
+        self._training = Training(self.callers)
         self.package = PackageHeats(analysis, heats, self.callers)
         self.lambdas = Lambdas(heats, self.callers, self.package)
 
@@ -80,7 +82,13 @@ class CallerReview:
         """Return the sites with what is known of the calls that lead to them."""
         callers = self.callers.evidence(info)
         sites = (
-            one.showing((*callers, *self.callers.evidence_at(one.node, info)))
+            one.showing(
+                (
+                    *callers,
+                    *self.callers.evidence_at(one.node, info),
+                    *self._training.evidence_at(one.node, info),
+                )
+            )
             for one in result.sites
         )
         return replace(result, sites=tuple(sites))

@@ -168,13 +168,19 @@ class PackageCallers:
 
     def evidence_at(self, node: ast.AST, info: FunctionInfo) -> Iterator[str]:
         """Yield the features of a place in a function: the branches around it."""
-        if not isinstance(node, (ast.expr, ast.stmt)):
+        site = self.place_of(node, info)
+        if site is None:
             return
-        site = self._finder(self.program.path_of(info)).site(node.lineno, node.col_offset)
         if site.seldom:
             yield SELDOM
         if any(not (holds and _is_of_tensors(test, info.module)) for test, holds in site.tests):
             yield IN_BRANCH
+
+    def place_of(self, node: ast.AST, info: FunctionInfo) -> CallSite | None:
+        """Return a node of a function with what stands around it; None for one without a line."""
+        if not isinstance(node, (ast.expr, ast.stmt)):
+            return None
+        return self._finder(self.program.path_of(info)).site(node.lineno, node.col_offset)
 
     def site_at(self, run: Run) -> CallSite:
         """Return a place that runs a function as the site of a call."""

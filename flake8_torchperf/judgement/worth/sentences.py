@@ -174,6 +174,8 @@ _OTHERS = {
     "place:branch": "a branch stands around it",
     "place:seldom": "the branch around it runs seldom",
     "place:off-by-default": "the default of the option around it leads elsewhere",
+    "steps:train": "a training step leads to it",
+    "steps:evaluate": "all programs that lead to it take no training steps",
     "place:nested-loops": "more than one loop stands around it",
     "place:inner-function": "it stands in a nested function",
 }

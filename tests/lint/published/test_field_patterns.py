@@ -107,7 +107,16 @@ def test_waits_of_a_step(code: str) -> None:
                 self.log("loss", loss)
                 self.log("norm", norm, prog_bar=True)  # TPF101
                 self.log("same", norm, prog_bar=False)
+                self.log("mean", norm, prog_bar=True, on_step=False, on_epoch=True)
                 return loss
+        """,
+        # pyannote.audio, tasks/segmentation/speaker_diarization.py: the model logs for its task
+        "Lightning reads nothing that it shows nowhere": """
+        class Task:
+            def validation_step(self, batch, batch_idx):
+                loss = self.net(batch).sum().detach()
+                self.model.log("loss", loss, prog_bar=True)  # TPF101
+                self.model.log("loss/val", loss, on_step=False, on_epoch=True, prog_bar=False)
         """,
         "a logger of one's own is followed instead": """
         class Log:
