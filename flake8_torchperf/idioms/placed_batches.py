@@ -1,4 +1,6 @@
-"""Names that hold parts of a batch which a framework has moved to its device.
+"""Names that hold parts of batches, of which something shows where they lie.
+
+A framework moves them to its device, or a loop moves some of them and leaves the others.
 
 ``accelerator.prepare(loader)`` and ``fabric.setup_dataloaders(loader)`` return a loader that moves
 each batch (accelerate/data_loader.py, `DataLoaderShard.__iter__`; lightning/fabric/wrappers.py,
@@ -11,7 +13,7 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.names import called_a_device, dotted_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -70,6 +72,62 @@ def placed_names(nodes: Nodes, loaders: set[str], batches: Iterable[str] = ()) -
             placed.update(names)
             found.update(names)
     return frozenset(name for name in found if placed[name] == bound[name])
+
+
+def left_on_host(nodes: Nodes) -> frozenset[str]:
+    """Return the names of parts of batches that stay on the host while a loop moves another part.
+
+    A loader makes all parts of a batch in one place: of ``for x, names, sizes in batches``, where
+    only ``x.cuda()`` follows, the sizes lie where ``x`` did.
+    """
+    loops = nodes.of_any(ast.For, ast.AsyncFor)
+    groups = [
+        group
+        for loop in loops
+        for group in ast.walk(loop.target)
+        if isinstance(group, ast.Tuple) and len(group.elts) > 1
+    ]
+    if not groups:
+        return frozenset()
+    bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
+    types = _device_types(nodes)
+    moved = {name for call in nodes.of(ast.Call) if (name := _moved(call, types))}
+    parts: Counter[str] = Counter()
+    for group in groups:
+        names = [one.id for one in group.elts if isinstance(one, ast.Name)]
+        if not moved.isdisjoint(names):
+            parts.update(name for name in names if name not in moved)
+    return frozenset(name for name, times in parts.items() if times == bound[name])
+
+
+def _device_types(nodes: Nodes) -> frozenset[str]:
+    """Return the names that stand for legacy types of CUDA, such as ``torch.cuda.FloatTensor``."""
+    return frozenset(
+        target.id
+        for made in nodes.of(ast.Assign)
+        for target in made.targets
+        if isinstance(target, ast.Name)
+        and any(
+            isinstance(one, ast.Attribute) and dotted_name(one).startswith("torch.cuda.")
+            for one in ast.walk(made.value)
+            if isinstance(one, ast.Attribute) and one.attr.endswith("Tensor")
+        )
+    )
+
+
+def _moved(call: ast.Call, types: frozenset[str]) -> str:
+    """Return ``x`` for ``x.cuda()``, ``x.to(device)`` and ``x.type(a type of CUDA)``."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="cuda")):
+            return name
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="to"), args=args):
+            given = [*args[:1], *(one.value for one in call.keywords if one.arg == "device")]
+            return name if any(map(called_a_device, given)) else ""
+        case ast.Call(
+            func=ast.Attribute(value=ast.Name(id=name), attr="type"), args=[ast.Name(id=kind)]
+        ):
+            return name if kind in types else ""
+    return ""
 
 
 def _targets(made: ast.Assign) -> Iterator[str]:

@@ -1,11 +1,16 @@
-"""Batches that a framework moves to its device before a function has them."""
+"""Batches that a framework moves before a function has them, or of which a loop moves a part."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.placed_batches import moving_loaders, moving_methods, placed_names
+from flake8_torchperf.idioms.placed_batches import (
+    left_on_host,
+    moving_loaders,
+    moving_methods,
+    placed_names,
+)
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.program.origins.placing import TRAINER, TRAINER_STEPS
@@ -17,21 +22,34 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
-PLACED_NAMES: Cache[int, frozenset[str]] = Cache("names of moved batches")
+PLACED_NAMES: Cache[int, dict[str, str]] = Cache("places of parts of batches")
 MOVING_LOADERS: Cache[str, set[str]] = Cache("attributes of loaders that move batches")
-WORDS = "part of a batch that its framework moved"
+# Where the part of a batch lies, with the words for it.
+WORDS = {
+    "device": "part of a batch that its framework moved",
+    "host": "part of a batch of which the loop moves another part",
+}
 
 
 def placed_in(
     node: FunctionNode, module: ModuleMap, owner: ClassInfo | None, analysis: Analysis
-) -> frozenset[str]:
-    """Return the names in a function that hold moved batches or parts of them; cached."""
+) -> dict[str, str]:
+    """Return the places of the names in a function that hold parts of batches; cached."""
     return PLACED_NAMES.kept(analysis, id(node), lambda: _placed_in(node, module, owner, analysis))
 
 
 def _placed_in(
     node: FunctionNode, module: ModuleMap, owner: ClassInfo | None, analysis: Analysis
+) -> dict[str, str]:
+    nodes = module.nodes(node)
+    moved = _moved_in(node, module, owner, analysis)
+    return {**dict.fromkeys(left_on_host(nodes), "host"), **dict.fromkeys(moved, "device")}
+
+
+def _moved_in(
+    node: FunctionNode, module: ModuleMap, owner: ClassInfo | None, analysis: Analysis
 ) -> frozenset[str]:
+    """Return the names that hold batches which a framework has moved."""
     batches = [] if owner is None else _batches(node, owner, analysis)
     methods = moving_methods(module)
     if not methods:
@@ -65,11 +83,13 @@ def _attributes(owner: ClassInfo, methods: frozenset[str], analysis: Analysis) -
     )
 
 
-def as_placed(value: Tensor, name: str, placed: frozenset[str]) -> Tensor:
-    """Return a tensor that the use of ``name`` shows, on the device if it is part of a batch."""
-    if name not in placed or value.device not in OPEN:
+def as_placed(value: Tensor, name: str, placed: dict[str, str]) -> Tensor:
+    """Return a tensor that the use of ``name`` shows, where the part of a batch lies."""
+    place = placed.get(name)
+    if place is None or value.device not in OPEN:
         return value
     reason = value.reason
     if reason.because is None:
-        reason = replace(reason, because=Reason(WORDS, strength=reason.strength))
-    return replace(value, device="device", reason=reason)
+        because = Reason(WORDS[place], strength=reason.strength)
+        reason = replace(reason, because=because)
+    return replace(value, device=place, reason=reason)

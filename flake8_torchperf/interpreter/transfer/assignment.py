@@ -65,9 +65,8 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
         if ctx.node is not None and (doubtful or _may_be_loss(value, ctx)):
             used = value_at(target, ctx)
             value = _believed(value, used) if doubtful else _sized(value, used)
-            if doubtful and isinstance(value, Tensor):
-                placed = placed_in(ctx.node, ctx.module, ctx.owner, ctx.analysis)
-                value = as_placed(value, target.id, placed)
+            if doubtful:
+                value = _in_its_place(value, target.id, ctx)
         held = isinstance(value, Sequence) and isinstance(value.element, Tensor)
         if held and ctx.analysis.conventions.says("variable", target.id, "host-tensors"):
             value = on_host(value)
@@ -109,10 +108,18 @@ def _tell_inside(target: ast.expr, env: Env, ctx: Context) -> None:
     if ctx.node is None or ctx.depth > MAX_USED_DEPTH:
         return
     for place, part in values_inside(target, ctx):
-        if isinstance(part, Tensor) and isinstance(target, ast.Name):
-            placed = placed_in(ctx.node, ctx.module, ctx.owner, ctx.analysis)
-            part = as_placed(part, target.id, placed)
-        env[place] = part
+        env[place] = _in_its_place(part, target.id, ctx) if isinstance(target, ast.Name) else part
+
+
+def _in_its_place(value: Value, name: str, ctx: Context) -> Value:
+    """Return a tensor, or a sequence of tensors, where the part of a batch of a name lies."""
+    if ctx.node is None:
+        return value
+    if isinstance(value, Tensor):
+        return as_placed(value, name, placed_in(ctx.node, ctx.module, ctx.owner, ctx.analysis))
+    if isinstance(value, Sequence) and value.items is None and isinstance(value.element, Tensor):
+        return replace(value, element=_in_its_place(value.element, name, ctx))
+    return value
 
 
 def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> Value:

@@ -11,7 +11,8 @@ from linting import HOT, PRELUDE, program, table
 from flake8_torchperf.linter import lint
 from flake8_torchperf.values.values import Tensor
 
-# Each line that is found ends with where the value lies that it reads.
+# Each line that is found ends with where the value lies that it reads. Of a batch, the part that no
+# statement moves lies on the host if another part is moved.
 MOVES = {
     "a device in a variable": """
         def train(model: nn.Module, loader, opt, args):
@@ -27,7 +28,7 @@ MOVES = {
                 print(y.max().item())  # chosen
                 print(z.max().item())  # unknown
                 print(w.max().item())  # device
-                print(v.max().item())  # unknown
+                print(v.max().item())
         """,
     "only some runs move it": """
         def train(model: nn.Module, loader, opt, use_cuda: bool):
@@ -38,7 +39,7 @@ MOVES = {
                 loss.backward()
                 opt.step()
                 print(x.max().item())  # chosen
-                print(y.max().item())  # unknown
+                print(y.max().item())
         """,
     "what is computed with it": """
         def train(model: nn.Module, loader, opt, device: torch.device):

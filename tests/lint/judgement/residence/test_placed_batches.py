@@ -1,4 +1,4 @@
-"""Batches that accelerate, Fabric or Lightning move: their parts lie on the device."""
+"""Batches that accelerate, Fabric or Lightning move lie on the device, and what a loop leaves doesn't."""
 
 from __future__ import annotations
 
@@ -65,3 +65,33 @@ def test_a_prepared_loader_moves_its_batches(prepared: str, batches: str) -> Non
                     opt.step()
         """
     check(source, only=BRANCHES)
+
+
+# ByteTrack, yolox/evaluators/mot_evaluator.py: of a batch, only the images are moved
+LEFT = """
+    def evaluate(model: torch.nn.Module, batches, device, half):
+        kind = torch.cuda.HalfTensor if half else torch.cuda.FloatTensor
+        for number, (images, sizes) in enumerate(batches):
+            {moved}
+            y = model(images)
+            if sizes.max() > 3:  {mark}
+                print(y)
+    """
+
+
+@pytest.mark.parametrize(
+    ("moved", "left"),
+    [
+        ("images = images.cuda()", True),
+        ("images = images.to(device)", True),
+        ("images = images.type(kind)", True),
+        ("if half: images = images.to(device=device)", True),
+        ("images = images.type(torch.float32)", False),
+        ("images, sizes = images.cuda(), sizes.cuda()", False),
+        ("images = images.cuda(); sizes = model(images)", False),
+        ("pass", False),
+    ],
+)
+def test_a_loop_that_moves_a_part_leaves_the_others(moved: str, left: bool) -> None:
+    mark = "" if left else "# TPF301"
+    check(LEFT.format(moved=moved, mark=mark), only=BRANCHES)
