@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
@@ -21,8 +21,11 @@ class _Found(Generic[One]):
 
     found: set[One]
     taken: int
-    met: set[Hashable]
-    back: set[Hashable]
+    met: frozenset[Hashable]
+    back: frozenset[Hashable]
+
+
+_ByContext: TypeAlias = "dict[frozenset[Hashable], dict[frozenset[Hashable], _Found[One]]]"
 
 
 class Derivations(Generic[One]):
@@ -37,8 +40,10 @@ class Derivations(Generic[One]):
         self._itself = itself
         # Those that depend on nothing around them.
         self._whole: dict[Hashable, _Found[One]] = {}
-        # By key and steps, those for which the steps ran out, or that came back to other keys.
-        self._partial: dict[tuple[Hashable, int], _Found[One]] = {}
+        # By key and steps, those for which the steps ran out, or that came back to other keys; then
+        # by the keys that were met, and by those that they came back to. Keys that lead to each
+        # other are found from each of them, so there is one for each way to get there.
+        self._partial: dict[tuple[Hashable, int], _ByContext[One]] = {}
         # The keys that are being looked up.
         self._running: set[Hashable] = set()
         # Of the innermost of these: the fewest steps that were left, the keys that were met, and
@@ -72,8 +77,11 @@ class Derivations(Generic[One]):
         whole = self._whole.get(key)
         if whole is not None and steps > whole.taken and self._is_alike(whole):
             return whole
-        part = self._partial.get((key, steps))
-        return part if part is not None and self._is_alike(part) else None
+        for met, by_back in self._partial.get((key, steps), {}).items():
+            found = by_back.get(met & self._running)
+            if found is not None:
+                return found
+        return None
 
     def _is_alike(self, before: _Found[One]) -> bool:
         """True if a set would come back to the same keys now."""
@@ -85,7 +93,8 @@ class Derivations(Generic[One]):
         self._running.add(key)
         try:
             found = find()
-            own = _Found(found, steps - self._fewest, self._met, self._back - {key})
+            met_here, back_here = frozenset(self._met), frozenset(self._back - {key})
+            own = _Found(found, steps - self._fewest, met_here, back_here)
         finally:
             self._running.discard(key)
             self._fewest = min(fewest, self._fewest)
@@ -95,7 +104,7 @@ class Derivations(Generic[One]):
         if own.taken < steps and not own.back:
             self._whole[key] = own
         else:
-            self._partial[key, steps] = own
+            self._partial.setdefault((key, steps), {}).setdefault(own.met, {})[own.back] = own
         return found
 
     def apart(self, find: Callable[[], set[One]]) -> set[One]:

@@ -82,6 +82,7 @@ class Objects:
         self._arguments = arguments
         self._steps = MAX_STEPS if arguments is None else MAX_STEPS_BETWEEN_MODULES
         self._known: dict[tuple[str, int, bool], Classes] = {}
+        self._given_by_calls: dict[tuple[Unit, str], tuple[tuple[str, int | None], ...]] = {}
         # The values of names, attributes and functions, however often they are bound or called.
         # The first part of a key is the scope of a name, the class of an attribute or the function,
         # whose name is "".
@@ -413,7 +414,10 @@ class Objects:
     ) -> Values:
         """Return what all calls give a parameter, and what the function decorates."""
         found: Values = set()
-        for path, number in arguments.of(function, name):
+        asked = function, name
+        if asked not in self._given_by_calls:
+            self._given_by_calls[asked] = tuple(arguments.of(function, name))
+        for path, number in self._given_by_calls[asked]:
             given = self._of(path, number, steps - 1, items=items)
             found |= given
             if not given and (number is None or not self._is_none(path, number)):

@@ -75,3 +75,12 @@ def test_a_set_for_which_the_steps_ran_out_is_found_again_with_more() -> None:
     found = walk.found
     assert walk.of(0, 2) == {0, 1, -2}
     assert walk.found == found
+
+
+def test_keys_that_lead_to_each_other_are_found_once_for_each_way_to_get_there() -> None:
+    """NM512/dreamerv3-torch, tools.py: the parameters of ten functions took a minute and more."""
+    ring = [[(key + to) % 12 for to in (1, 2, 3)] for key in range(12)]
+    walk = Walk(ring)
+    for key in range(12):
+        assert walk.of(key, 12) == {*range(12), -2}
+    assert walk.found < 10_000  # 27,840 where one of these was kept
