@@ -4,11 +4,11 @@
     python tools/fit_worth.py fit [--check] [--picture docs/worth.svg]
 
 `measure` lints the places of `benchmarks/judged/` and writes the evidence about each to
-`benchmarks/judged/features/features.jsonl`. It skips a source whose version and linter are those of
-the last run; `--all` skips none. `fit` reads that file, fits an additive model whose weights keep
-the signs that reason demands, says how well it orders the places of applications that it has not
-seen, and writes the table. With `--check` it writes nothing and exits with 1 where the table
-differs. The same features give the same table, byte for byte.
+`benchmarks/judged/features/features.jsonl`, with that of what has to be told. It skips a source
+whose version and linter are those of the last run; `--all` skips none. `fit` reads that file, fits
+an additive model whose weights keep the signs that reason demands, says how well it orders the
+places of applications that it has not seen, and writes the table. With `--check` it writes nothing
+and exits with 1 where the table differs. The same features give the same table, byte for byte.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools"), str(ROOT / "benchmarks")]
 # The matrices are small: a second thread would only wait for the first.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-from worth_table import places, report  # noqa: E402
+from worth_table import demanded, places, report  # noqa: E402
 from worth_table.evaluation import (  # noqa: E402
     KEPT,
     Experiment,
@@ -65,6 +65,8 @@ def measure_all(arguments: argparse.Namespace) -> None:
         places.write(file, found)
         seconds = time.monotonic() - start
         print(f"{number}/{len(missing)} {seconds:.0f} s {name}: {len(result)}", flush=True)
+    demand, demanded_places = demanded.measure()
+    found[demand] = demanded_places
     places.write(file, found)
     print(f"{sum(map(len, found.values()))} places of {len(found)} sources in {file}")
 

@@ -9,6 +9,7 @@ from math import ceil, log
 
 import numpy as np
 
+from worth_table.demanded import DEMANDED, as_many
 from worth_table.places import Measured
 from worth_table.regression import Evidence, Model, fit
 
@@ -54,7 +55,7 @@ class Experiment:
     """
 
     def __init__(self, pairs: Pairs, without: str = "", beside: str = "") -> None:
-        self._pairs = pairs
+        pairs = self._pairs = as_many(pairs)
         left_out = UNWEIGHED - {beside} | {without}
         self._features = [
             [name for name in place.features if left_out.isdisjoint((name, family_of(name)))]
@@ -85,7 +86,7 @@ class Experiment:
     def left_out(self, strength: float) -> list[Judged]:
         """Return each place with the worth by a model that has not seen its application."""
         if strength not in self._left_out:
-            applications = sorted({application for application, _ in self._pairs})
+            applications = sorted({application for application, _ in self._pairs} - {DEMANDED})
             self._left_out[strength] = [
                 one for name in applications for one in self.unseen([name], strength)
             ]

@@ -21,14 +21,14 @@ MOST_ROUNDS, MOST_HALVINGS = 100, 40
 FLAT = 1e-9
 
 RAISING = frozenset((
-    "callers:reached", "cost:per-element", "rate:around-step", "rate:own-loop", "sure:stated",
-    "value:chosen", "value:device",
+    "callers:reached", "cost:per-element", "rate:around-step", "rate:own-loop", "steps:train",
+    "sure:stated", "value:chosen", "value:device",
 ))  # fmt: skip
 LOWERING = frozenset((
     "callers:elsewhere", "callers:none", "leader:call", "leader:caller", "leader:copy",
     "leader:kept", "place:branch", "place:off-by-default", "place:seldom", "queue:behind-once",
     "queue:copy-behind", "queue:empty", "queue:kept-behind", "queue:little", "queue:on-some-path",
-    "sure:assumed", "value:beside-host", "value:host", "value:unshown",
+    "steps:evaluate", "sure:assumed", "value:beside-host", "value:host", "value:unshown",
 ))  # fmt: skip
 _LOWERING_ROWS = frozenset(f"row:{row.id}" for row in ROWS if row.effect != HOT)
 
