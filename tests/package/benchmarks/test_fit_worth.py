@@ -17,7 +17,15 @@ ROOT = Path(__file__).resolve().parents[3]
 sys.path[:0] = [str(ROOT / "benchmarks")]
 
 from worth_table import places, regression  # noqa: E402
-from worth_table.evaluation import Judged, area, by_default, threshold, told  # noqa: E402
+from worth_table.demanded import TIMES, as_many  # noqa: E402
+from worth_table.evaluation import (  # noqa: E402
+    Experiment,
+    Judged,
+    area,
+    by_default,
+    threshold,
+    told,
+)
 from worth_table.places import Measured, Source  # noqa: E402
 
 from flake8_torchperf.judgement.worth.fitted import weights  # noqa: E402
@@ -121,6 +129,16 @@ def test_the_order_and_the_threshold_of_places() -> None:
     assert by_default([*judged, shown]) == judged
 
 
+def test_what_has_to_be_told_counts_as_many_places_and_is_no_application() -> None:
+    worth, rest = measured("rule:TPF101", "A"), measured("rule:TPF102", "B")
+    pairs = [*[("one", worth), ("two", rest)] * 10, ("demanded", measured("rule:TPF103", "A"))]
+    assert len(as_many(pairs)) == 20 + TIMES
+    experiment = Experiment(pairs)
+    assert {one.application for one in experiment.left_out(1.0)} == {"one", "two"}
+    without = Experiment(pairs[:-1])
+    assert experiment.model(1.0).intercept > without.model(1.0).intercept
+
+
 def test_the_newest_verdict_of_a_place_counts() -> None:
     source = Source("owner/name", "0" * 40, "digest")
     place = measured("rule:TPF101", "A")
@@ -205,7 +223,10 @@ def test_judged_places_are_measured_once(tmp_path: Path) -> None:
     assert lines[0].endswith(" owner/name " + git(clone, "rev-parse", "HEAD")[:10] + ": 3")
     assert lines[1].startswith("left out: owner/other ")
     assert lines[1].endswith(f"1 places: it is not in {tmp_path}")
-    [(source, found)] = places.read(file).items()
+    (demand, demanded), (source, found) = places.read(file).items()
+    assert demand.source == "demanded"
+    assert {(one.verdict, one.by_default, one.match) for one in demanded} == {("A", True, "exact")}
+    assert {one.path for one in demanded} == {"method.py", "scaling.py", "training.py"}
     assert (source.source, [(one.line, one.match, one.by_default) for one in found]) == (
         "owner/name",
         [(1, "none", False), (10, "exact", True), (14, "exact", False)],
@@ -218,7 +239,7 @@ def test_judged_places_are_measured_once(tmp_path: Path) -> None:
     again = fit_worth(*command).splitlines()
     assert [line.partition(":")[0] for line in again] == [
         "left out",
-        f"3 places of 1 sources in {file}",
+        f"{3 + len(demanded)} places of 2 sources in {file}",
     ]
     assert file.read_text() == written
     assert fit_worth(*command, "--all").splitlines()[0].startswith("1/2 ")
