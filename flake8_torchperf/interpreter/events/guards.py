@@ -259,6 +259,23 @@ def off_after(tests: Sequence[ast.expr], ctx: Context) -> Guard | None:
     return Guard(Cause.SWITCHED_OFF, False) if never else None
 
 
+def leads_to_host(test: ast.expr, holds: bool) -> bool:
+    """True if a test has this outcome only where tensors lie on the host."""
+    guard = _of_devices(test)
+    return guard is not None and guard.holds == holds
+
+
+def _of_devices(test: ast.expr) -> Guard | None:
+    """Return the guard of a test that asks for nothing but devices."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            found = _of_devices(inner)
+            return None if found is None else found.opposite()
+        case ast.BoolOp(op=operator, values=values):
+            return _joint_guard(operator, list(map(_of_devices, values)))
+    return _on_host(test)
+
+
 def _on_host(test: ast.expr) -> Guard | None:
     """Return the guard of a test of devices: ``device.type == "cuda"``, ``x.is_cuda``."""
     match test:

@@ -16,6 +16,7 @@ from flake8_torchperf.interpreter.calls.filled_parameters import fill_as_called
 from flake8_torchperf.interpreter.calls.instances import ATTRIBUTES
 from flake8_torchperf.interpreter.calls.summaries import SUMMARIES
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
+from flake8_torchperf.interpreter.events.guards import leads_to_host
 from flake8_torchperf.interpreter.inference.parameters import (
     declared_parameters,
     on_host,
@@ -83,12 +84,14 @@ class HostCallers:
         """
         if Cause.HOST_CALLERS in self._analysis.ignored or not self._asks(result, info):
             return result
+        if self._is_called_on_host(info):
+            return _freed_on_host(result)
         result = self._as_made(result, info)
         unseen = self._heats.called(info).cause in CALLED_UNSEEN
         if unseen and info.name not in CALLED_UNNAMED:
             return result
         if self._is_on_host(info) or (self._is_counted(info) and self._is_driven(info)):
-            return _freed(result, set(map(_key, filter(_names_no_device, result.sites))))
+            return _freed_on_host(result)
         if self._is_counted(info):
             return self._as_called(result, info, self._calls(info), sets_up)
         if _rests_on_calls(result) and tested_parameters(info):
@@ -324,6 +327,13 @@ class HostCallers:
                 return begun
         return False
 
+    def _is_called_on_host(self, info: FunctionInfo) -> bool:
+        """True if all calls of a function stand in branches that only tensors on the host take."""
+        calls = self._callers.possible(info)
+        return bool(calls) and all(
+            any(leads_to_host(*test) for test in site.tests) for site in calls or ()
+        )
+
     def _is_on_host_at(self, site: CallSite) -> bool:
         """True if a call is in the worker of a loader, or made there by a data set."""
         return site.in_data or (site.caller is not None and self._is_on_host(site.caller))
@@ -432,6 +442,11 @@ def _names_no_device(site: JudgedSite) -> bool:
 def _key(site: JudgedSite) -> tuple[int, SiteKind, bool]:
     """Return what tells a site from others of its function: a copy goes one way or the other."""
     return id(site.node), site.kind, "to-device" in site.traits
+
+
+def _freed_on_host(result: Judged) -> Judged:
+    """Return the sites of a function that works on the host, free but for those naming a device."""
+    return _freed(result, set(map(_key, filter(_names_no_device, result.sites))))
 
 
 def _freed(result: Judged, sites: _Sites) -> Judged:
