@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.syntax.names import given_to
+from flake8_torchperf.syntax.traversal import times_bound
 
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
@@ -70,7 +71,7 @@ def given_to_host(
     found |= arrays - either
     if not found:
         return frozenset()
-    bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
+    bound = times_bound(nodes)
     bound.update(parameter.arg for parameter in nodes.of(ast.arg))
     _add_sources(nodes, bound, found, methods)
     return frozenset(name for name in found if bound[name] == 1 and name not in ("self", "cls"))
@@ -148,7 +149,7 @@ def computed_before_move(
     ``rms`` is one in ``rms = wav.square().mean()`` above ``wav = wav.to(device)``, and so is a list
     to which only such values are appended.
     """
-    bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
+    bound = times_bound(nodes)
     found: set[str] = set()
     lists: dict[str, bool] = {}
 

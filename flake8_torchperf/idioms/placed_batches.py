@@ -13,7 +13,8 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.syntax.names import called_a_device, dotted_name
+from flake8_torchperf.syntax.names import dotted_name, moves_to_device
+from flake8_torchperf.syntax.traversal import times_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,7 +62,7 @@ def placed_names(nodes: Nodes, loaders: set[str], batches: Iterable[str] = ()) -
     found = set(batches)
     if not (found or loaders):
         return frozenset()
-    bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
+    bound = times_bound(nodes)
     placed: Counter[str] = Counter()
     bindings = nodes.of_any(ast.Assign, ast.For, ast.AsyncFor)
     for node in sorted(bindings, key=lambda one: one.lineno):
@@ -89,7 +90,7 @@ def left_on_host(nodes: Nodes) -> frozenset[str]:
     ]
     if not groups:
         return frozenset()
-    bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
+    bound = times_bound(nodes)
     types = _device_types(nodes)
     moved = {name for call in nodes.of(ast.Call) if (name := _moved(call, types))}
     parts: Counter[str] = Counter()
@@ -108,9 +109,10 @@ def _device_types(nodes: Nodes) -> frozenset[str]:
         for target in made.targets
         if isinstance(target, ast.Name)
         and any(
-            isinstance(one, ast.Attribute) and dotted_name(one).startswith("torch.cuda.")
+            isinstance(one, ast.Attribute)
+            and one.attr.endswith("Tensor")
+            and dotted_name(one).startswith("torch.cuda.")
             for one in ast.walk(made.value)
-            if isinstance(one, ast.Attribute) and one.attr.endswith("Tensor")
         )
     )
 
@@ -120,9 +122,8 @@ def _moved(call: ast.Call, types: frozenset[str]) -> str:
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="cuda")):
             return name
-        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="to"), args=args):
-            given = [*args[:1], *(one.value for one in call.keywords if one.arg == "device")]
-            return name if any(map(called_a_device, given)) else ""
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="to")):
+            return name if moves_to_device(call) else ""
         case ast.Call(
             func=ast.Attribute(value=ast.Name(id=name), attr="type"), args=[ast.Name(id=kind)]
         ):

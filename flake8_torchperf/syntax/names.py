@@ -47,6 +47,12 @@ def called_a_device(node: ast.expr) -> bool:
     return False
 
 
+def moves_to_device(call: ast.Call) -> bool:
+    """True if the arguments of a call name a device, as those of ``x.to(device)`` do."""
+    given = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "device")]
+    return any(map(called_a_device, given))
+
+
 def named_parameters(args: ast.arguments) -> list[ast.arg]:
     """Return the parameters that take one argument each, in order."""
     return [*args.posonlyargs, *args.args, *args.kwonlyargs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -203,6 +204,11 @@ def bound_in(code: ast.AST) -> frozenset[str]:
     else:
         names = [node for node in walk([code]) if isinstance(node, ast.Name)]
     return frozenset([name.id for name in names if isinstance(name.ctx, ast.Store)])
+
+
+def times_bound(nodes: Nodes) -> Counter[str]:
+    """Return how often some nodes bind each name."""
+    return Counter(name.id for name in nodes.of(NAME) if isinstance(name.ctx, ast.Store))
 
 
 def changes_in(node: ast.expr, loop: ast.AST) -> bool:

@@ -1,6 +1,6 @@
 """What a program does decides what is reported; no name of a function, class or file hides it.
 
-Each program below runs often by what it does: a training step in its loop, a loop over the elements
+Each program runs often by what it does: a training step in its loop, a loop over the elements
 of tensors, or a call from a loop in `forward`. It is linted under every name of `must_report/`, names
 that conventions of published code give to what runs seldom, on the host or for a text. The commented
 lines must be reported under all of them; the programs may have further findings.
@@ -14,53 +14,13 @@ from pathlib import Path
 import pytest
 from linting import expected, in_package
 from weighing import as_published
+from worth_table.demanded_programs import IMPORTS, METHOD, SCALING, TRAINING
 
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 
 LISTS = Path(__file__).parents[1] / "must_report"
-IMPORTS = """\
-import torch
-from torch import Tensor, nn
-"""
 
-TRAINING = """
-
-def {name}(model: nn.Module, optimizer: torch.optim.Optimizer, batches: list[Tensor]) -> float:
-    total = 0.0
-    for batch in batches:
-        loss = model(batch).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        total += loss.item()  # TPF206
-        if torch.isnan(loss):  # TPF301
-            raise ValueError("the loss is not a number")
-    return total
-"""
-SCALING = """
-
-def {name}(grads: list[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
-    for grad in grads:
-        for part in grad:  # TPF201
-            if torch.isinf(part).any().item() or torch.isnan(part).any().item():  # TPF203, TPF203
-                found_inf.fill_(1.0)
-                break
-            part.data *= inv_scale.item()  # TPF101
-"""
-METHOD = """
-
-class Net(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        for _ in range(12):
-            x = self.{name}(x)
-        return x
-
-    def {name}(self, x: Tensor) -> Tensor:
-        if x.abs().max().item() > 10:  # TPF101
-            x = x / 2
-        return x[x > 0]  # TPF402
-"""
 CLASS = """
 
 class {name}(nn.Module):

@@ -1,7 +1,7 @@
 """Findings that have to be told, whatever the names of functions, classes and files.
 
-A line of the programs ends with the codes of its findings. The weights are fitted to them as to
-places that readers found worth telling, but they are no sample of what programs hold.
+The weights are fitted to them as to places that readers found worth telling, but they are no sample
+of what programs hold.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.judgement.worth.features import features
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
+from worth_table.demanded_programs import IMPORTS, METHOD, SCALING, TRAINING
 from worth_table.measuring import linter_digest
 from worth_table.places import Measured, Source
 
@@ -20,54 +21,9 @@ DEMANDED = "demanded"
 # Each counts as much as so many places: with none, the index in the method is not told.
 TIMES = 5
 _CODES = re.compile(r"# (TPF\d+(?:, TPF\d+)*)$")
-# A method that a loop of `forward` calls, the loops over gradients and their parts of
-# pytorch/pytorch#82206, and a loop over training steps that reads its loss.
 PROGRAMS = {
-    "method.py": """\
-from torch import Tensor, nn
-
-
-class Net(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        for _ in range(12):
-            x = self.scaled(x)
-        return x
-
-    def scaled(self, x: Tensor) -> Tensor:
-        if x.abs().max().item() > 10:  # TPF101
-            x = x / 2
-        return x[x > 0]  # TPF402
-""",
-    "scaling.py": """\
-import torch
-from torch import Tensor
-
-
-def scale(grads: list[Tensor], found_inf: Tensor, inv_scale: Tensor) -> None:
-    for grad in grads:
-        for part in grad:  # TPF201
-            if torch.isinf(part).any().item() or torch.isnan(part).any().item():  # TPF203, TPF203
-                found_inf.fill_(1.0)
-                break
-            part.data *= inv_scale.item()  # TPF101
-""",
-    "training.py": """\
-import torch
-from torch import Tensor, nn
-
-
-def train(model: nn.Module, optimizer: torch.optim.Optimizer, batches: list[Tensor]) -> float:
-    total = 0.0
-    for batch in batches:
-        loss = model(batch).mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        total += loss.item()  # TPF206
-        if torch.isnan(loss):  # TPF301
-            raise ValueError("the loss is not a number")
-    return total
-""",
+    f"{name}.py": IMPORTS + text.format(name=name)
+    for name, text in (("method", METHOD), ("scaling", SCALING), ("training", TRAINING))
 }
 
 

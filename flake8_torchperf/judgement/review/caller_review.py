@@ -24,15 +24,14 @@ from flake8_torchperf.judgement.review.package_arguments import PackageArguments
 from flake8_torchperf.judgement.review.package_callers import PackageCallers
 from flake8_torchperf.judgement.review.package_heats import PackageHeats
 from flake8_torchperf.judgement.review.placed_values import PlacedValues
-from flake8_torchperf.judgement.review.reach import Reach
+from flake8_torchperf.judgement.review.reach import Reach, Training
 from flake8_torchperf.judgement.review.switched_off import Switches
-from flake8_torchperf.judgement.review.training import Training
 from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.values import UNKNOWN, join_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.interpreter.engine.place import Interpreted
@@ -82,16 +81,16 @@ class CallerReview:
         """Return the sites with what is known of the calls that lead to them."""
         callers = self.callers.evidence(info)
         sites = (
-            one.showing(
-                (
-                    *callers,
-                    *self.callers.evidence_at(one.node, info),
-                    *self._training.evidence_at(one.node, info),
-                )
-            )
-            for one in result.sites
+            one.showing((*callers, *self._evidence_at(one.node, info))) for one in result.sites
         )
         return replace(result, sites=tuple(sites))
+
+    def _evidence_at(self, node: ast.AST, info: FunctionInfo) -> Iterator[str]:
+        """Yield the features of a node of a function: the branches around it, what leads there."""
+        place = self.callers.place_of(node, info)
+        if place is not None:
+            yield from self.callers.evidence_at(place, info)
+            yield from self._training.evidence_at(place, info)
 
     def _inside(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites, those cold that are in a nested function which no step reaches."""

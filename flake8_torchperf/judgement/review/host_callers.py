@@ -329,9 +329,9 @@ class HostCallers:
 
     def _is_called_on_host(self, info: FunctionInfo) -> bool:
         """True if all calls of a function stand in branches that only tensors on the host take."""
-        calls = self._callers.possible(info)
+        calls = self._callers.possible(info) or []
         return bool(calls) and all(
-            any(leads_to_host(*test) for test in site.tests) for site in calls or ()
+            any(leads_to_host(*test) for test in site.tests) for site in calls
         )
 
     def _is_on_host_at(self, site: CallSite) -> bool:

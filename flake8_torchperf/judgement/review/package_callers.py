@@ -166,14 +166,11 @@ class PackageCallers:
             found.append(REACHED)
         return tuple(found)
 
-    def evidence_at(self, node: ast.AST, info: FunctionInfo) -> Iterator[str]:
+    def evidence_at(self, place: CallSite, info: FunctionInfo) -> Iterator[str]:
         """Yield the features of a place in a function: the branches around it."""
-        site = self.place_of(node, info)
-        if site is None:
-            return
-        if site.seldom:
+        if place.seldom:
             yield SELDOM
-        if any(not (holds and _is_of_tensors(test, info.module)) for test, holds in site.tests):
+        if any(not (holds and _is_of_tensors(test, info.module)) for test, holds in place.tests):
             yield IN_BRANCH
 
     def place_of(self, node: ast.AST, info: FunctionInfo) -> CallSite | None:

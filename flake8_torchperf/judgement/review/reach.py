@@ -1,19 +1,26 @@
-"""The functions of an application whose known calls all stand outside its steps."""
+"""The functions that no step leads to, by all known calls, and the places in training steps."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.idioms.evaluations import runs_without_gradients, samples
-from flake8_torchperf.idioms.loop_kinds import STATEMENTS
+from flake8_torchperf.idioms.loop_kinds import (
+    STATEMENTS,
+    goes_backward,
+    takes_training_step,
+)
 from flake8_torchperf.judgement.frequency.call_graph import narrowed
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.worth.features import EVALUATES, TRAINS
 from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
@@ -191,3 +198,38 @@ class Reach:
         if heat.cause in SET_UP and heat.cause not in (Cause.CONVENTION, Cause.EVALUATION):
             return False
         return None
+
+
+class Training:
+    """Tells which places of the linted module are part of training steps."""
+
+    def __init__(self, callers: PackageCallers) -> None:
+        self._callers = callers
+        self._program = callers.program
+        self._known: dict[str, bool] = {}
+
+    def evidence_at(self, place: CallSite, info: FunctionInfo) -> Iterator[str]:
+        """Yield whether training steps lead to a place in a function, or only other steps do."""
+        if _is_in_training(place) or self._leads_to(info):
+            yield TRAINS
+        elif self._program.only_evaluates(info):
+            yield EVALUATES
+
+    def _leads_to(self, info: FunctionInfo) -> bool:
+        """True if some place on the way to a function is part of a training step."""
+        if info.key not in self._known:
+            self._known[info.key] = any(
+                _is_in_training(self._callers.site_at(run))
+                for _, run in self._program.leading(info)
+                if not self._callers.is_dead(run)
+            )
+        return self._known[info.key]
+
+
+def _is_in_training(site: CallSite) -> bool:
+    """True if the round of a loop around a place computes gradients, or its function does."""
+    if site.seldom:
+        return False
+    if any(map(goes_backward, site.loops)):
+        return True
+    return site.caller is not None and not site.loops and takes_training_step(site.caller)

@@ -54,7 +54,7 @@ def _host_name() -> re.Pattern[str]:
 
 
 @cache
-def _host_modules() -> frozenset[str]:
+def host_modules() -> frozenset[str]:
     """Return the modules whose functions work on the host, those that return arrays among them."""
     return names_of("host-modules") | names_of("array-modules")
 
@@ -228,7 +228,7 @@ class Work:
                 return True
             case ast.Call(func=func):
                 name = self._full_name(func)
-                return name == "dict" or name.partition(".")[0] in _host_modules()
+                return name == "dict" or name.partition(".")[0] in host_modules()
         return False
 
     def is_small(self, func: ast.expr) -> bool:
@@ -246,7 +246,7 @@ class Work:
 
     def _is_idle(self, func: ast.expr, spelled: str) -> bool | None:
         """True if a call queues nothing, False if it is torch's and may; None if it is unknown."""
-        if spelled.partition(".")[0] in _host_modules():
+        if spelled.partition(".")[0] in host_modules():
             return True
         if isinstance(func, ast.Name):
             idle = func.id in _plain_builtins() or _idle(load().function(f"torch.{func.id}"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from functools import cache
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.judgement.worth.device_work import host_modules
 from flake8_torchperf.judgement.worth.queue import COPY, KEPT, WAIT
 from flake8_torchperf.knowledge.names import names_of
 from flake8_torchperf.knowledge.table import load
-from flake8_torchperf.syntax.names import called_a_device
+from flake8_torchperf.syntax.names import moves_to_device
 from flake8_torchperf.syntax.traversal import children
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def spelled_waits(nodes: Nodes, module: ModuleMap) -> dict[int, str]:
 def _truths(nodes: Nodes, module: ModuleMap) -> Iterator[ast.Call]:
     """Yield the calls that make one truth value of a tensor, which a test reads."""
     held = nodes.of_any(ast.If, ast.While, ast.Assert, ast.IfExp)
-    tests: list[ast.AST] = [one.test for one in held if hasattr(one, "test")]
+    tests: list[ast.AST] = [one.test for one in held]
     while tests:
         test = tests.pop()
         if isinstance(test, _PASSING_ON):
@@ -78,14 +78,13 @@ def _of_call(node: ast.Call, module: ModuleMap) -> str:
         return _of_torch(node, spelled)
     if spelled in names_of("waits-outside-torch"):
         return KEPT
-    if not isinstance(node.func, ast.Attribute) or spelled.partition(".")[0] in _of_arrays():
+    if not isinstance(node.func, ast.Attribute) or spelled.partition(".")[0] in host_modules():
         return ""
     name, keywords = node.func.attr, node.keywords
     if name == "cuda":
         return "" if _is_queued(keywords) else WAIT
     if name == "to":
-        given = [*node.args[:1], *(one.value for one in keywords if one.arg == "device")]
-        return WAIT if any(map(called_a_device, given)) and not _is_queued(keywords) else ""
+        return WAIT if moves_to_device(node) and not _is_queued(keywords) else ""
     if name in _COPYING:
         return "" if node.args or keywords else COPY
     op = None if name in names_of("container-methods") else load().method(name)
@@ -99,11 +98,6 @@ def _of_torch(node: ast.Call, spelled: str) -> str:
         return WAIT if len(node.args) == 1 and not node.keywords else ""
     op = load().function(spelled)
     return WAIT if op is not None and op.always_waits else ""
-
-
-@cache
-def _of_arrays() -> frozenset[str]:
-    return names_of("array-modules") | names_of("host-modules")
 
 
 def _is_queued(keywords: Sequence[ast.keyword]) -> bool:
