@@ -18,6 +18,7 @@ from flake8_torchperf.idioms.allowed_regions import allowed_regions
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.answers import noting, record
 from flake8_torchperf.project.definitions import function_at
+from flake8_torchperf.project.files import as_counted
 from flake8_torchperf.project.module_index import imports_torch, read_module
 from flake8_torchperf.project.stores.collection import collection_paused
 from flake8_torchperf.suspects.nominate import nominate, with_compiled
@@ -82,7 +83,7 @@ def lint_tree(
         module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
         record(module.checked)
         try:
-            compiled = _compiled(module, options, reads)
+            compiled = compiled_in(module, options, reads)
             suspects = with_compiled(nominate(module, _called(options)), module, compiled)
             # A user who asks for reasons also learns what a contract could not see.
             if not suspects and not options.explain:
@@ -126,7 +127,7 @@ def values_in(source: str, filename: str, line: int, options: Options) -> LineVa
     tree = ast.parse(source)
     path = Path(filename)
     module = read_module(tree, split_lines(source), path if os.path.isfile(path) else None)
-    _, analysis, _, heats = _prepared(module, _compiled(module, options, None), options, None)
+    _, analysis, _, heats = prepared(module, compiled_in(module, options, None), options, None)
     around = function_at(module, line)
     review = CallerReview(analysis, heats)
     if around is not None:  # as a run does for suspects
@@ -191,18 +192,7 @@ def _with_edits(
     return with_edits(found, module, safeties, reads)
 
 
-def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
-    """Return the lines as Python counts them.
-
-    On standard input, a lone carriage return ends a line for Python's parser but not for flake8.
-    """
-    text = "".join(lines)
-    if "\r" not in text:
-        return tuple(lines)
-    return tuple(io.StringIO(text, newline="").readlines())
-
-
-def _compiled(
+def compiled_in(
     module: ModuleMap, options: Options, reads: dict[str, str] | None
 ) -> CompiledCode | None:
     """Return what the module compiles; None for most modules, which do not mention compiling."""
@@ -246,7 +236,7 @@ def _as_measured(result: Judged, profiled: Profiled | None, catalogue: Catalogue
     return as_measured(result, profiled.at, catalogue)
 
 
-def _prepared(
+def prepared(
     module: ModuleMap,
     compiled: CompiledCode | None,
     options: Options,
@@ -411,13 +401,15 @@ def _judging(
     reads: dict[str, str] | None,
 ) -> Iterator[_Judging]:
     """Yield what judges a module's code, and drop what it has learnt afterwards."""
+    from flake8_torchperf.interpreter.engine.followed import record_followed
     from flake8_torchperf.judgement.review.caller_review import CallerReview
 
-    catalogue, analysis, names, heats = _prepared(module, compiled, options, reads)
+    catalogue, analysis, names, heats = prepared(module, compiled, options, reads)
     review = CallerReview(analysis, heats)
     profiled = _profiled(module, options)
     try:
         yield _Judging(analysis, heats, review, catalogue, profiled, options, names)
+        record_followed(analysis)
     finally:
         review.package.forget()
         analysis.forget()

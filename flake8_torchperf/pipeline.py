@@ -24,10 +24,10 @@ from flake8_torchperf.prefilter import concerns, read_in_vain, states_contracts
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from flake8_torchperf.cache.memory import Memory
+    from flake8_torchperf.cache.memory import Again, Memory
     from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.history.baseline import Key
     from flake8_torchperf.options import Options
@@ -125,7 +125,8 @@ def found_in(
             else:
                 from flake8_torchperf.cache.cached_findings import remembered
 
-                records += remembered(source.lines, source.filename, memory(), analyse)
+                again = asking_again(source, options)
+                records += remembered(source.lines, source.filename, memory(), analyse, again)
         except Exception as error:
             # A bug of ours must neither stop the user's run nor stay hidden: it is reported as a
             # finding.
@@ -200,6 +201,17 @@ def _analysed(
 
     places = Places(tree)
     return [tell(finding, places, source.lines) for finding in findings]
+
+
+def asking_again(source: LintText, options: Options) -> Again:
+    """Return what asks the questions of a text again that only an analysis can answer."""
+
+    def again(asked: Sequence[tuple[str, str]]) -> Mapping[str, str] | None:
+        from flake8_torchperf.asked_again import ask_again
+
+        return ask_again(source.parse(), source.lines, source.filename, options, asked)
+
+    return again
 
 
 def internal_error(error: Exception) -> str:

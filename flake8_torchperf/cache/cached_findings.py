@@ -20,6 +20,7 @@ from flake8_torchperf.project.stores.shelf import keep_on
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from flake8_torchperf.cache.memory import Again
     from flake8_torchperf.options import Options
 
 # Below flake8's logger: `flake8 -v` shows it.
@@ -31,13 +32,16 @@ def remembered(
     filename: str,
     memory: Memory,
     analyse: Callable[[dict[str, str]], list[FindingRecord]],
+    again: Again,
 ) -> list[FindingRecord]:
     """Return the findings in ``lines``: recalled, or those of ``analyse``, which gets ``reads``.
+
+    ``again`` asks the questions that only an analysis can answer.
 
     If the cache can't be written, the log says so and linting continues.
     """
     key = memory.key(filename, digest("".join(lines).encode("utf-8", "surrogatepass")))
-    known = recalled(memory, key)
+    known = recalled(memory, key, again)
     if known is not None:
         return known
     reads: dict[str, str] = {}
@@ -61,9 +65,9 @@ def memory_of(options: Options, more: Sequence[str] = ("findings",)) -> Memory:
     return Memory(store, conditions(options, more))
 
 
-def recalled(memory: Memory, key: str) -> list[FindingRecord] | None:
+def recalled(memory: Memory, key: str, again: Again | None = None) -> list[FindingRecord] | None:
     """Return the findings under a key; an entry that holds something else is a miss."""
-    rows = memory.recall(key)
+    rows = memory.recall(key, again)
     if rows is None:
         return None
     found = [told for row in rows if (told := restored(row)) is not None]

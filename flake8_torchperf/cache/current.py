@@ -7,16 +7,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.cache.reads import answer_read, parts_read
 from flake8_torchperf.digest import digest_of, digest_of_files
 from flake8_torchperf.idioms.step_methods import step_methods_in
 from flake8_torchperf.program.outlines.asked import NAME, answer, answer_of_name
 from flake8_torchperf.program.outlines.store import outline_of_text
 from flake8_torchperf.project.answers import (
-    ALL,
     BASES,
     FACT,
     OUTLINED,
-    PART,
     PROMISES,
     READ_OF,
     STEPS,
@@ -141,21 +140,6 @@ class Current:
             or self.answer(path, asked[path]) != answer_read(reads, path, asked[path])
             for path in paths
         )
-
-
-def parts_read(reads: Mapping[str, str]) -> dict[str, list[str]]:
-    """Return by path, in order, the parts that were requested; empty if the whole file counts."""
-    parts: dict[str, list[str]] = {path: [] for path in sorted(reads) if PART not in path}
-    for question in sorted(reads):
-        path, separator, part = question.partition(PART)
-        if separator:
-            parts[path].append(part)
-    return {path: [] if ALL in asked else asked for path, asked in parts.items()}
-
-
-def answer_read(reads: Mapping[str, str], path: str, parts: Sequence[str]) -> str:
-    """Return the digest of the answers that were read of a path; "" where all of it counts."""
-    return digest_of(reads[f"{path}{PART}{part}"] for part in parts) if parts else ""
 
 
 class CurrentModule:

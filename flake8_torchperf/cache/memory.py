@@ -14,12 +14,23 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flake8_torchperf.cache.current import Current, answer_read, parts_read
+from flake8_torchperf.cache.current import Current
+from flake8_torchperf.cache.reads import (
+    FollowedFunction,
+    Read,
+    answer_read,
+    followed_in,
+    given_in,
+    parts_read,
+    reads_from,
+    without_followed,
+)
 from flake8_torchperf.digest import digest_of
+from flake8_torchperf.project.answers import FOLLOWED, NAMED
 from flake8_torchperf.project.import_roots import is_marked, is_package
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from flake8_torchperf.cache.entries import Store
 
@@ -32,6 +43,9 @@ Row: TypeAlias = "tuple[str | int | float | None, ...]"
 # or `STARTS` stand for what is found at a path, and where an import starts
 # (`project/import_roots.py`).
 Reads: TypeAlias = "Mapping[str, str]"
+# Asks questions that only an analysis can answer, given with their answers; returns what was read
+# to ask them, or None if an answer has changed.
+Again: TypeAlias = "Callable[[Sequence[tuple[str, str]]], Reads | None]"
 
 _PARSES = "parses"
 
@@ -62,44 +76,102 @@ class Memory:
         place = (given, full, folder, real, exists, self._packages_above(full))
         return digest_of([self.conditions, *place, content])
 
-    def recall(self, key: str) -> list[Row] | None:
+    def recall(self, key: str, again: Again | None = None) -> list[Row] | None:
         """Return the rows cached under ``key``; None if an answer they depend on has changed.
 
         Each file is first compared by its content. If the content has changed, the questions about
         the file are asked again. If the answers are the same, the entry is rewritten with the new
-        digests, so that the next run only compares contents.
+        digests, so that the next run only compares contents. ``again`` asks the questions that only
+        an analysis can answer; without it, what calls give counts by the text of the function.
         """
         entry = self.store.get(key)
-        if not _is_entry(entry):
+        reads = _reads_of(entry)
+        if reads is None:
             return None
         renewed = False
-        for read in entry["reads"]:
-            name, content, packages, parts, answer = read
-            path = entry["prefix"] + name
-            now = self.current.content(path)
-            if now != content:
-                if not parts or self.current.answer(path, parts) != answer:
+        asked: list[tuple[str, str]] = []
+        for read in reads:
+            now = self.current.content(read.path)
+            if now != read.content:
+                changed = self._changed_calls(read)
+                if changed is None:
                     return None
-                read[1] = now
+                asked += changed
+                read.content = now
                 renewed = True
-            if packages != (self._packages_above(path) if now else ""):
+            if read.packages != (self._packages_above(read.path) if now else ""):
                 return None
+        if asked:
+            new = None if again is None else again(asked)
+            if new is None:
+                return None
+            self._add(reads, new)
         if renewed:
             with suppress(OSError):  # the entry of before serves as well
-                self.store.put(key, entry)
+                self._put(key, reads, entry["rows"])
         return [tuple(row) for row in entry["rows"]]
+
+    def _changed_calls(self, read: Read) -> list[tuple[str, str]] | None:
+        """Return the questions, with answers, of the functions of a file whose text has changed.
+
+        None if another answer has changed.
+        """
+        plain = without_followed(read.parts)
+        if not read.parts or (plain and self.current.answer(read.path, plain) != read.answer):
+            return None
+        changed: list[tuple[str, str]] = []
+        for function, held in read.followed.items():
+            text = self.current.answer(read.path, [f"{FOLLOWED}{function}"])
+            if text != held.text:
+                changed += held.given.items()
+                held.text = text
+        return changed
+
+    def _add(self, reads: list[Read], new: Reads) -> None:
+        """Add what was read when questions were asked again, in files as they are now."""
+        known = {read.path: read for read in reads}
+        for read in self._reads(new):
+            before = known.get(read.path)
+            if before is None:
+                reads.append(read)
+                continue
+            for function, held in read.followed.items():
+                given = before.followed.get(function, held).given
+                before.followed[function] = FollowedFunction(held.text, {**given, **held.given})
+            if before.parts and not {*read.parts} <= {*before.parts}:
+                before.parts = sorted({*before.parts, *read.parts}) if read.parts else []
+                plain = without_followed(before.parts)
+                before.answer = self.current.answer(read.path, plain) if plain else ""
 
     def keep(self, key: str, rows: Sequence[Row], reads: Reads) -> None:
         """Store rows with the files read for them. Raises OSError if they can't be written."""
-        parts = parts_read(reads)
-        prefix = os.path.commonprefix(list(parts))  # noqa: RUF071 - characters, to write them once
+        self._put(key, self._reads(reads), rows)
+
+    def _reads(self, reads: Reads) -> list[Read]:
+        """Return recorded reads by file."""
+        given = given_in(reads)
         kept = []
-        for path, asked in parts.items():
+        for path, asked in parts_read(reads).items():
             content = reads[path]
             packages = self._packages_above(path) if content else ""
-            answer = answer_read(reads, path, asked)
-            kept.append([path[len(prefix) :], content, packages, asked, answer])
-        self.store.put(key, {"prefix": prefix, "reads": kept, "rows": rows})
+            whole = {part.removeprefix(NAMED) for part in asked if part.startswith(NAMED)}
+            parts = [
+                one
+                for one in asked
+                if not (one.startswith(FOLLOWED) and one.removeprefix(FOLLOWED) in whole)
+            ]
+            followed = followed_in(reads, path, parts)
+            for function, held in followed.items():
+                held.given.update(given.get((path, function), {}))
+            answer = answer_read(reads, path, without_followed(parts))
+            kept.append(Read(path, content, packages, parts, answer, followed))
+        return kept
+
+    def _put(self, key: str, reads: Sequence[Read], rows: Sequence[Row]) -> None:
+        paths = [read.path for read in reads]
+        prefix = os.path.commonprefix(paths)  # noqa: RUF071 - characters, to write them once
+        held = [read.as_data(len(prefix)) for read in reads]
+        self.store.put(key, {"prefix": prefix, "reads": held, "rows": rows})
 
     def parsed(self, content: str) -> bool:
         """True if a text of this digest is known to parse, whatever the file's name."""
@@ -140,25 +212,16 @@ def _syntax_key(content: str) -> str:
     return digest_of(["parses", sys.version, content])
 
 
-def _is_entry(entry: Any) -> bool:
-    """True if an entry has the form that `Memory.keep` writes."""
-    return (
+def _reads_of(entry: Any) -> list[Read] | None:
+    """Return the files that an entry rests on; None if it hasn't the form that `keep` writes."""
+    if not (
         isinstance(entry, dict)
         and isinstance(entry.get("prefix"), str)
-        and _all(entry.get("reads"), list)
-        and all(map(_is_read, entry["reads"]))
         and _all(entry.get("rows"), list)
         and all(_all(row, (str, int, float, type(None))) for row in entry["rows"])
-    )
-
-
-# The types of what stands in a read: path, content, packages around, parts, digest of the answers.
-_READ = [str, str, str, list, str]
-
-
-def _is_read(read: list[Any]) -> bool:
-    """True for a list of what a read holds; an entry may hold thousands."""
-    return [*map(type, read)] == _READ and (not read[3] or _all(read[3], str))
+    ):
+        return None
+    return reads_from(entry.get("reads"), entry["prefix"])
 
 
 def _all(values: Any, kind: type | tuple[type, ...]) -> bool:

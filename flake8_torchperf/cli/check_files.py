@@ -23,11 +23,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from flake8 import defaults, processor, style_guide, utils
 
+from flake8_torchperf.cache.cached_findings import recalled
 from flake8_torchperf.cache.entries import in_words
 from flake8_torchperf.cli.notebooks.notebook_names import is_notebook
 from flake8_torchperf.digest import digest
 from flake8_torchperf.history.finding_record import FindingRecord
-from flake8_torchperf.pipeline import LintText, found_in
+from flake8_torchperf.pipeline import LintText, asking_again, found_in
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.prefilter import concerns, states_contracts
 from flake8_torchperf.project.stores.kept import is_time_to_collect, take_dropped_apart
@@ -334,6 +335,11 @@ def lint(filename: str, work: LintWork) -> tuple[Result, str]:
     text, records = _read(filename, work.options)
     if text is None:
         return Result(filename, records, dict.fromkeys(defaults.STATISTIC_NAMES, 0)), ""
+    if before is not None and work.memory is not None and not work.needs.counts:
+        given = key(work.memory, filename, before, work.options)
+        known = _recalled(text, given, work, work.memory)
+        if known is not None:
+            return known, ""
     reads: dict[str, str] = {}
     looked = look_into(text, work, None if work.memory is None else reads)
     records += looked.records
@@ -352,6 +358,17 @@ def lint(filename: str, work: LintWork) -> tuple[Result, str]:
     except OSError as error:
         return result, in_words(error)
     return result, ""
+
+
+def _recalled(
+    text: processor.FileProcessor, given: str, work: LintWork, memory: Memory
+) -> Result | None:
+    """Return the records of a file that still hold; what they depend on may be asked again."""
+    source = LintText(text.lines, text.filename, _statements(text, work.needs))
+    records = recalled(memory, given, asking_again(source, work.ours))
+    if records is None:
+        return None
+    return Result(text.filename, records, dict.fromkeys(defaults.STATISTIC_NAMES, 0))
 
 
 def _read(

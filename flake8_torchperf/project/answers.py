@@ -76,6 +76,9 @@ STORED = "stored "
 # Asks for a fact about a function (`project/function_facts.py`), and for the attributes that the
 # methods of a class read of an attribute.
 FACT, READ_OF = "fact ", "read of "
+# Asks for the text of a function that calls are followed into, of which only what these calls give
+# counts; and asks for that, as a question that only an analysis can answer.
+FOLLOWED, GIVES = "followed ", "gives "
 # Ends the path of a folder in a query for the modules below it that may hold a function that must
 # not wait.
 PROMISES = "*promises"
@@ -176,11 +179,31 @@ class Parts:
         """True if some context records queries."""
         return bool(self._heard) or _NOTED[-1] is not None
 
+    @property
+    def records(self) -> bool:
+        """True if the queries are recorded for one file's findings, and for nobody else."""
+        return not self._heard and _NOTED[-1] is not None
+
+    def is_asked(self, part: str) -> bool:
+        """True if a query for a part is recorded."""
+        reads = _NOTED[-1]
+        return reads is not None and f"{self._path}{PART}{part}" in reads
+
     def tell(self, part: str, found: tuple[object, ...]) -> None:
         """Record a query of which the answer, facts in plain values, is at hand."""
         if part not in self._answers:
             self._answers[part] = answer_of_facts(found)
         self.ask(part)
+
+    def follow(self, function: str, question: str, answer: str) -> None:
+        """Record a question that only an analysis can answer, of a call that is followed.
+
+        It is asked again if the text of the function has changed.
+        """
+        self.ask(f"{FOLLOWED}{function}")
+        reads = _NOTED[-1]
+        if reads is not None:
+            reads[f"{self._path}{PART}{GIVES}{function} {question}"] = answer
 
     @contextmanager
     def heard(self) -> Iterator[dict[str, None]]:
@@ -218,6 +241,8 @@ class Parts:
             return _digest(self._rest.level)
         word, _, name = part.partition(" ")
         kind = f"{word} "
+        if kind == FOLLOWED:
+            return self.answer(f"{NAMED}{name}")
         owner, _, method = name.partition(".")
         placed = defined.get(owner, [])
         named = self._rest.names.get(owner, ())

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.digest import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 # A module longer than this is generated code. Mapping it costs more than it shows, and reading all
 # of it could exhaust the memory.
@@ -90,4 +90,15 @@ def decoded(data: bytes) -> str:
 
 def split_lines(text: str) -> tuple[str, ...]:
     """Return the lines as Python counts them: form feeds and Unicode separators end no line."""
+    return tuple(io.StringIO(text, newline="").readlines())
+
+
+def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
+    """Return the lines as Python counts them.
+
+    On standard input, a lone carriage return ends a line for Python's parser but not for flake8.
+    """
+    text = "".join(lines)
+    if "\r" not in text:
+        return tuple(lines)
     return tuple(io.StringIO(text, newline="").readlines())

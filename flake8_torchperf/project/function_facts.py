@@ -36,7 +36,7 @@ class FunctionFact(Generic[Fact]):
         found = cast("Fact", info.facts[self._name])
         parts = info.module.parts
         if parts is not None and parts.listens:
-            place = _place_of(info)
+            place = place_of(info)
             if place is None:
                 info.ask()
             else:
@@ -44,7 +44,7 @@ class FunctionFact(Generic[Fact]):
         return found
 
 
-def _place_of(info: FunctionInfo) -> int | None:
+def place_of(info: FunctionInfo) -> int | None:
     """Return the place of a function among those of its name in its class or module.
 
     None for one that can't be found by its name again: in a function, a branch or a nested class.
@@ -60,16 +60,16 @@ def functions_named(module: ModuleMap, qualname: str) -> list[FunctionInfo]:
     """
     owner, _, method = qualname.partition(".")
     if not method:
-        function = _held(module.functions, owner)
+        function = held_in(module.functions, owner)
         return [] if function is None else [function]
-    klass = _held(module.classes, owner)
+    klass = held_in(module.classes, owner)
     return [] if klass is None else [one for one in klass.held if one.name == method]
 
 
 Info = TypeVar("Info")
 
 
-def _held(table: MutableMapping[str, Info], name: str) -> Info | None:
+def held_in(table: MutableMapping[str, Info], name: str) -> Info | None:
     """Return an entry of a table that records look-ups, without a record."""
     return cast("Info | None", dict.get(cast("dict[str, Info]", table), name))
 
@@ -150,6 +150,28 @@ def _kept_parameters(info: FunctionInfo) -> tuple[tuple[str, int, str], ...]:
     return tuple(found)
 
 
+def _sets_attributes(info: FunctionInfo) -> bool:
+    return any(isinstance(one.ctx, ast.Store) for one in _nodes(info).of(ast.Attribute))
+
+
+def _calls_itself(info: FunctionInfo) -> bool:
+    """True for a body that calls a function or a method of the same name."""
+    called = (call.func for call in _nodes(info).of(ast.Call))
+    return any(
+        (isinstance(f, ast.Name) and f.id == info.name)
+        or (isinstance(f, ast.Attribute) and f.attr == info.name)
+        for f in called
+    )
+
+
+def _rebound(info: FunctionInfo) -> tuple[str, ...]:
+    """Return the parameters that the body binds anew or deletes."""
+    spec = info.tree.args
+    names = {a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    stored = (n.id for n in _nodes(info).of(ast.Name) if not isinstance(n.ctx, ast.Load))
+    return tuple(sorted(names.intersection(stored)))
+
+
 # The methods that are called on the first parameter, and those through ``super()``.
 OWN_CALLS = FunctionFact("own-calls", lambda i: called_on_first(i.tree.args, _nodes(i)))
 SUPER_CALLS = FunctionFact("super-calls", lambda info: called_by_super(_nodes(info)))
@@ -157,6 +179,10 @@ GIVEN_WRITES = FunctionFact("given-writes", _given_writes)
 KEPT_PARAMETERS = FunctionFact("kept-parameters", _kept_parameters)
 IS_LEFT_OPEN = FunctionFact("left-open", _is_left_open)
 IS_LONG = FunctionFact("long", lambda info: _lines(info) > MAX_SUMMARY_LINES)
+SETS_ATTRIBUTES = FunctionFact("sets-attributes", _sets_attributes)
+# Both decide which literals of a call hold in the body.
+CALLS_ITSELF = FunctionFact("calls-itself", _calls_itself)
+REBOUND = FunctionFact("rebound-parameters", _rebound)
 IS_OF_HELPER_SIZE = FunctionFact("helper-size", lambda info: _lines(info) <= MAX_HELPER_LINES)
 MAY_ONLY_CALL = FunctionFact("may-only-call", _may_only_call)
 RETURNS_A_METHOD_CALL = FunctionFact("returns-a-method-call", _returns_a_method_call)

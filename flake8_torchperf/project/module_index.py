@@ -53,7 +53,7 @@ class FunctionInfo:
     def ask(self) -> None:
         """Record a query for all of the function."""
         if self.module.parts is not None:
-            for part in self._asked:
+            for part in self.queries:
                 self.module.parts.ask(part)
 
     @property
@@ -64,7 +64,7 @@ class FunctionInfo:
         return self.tree
 
     @cached_property
-    def _asked(self) -> tuple[str, ...]:
+    def queries(self) -> tuple[str, ...]:
         """The queries for the text of the function.
 
         A method of a nested class, or in a branch, is a part of the head of a class.

@@ -111,6 +111,10 @@ class Project:
             self.note(path, NO_FILE)
         return self._modules[name]
 
+    def has_read(self, module: ModuleMap) -> bool:
+        """True if a module was found by its name."""
+        return bool(module.name) and self._modules.get(module.name) is module
+
     def _is_folder(self, path: str, start: str) -> bool:
         """True for a folder at or below another; one that is missing is recorded, once for all."""
         if path == start:

@@ -31,6 +31,7 @@ from flake8_torchperf.fixes.engine.rounds import Choice, fixed
 from flake8_torchperf.judgement.rows import BY_CAUSE
 from flake8_torchperf.judgement.worth.features import features
 from flake8_torchperf.options import OptionError
+from flake8_torchperf.pipeline import LintText, asking_again
 from flake8_torchperf.plugin import TorchPerfPlugin, check_files
 from flake8_torchperf.project.files import split_lines
 from flake8_torchperf.project.texts import text_search
@@ -142,7 +143,8 @@ class FolderAnalysis:
         if self._is_excluded(path):
             return ()
         name = _name(path)
-        stored = self._saved.recall(name, text)
+        source = LintText(split_lines(text), name, lambda line: None)
+        stored = self._saved.recall(name, text, asking_again(source, self._new_code.ours))
         if stored is not None:
             return stored
         linted = LintedFile(name, self._new_code)

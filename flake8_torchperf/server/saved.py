@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from flake8_torchperf.cache.memory import Again
     from flake8_torchperf.options import Options
 
 LOG = logging.getLogger(__name__)
@@ -43,12 +44,17 @@ class Saved:
         known = read_file(str(ours.baseline))[1] if ours.baseline is not None else ""
         self._conditions = conditions(ours, ["problems", known, *theirs])
 
-    def recall(self, name: str, text: str) -> tuple[Problem, ...] | None:
-        """Return the problems in a text; None if they are not known or an answer has changed."""
+    def recall(
+        self, name: str, text: str, again: Again | None = None
+    ) -> tuple[Problem, ...] | None:
+        """Return the problems in a text; None if they are not known or an answer has changed.
+
+        ``again`` asks the questions that only an analysis can answer.
+        """
         if self._store is None:
             return None
         memory = self._memory(self._store)
-        rows = memory.recall(memory.key(name, _digest(text)))
+        rows = memory.recall(memory.key(name, _digest(text)), again)
         if rows is None:
             return None
         try:

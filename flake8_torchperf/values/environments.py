@@ -42,6 +42,14 @@ def path_of(node: ast.expr) -> str | None:
     return node.id + rest
 
 
+def root_of(path: str) -> str:
+    """Return ``x`` for ``x.shape``, ``x[0].y`` and the key that stores its declaration."""
+    for end, character in enumerate(path):
+        if character in ".[:":
+            return path[:end]
+    return path
+
+
 def _index(node: ast.expr) -> str | None:
     if isinstance(node, ast.Name):
         return node.id

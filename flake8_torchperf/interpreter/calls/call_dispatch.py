@@ -208,7 +208,7 @@ def _lambdas(arguments: Arguments, ctx: Context) -> None:
     for argument in arguments.all():
         match argument.value:
             case Closure(node=ast.Lambda(body=body), key=key, env=outer):
-                given = ctx.analysis.observed.get(key, {})
+                given = ctx.analysis.given(key)
                 if any(isinstance(value, Tensor) for value in given.values()):
                     evaluate(body, {**outer, **given}, ctx)
 

@@ -17,6 +17,7 @@ from flake8_torchperf.interpreter.engine.dispatch import evaluate, run_block
 from flake8_torchperf.interpreter.inference.parameters import parameters_of
 from flake8_torchperf.project.stores.module_facts import once_per_module
 from flake8_torchperf.syntax.traversal import FUNCTIONS, walk
+from flake8_torchperf.values.environments import root_of
 from flake8_torchperf.values.provenance import MAX_FACTS_TOLD, Reason
 from flake8_torchperf.values.values import (
     NONE,
@@ -44,8 +45,8 @@ if TYPE_CHECKING:
 class _Outcome:
     """The result of running a nested function's body, and the values of its names at the end.
 
-    ``falls_through`` says whether the end of the body is reached. ``opaque_calls`` and ``waits``
-    are the amounts that the body added to the budget's counts.
+    ``falls_through`` says whether the end of the body is reached. ``opaque_calls``, ``waits`` and
+    ``decided`` are the amounts that the body added to the budget's counts.
     """
 
     value: Value
@@ -53,6 +54,7 @@ class _Outcome:
     falls_through: bool
     opaque_calls: int
     waits: int
+    decided: int
 
 
 def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Context) -> Value:
@@ -62,9 +64,12 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
         ctx.budget.opaque_calls += 1
         return UNKNOWN
     env, given = _entry(closure, arguments, ctx)
+    if closure.module is ctx.analysis.project.linted:
+        ctx.analysis.stack.shared += 1
     summaries.note_call(ctx.analysis, closure.key, given)
     this = (closure.key, given)
     if this in ctx.calls:
+        ctx.analysis.stack.reach(ctx.calls.index(this))
         return UNKNOWN  # a recursive call with the same arguments shows nothing new
     deeper = ctx.but(
         depth=ctx.depth + 1,
@@ -78,7 +83,7 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
             return _from_elsewhere(closure, env, arguments.node, deeper)
         return evaluate(closure.node.body, env, deeper)
     outcome = _outcome(closure, closure.node.body, env, deeper.but(sink=None, loops=()))
-    _write_outer(closure.node.body, closure, outcome.env)
+    _write_outer(closure.node.body, closure, outcome.env, ctx)
     inside = isinstance(ctx.node, FUNCTIONS) and closure.node in ctx.node.body
     if outcome.falls_through and inside:
         _fill_outer(closure, outcome.env, outside)
@@ -156,6 +161,7 @@ def _outcome(closure: Closure, body: list[ast.stmt], env: Env, ctx: Context) -> 
     if found is not None:
         ctx.budget.opaque_calls += found.opaque_calls
         ctx.budget.waits += found.waits
+        ctx.budget.decided += found.decided
         return found
     known[key] = _run(body, env, ctx)
     return known[key]
@@ -182,7 +188,7 @@ def _named(closure: Closure, env: Env) -> frozenset[tuple[str, Value, tuple[obje
     return frozenset(
         (path, value, tuple(_remembered(value)))
         for path, value in env.items()
-        if path in words or (not path.isidentifier() and _root(path) in words)
+        if path in words or (not path.isidentifier() and root_of(path) in words)
     )
 
 
@@ -219,30 +225,24 @@ def _words(closure: Closure) -> frozenset[str]:
     return closure.module.nodes(closure.node).words()
 
 
-def _root(path: str) -> str:
-    """Return ``x`` for ``x.shape``, ``x[0].y`` and the key that stores its declaration."""
-    for end, character in enumerate(path):
-        if character in ".[:":
-            return path[:end]
-    return path
-
-
 def _run(body: list[ast.stmt], env: Env, ctx: Context) -> _Outcome:
-    opaque, waits, decided = ctx.budget.opaque_calls, ctx.budget.waits, ctx.budget.decided
+    opaque, plain, waits, decided = ctx.budget.counts()
     returns: list[Value] = []
     flow = run_block(body, env, ctx.but(returns=returns))
     if ctx.budget.decided > decided:
         ctx.budget.opaque_calls += 1
+    ctx.budget.plain_calls = plain
     return _Outcome(
         join_all(returns) if returns else NONE,
         flow.env or env,
         flow.env is not None,
         ctx.budget.opaque_calls - opaque,
         ctx.budget.waits - waits,
+        ctx.budget.decided - decided,
     )
 
 
-def _write_outer(body: list[ast.stmt], closure: Closure, env: Env) -> None:
+def _write_outer(body: list[ast.stmt], closure: Closure, env: Env, ctx: Context) -> None:
     """Join the values that a nested function gives its ``nonlocal`` names into the outer ones."""
     if not isinstance(closure.env, dict):
         return
@@ -250,6 +250,7 @@ def _write_outer(body: list[ast.stmt], closure: Closure, env: Env) -> None:
         for name in statement.names if isinstance(statement, ast.Nonlocal) else ():
             if name in env and name in closure.env:
                 closure.env[name] = join(closure.env[name], env[name])
+                ctx.analysis.stack.shared += 1
 
 
 def _fill_outer(closure: Closure, env: Env, outside: Env) -> None:

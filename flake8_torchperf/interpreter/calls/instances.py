@@ -141,14 +141,14 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
         key = (info.key, name, _writers_under_way(info, name, ctx))
         if key not in known:
             known[key] = UNKNOWN  # an attribute that depends on itself ends here
-            opaque = ctx.budget.opaque_calls
+            counts = ctx.budget.counts()
             stack = ctx.analysis.stack
             stack.attributes += 1
             place = ctx if stack.attributes > MAX_ATTRIBUTES else ctx.but(depth=0)
             made = _of_lineage(info, name, key, place)
             stack.attributes -= 1
             known[key] = _left_open(made, info, name, ctx) if made in (UNKNOWN, NONE) else made
-            ctx.budget.opaque_calls = opaque  # the calls that made the value do not run here
+            ctx.budget.reset(counts)  # what made the value does not run here
     return known[key]
 
 

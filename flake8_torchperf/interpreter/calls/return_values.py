@@ -91,7 +91,7 @@ def _as_declared(info: FunctionInfo, env: Env) -> bool:
     """
     return any(
         isinstance(given := env.get(name), Union) and not given.met
-        for branch in info.nodes.of(ast.If)
+        for branch in info.module.nodes(info.tree).of(ast.If)
         for name in _asked_for_tensors(branch.test)
     )
 
@@ -106,7 +106,7 @@ def _as_it_is_given(info: FunctionInfo, returns: list[Value], env: Env) -> bool:
         return False
     return any(
         env.get(name, UNKNOWN) is UNKNOWN
-        for branch in info.nodes.of(ast.If)
+        for branch in info.module.nodes(info.tree).of(ast.If)
         if isinstance(branch.body[-1], ast.Return)
         for name in _asked_for_tensors(branch.test)
     )

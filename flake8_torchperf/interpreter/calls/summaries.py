@@ -6,8 +6,9 @@ The sites of a callee are reported in the callee, not at the call.
 from __future__ import annotations
 
 import ast
+import sys
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpreter.calls.attribute_writes import (
     NO_WRITES,
@@ -29,6 +30,12 @@ from flake8_torchperf.interpreter.calls.return_values import (
 from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION, MAX_CALL_DEPTH
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import run_block
+from flake8_torchperf.interpreter.engine.followed import (
+    FollowedCall,
+    counted,
+    may_follow,
+    note_followed,
+)
 from flake8_torchperf.interpreter.engine.place import Context, Site
 from flake8_torchperf.interpreter.events.guards import TRACED
 from flake8_torchperf.interpreter.inference.call_literals import settled_by
@@ -39,7 +46,7 @@ from flake8_torchperf.interpreter.inference.parameters import (
 )
 from flake8_torchperf.interpreter.stated_types.annotations import record
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_abstract
-from flake8_torchperf.project.function_facts import IS_LONG
+from flake8_torchperf.project.function_facts import IS_LONG, SETS_ATTRIBUTES
 from flake8_torchperf.syntax.binding_statements import binding_statements
 from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.environments import bind, forget_inside
@@ -74,13 +81,15 @@ class Summary:
     ``given`` holds those of its other parameters.
 
     ``plain`` says that the body makes no opaque call, reads no value and asks for no size that
-    depends on data.
+    depends on data. ``waits`` and ``decided`` are what the call adds to these counts of a budget.
     """
 
     value: Value
     writes: dict[str, Value] = field(default_factory=dict)
     plain: bool = False
     given: dict[tuple[str, str], Value] = field(default_factory=dict)
+    waits: int = 0
+    decided: int = 0
 
 
 def call_function(function: Function, arguments: Arguments, env: Env, ctx: Context) -> Value:
@@ -101,9 +110,10 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
         observe(function.info, function.bound, arguments, ctx)
         summary = Summary(NONE)
     else:
-        opaque = ctx.budget.opaque_calls
+        opaque, plain, _, _ = ctx.budget.counts()
         summary = summarise(function, arguments, asked, ctx)
         ctx.budget.opaque_calls = opaque if summary.plain else opaque + 1
+        ctx.budget.plain_calls = plain
     for name in written:
         _rewrite(f"{ctx.self_name}.{name}", summary.writes.get(name), env)
     if summary.given:
@@ -129,9 +139,9 @@ def _rewrite(path: str, value: Value | None, env: Env) -> None:
 def call_bound(function: Function, ctx: Context) -> Value:
     """Return the value of a property, or of a method called without arguments."""
     note(function, function.info.tree, {}, ctx)
-    opaque = ctx.budget.opaque_calls
+    opaque, plain, _, _ = ctx.budget.counts()
     summary = summarise(function, None, None, ctx)
-    ctx.budget.opaque_calls = opaque
+    ctx.budget.opaque_calls, ctx.budget.plain_calls = opaque, plain
     return summary.value
 
 
@@ -177,6 +187,8 @@ def summarise(
     stack = ctx.analysis.stack
     far = out_of_reach(info, ctx) and not over_elements(info, arguments, ctx)
     stack.cut += far and info.key not in ctx.calls
+    if far and info.key in ctx.calls:
+        stack.reach(ctx.calls.index(info.key))
     if far or IS_LONG.of(info):
         return Summary(UNKNOWN if stated is None else stated)
     if is_abstract(info):
@@ -194,18 +206,62 @@ def summarise(
         cached = known.get(shortened)
         stack.cut += cached is not None
     if cached is not None:
+        ctx.budget.waits += cached.waits
+        ctx.budget.decided += cached.decided
         return cached
     cut = stack.cut
-    summary = interpret(info, info.node.body, env, asked, ctx.but(settled=settled))
+    summary = _followed(info, (env, asked, settled), ctx)
+    known[key if stack.cut == cut else shortened] = summary
+    return summary
+
+
+# The names of a function as a call gives them, the attributes asked for, the settled parameters.
+Given: TypeAlias = "tuple[Env, frozenset[str] | None, frozenset[str]]"
+# The kind of question that asks for a summary.
+SUMMARY = "summary"
+
+
+def _followed(info: FunctionInfo, given: Given, ctx: Context) -> Summary:
+    """Return the summary of a call, which is recorded with what it gives."""
+    if not may_follow(info, ctx.analysis):
+        info.ask()
+        return summary_of(info, given, ctx)
+    stack = ctx.analysis.stack
+    reached, stack.reached = stack.reached, sys.maxsize
+    before = counted(ctx.analysis, ctx.budget)
+    summary = summary_of(info, given, ctx)
+    after = counted(ctx.analysis, ctx.budget)
+    if stack.reached < len(ctx.calls):  # what it gives depends on who calls it
+        info.ask()
+    else:
+        given_at = (*given, ctx.depth)
+        call = FollowedCall(info, SUMMARY, given_at, as_outcome(summary), before, after)
+        note_followed(call, ctx.analysis)
+    stack.reach(reached)
+    return summary
+
+
+def as_outcome(summary: Summary) -> tuple[object, ...]:
+    """Return a summary as a tuple of values."""
+    given = tuple(summary.given.items())
+    return summary.value, summary.writes, summary.plain, given
+
+
+def summary_of(info: FunctionInfo, given: Given, ctx: Context) -> Summary:
+    """Return the summary of a call by the body; this is no query for the body."""
+    env, asked, settled = given
+    _, _, waits, decided = ctx.budget.counts()
+    body = info.tree.body
+    stated = returns_annotation(info, ctx.analysis)
+    summary = interpret(info, body, env, asked, ctx.but(settled=settled))
     if settled and summary.value is UNKNOWN and stated is not None:
         # The declared value is that of all calls; this one, in its branch, may return another.
-        summary = interpret(info, info.node.body, env, asked, ctx.but(settled=frozenset()))
+        summary = interpret(info, body, env, asked, ctx.but(settled=frozenset()))
     value = reconcile(summary.value, stated)
     if stated is None and value in (UNKNOWN, NONE):
         value = documented(info, ctx.analysis) or value
-    summary = replace(summary, value=value)
-    known[key if stack.cut == cut else shortened] = summary
-    return summary
+    waits, decided = ctx.budget.waits - waits, ctx.budget.decided - decided
+    return replace(summary, value=value, waits=waits, decided=decided)
 
 
 def out_of_reach(info: FunctionInfo, ctx: Context) -> bool:
@@ -242,7 +298,7 @@ def interpret(
         module=info.module,
         sink=sink,
         function=info.qualname,
-        node=info.node,
+        node=info.tree,
         owner=info.owner,
         self_name=me,
         loops=(),
@@ -264,7 +320,7 @@ def interpret(
     if flow.env is not None and not any(isinstance(v, Sequence) for v in returns):
         returns.append(NONE)
     if plain:
-        plain = not any(isinstance(n.ctx, ast.Store) for n in info.nodes.of(ast.Attribute))
+        plain = not SETS_ATTRIBUTES.of(info)
     written = attributes_written(info, self_name(info), ctx.analysis)
     end = flow.env or {}
     given = {one: end.get(".".join(one), UNKNOWN) for one in written}
@@ -310,9 +366,9 @@ def _agreed(info: FunctionInfo, bound: Value | None, ctx: Context) -> Env:
     A constructor is given other arguments for the objects of each class below its own.
     """
     env = entry(info, bound, None, ctx)
-    agreed = ctx.analysis.agreed
-    made = agreed.get((bound.name, info.key)) if isinstance(bound, Instance) else None
-    fill_as_called(env, agreed.get(info.key, {}) if made is None else made, private=False)
+    shared = ctx.analysis.shared_by_all
+    made = shared((bound.name, info.key)) if isinstance(bound, Instance) else None
+    fill_as_called(env, (shared(info.key) or {}) if made is None else made, private=False)
     return env
 
 
@@ -355,6 +411,7 @@ def observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: 
         return
     given: Env = {}
     _bind(info, given, arguments, skip=takes_bound(info, bound))
+    analysis.stack.shared += 1
     note_call(analysis, info.key, given)
     if watched:
         given.update(_keywords(info, arguments))

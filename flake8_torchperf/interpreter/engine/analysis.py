@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -94,13 +95,21 @@ def _has_none_below(owner: ClassInfo, method: str = "") -> list[ClassInfo]:
 class Stack:
     """The numbers of expressions, module names and attributes whose evaluation is nested now.
 
-    ``cut`` counts the calls so far that were too deep to follow.
+    ``cut`` counts the calls so far that were too deep to follow. ``shared`` counts what was learned
+    for another function, or taken from what others gave one. ``reached`` is the place, among the
+    functions that are running, of the outermost one that was called again.
     """
 
     expressions: int = 0
     names: int = 0
     attributes: int = 0
     cut: int = 0
+    shared: int = 0
+    reached: int = sys.maxsize
+
+    def reach(self, place: int) -> None:
+        """Note that a function which is running was called again."""
+        self.reached = min(self.reached, place)
 
 
 @dataclass(slots=True)
@@ -120,6 +129,14 @@ class Budget:
     waits: int = 1
     decided: int = 0
 
+    def counts(self) -> tuple[int, int, int, int]:
+        """Return all counts; the steps are none."""
+        return self.opaque_calls, self.plain_calls, self.waits, self.decided
+
+    def reset(self, counts: tuple[int, int, int, int]) -> None:
+        """Set all counts to those of before, for what does not run at this place."""
+        self.opaque_calls, self.plain_calls, self.waits, self.decided = counts
+
 
 @dataclass(slots=True, eq=False)
 class Analysis:
@@ -131,6 +148,8 @@ class Analysis:
     called: frozenset[str] = frozenset()
     compiled: CompiledCode | None = None
     stack: Stack = field(default_factory=Stack)
+    # those of the functions that were interpreted so far
+    budgets: list[Budget] = field(default_factory=list)
     _names: dict[tuple[str, str], Value] = field(default_factory=dict)
     _externals: dict[str, Value] = field(default_factory=dict)
     # by the name of a `Cache`, which knows the types
@@ -176,7 +195,15 @@ class Analysis:
 
     def given(self, key: object) -> dict[str, Value]:
         """Return the arguments that the calls seen so far gave."""
-        return self.observed.get(key, {})
+        given = self.observed.get(key, {})
+        self.stack.shared += bool(given)
+        return given
+
+    def shared_by_all(self, key: object) -> dict[str, Value] | None:
+        """Return the arguments that all calls of a function share, if they are known."""
+        shared = self.agreed.get(key)
+        self.stack.shared += shared is not None
+        return shared
 
     def watching(self, key: str) -> Analysis:
         """Return an analysis that watches the calls of a function, or of all, apart from this one.
@@ -196,6 +223,7 @@ class Analysis:
         self.caches.clear()
         self.observed.clear()
         self.unclear.clear()
+        self.budgets.clear()
         self.is_around_steps = _holds_none
         self.calls_step = _holds_none
         self.is_made = _is_any_made
@@ -207,7 +235,12 @@ class Analysis:
     def begin(self) -> Budget:
         """Return a fresh budget for one function; earlier evaluations have ended or failed."""
         self.stack = Stack()
-        return Budget(self.stack)
+        self.budgets.append(Budget(self.stack))
+        return self.budgets[-1]
+
+    def least_steps(self) -> int:
+        """Return the fewest steps that some function has left."""
+        return min([STEPS_PER_FUNCTION, *(budget.steps for budget in self.budgets)])
 
     def lookup(self, module: ModuleMap, name: str) -> Value:
         """Return the value of a name at the top level of a module."""

@@ -232,7 +232,7 @@ def always_given(name: str, ctx: Context) -> bool:
     """
     if ctx.node is None or ctx.depth or not ctx.calls:
         return False
-    agreed = ctx.analysis.agreed.get(ctx.calls[-1])
+    agreed = ctx.analysis.shared_by_all(ctx.calls[-1])
     if agreed is None and ctx.owner is None and not ctx.node.name.startswith("_"):
         return False  # callers elsewhere may use the default
     known = ctx.analysis.given(ctx.calls[-1]) if agreed is None else agreed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.project.function_facts import CALLS_ITSELF, REBOUND
 from flake8_torchperf.values.values import NONE, Scalar, Value
 
 if TYPE_CHECKING:
@@ -30,20 +31,11 @@ def settled_by(
     if not arguments.open:
         found |= {*names, *(a.arg for a in spec.kwonlyargs)} - set(given)
     found = {name for name in found if is_literal(env.get(name))}
-    if found and _calls_itself(info):  # the next call may count on, or down to where it ends
+    if found and CALLS_ITSELF.of(info):  # the next call may count on, or down to where it ends
         found = {name for name in found if not _is_number(env[name])}
     if found:
-        found -= {n.id for n in info.nodes.of(ast.Name) if not isinstance(n.ctx, ast.Load)}
+        found -= set(REBOUND.of(info))
     return frozenset(found)
-
-
-def _calls_itself(info: FunctionInfo) -> bool:
-    called = (call.func for call in info.nodes.of(ast.Call))
-    return any(
-        (isinstance(f, ast.Name) and f.id == info.name)
-        or (isinstance(f, ast.Attribute) and f.attr == info.name)
-        for f in called
-    )
 
 
 def _is_number(value: Value) -> bool:

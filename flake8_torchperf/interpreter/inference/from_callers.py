@@ -34,6 +34,7 @@ def note_result(target: ast.expr, callee: Value, env: Env, analysis: Analysis) -
         if isinstance(value, Tensor) and value.reason.node is name:
             told = RETURNED.table(analysis).setdefault(callee.info.key, {})
             told.setdefault(place if several else -1, value.reason.fact)
+            analysis.stack.shared += 1
 
 
 def take_results(info: FunctionInfo, analysis: Analysis) -> None:

@@ -9,6 +9,12 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.engine.followed import (
+    FollowedCall,
+    counted,
+    may_follow,
+    note_followed,
+)
 from flake8_torchperf.interpreter.inference.from_callees import Caller, told_by_callees
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.usage_inference import UsesOfNames, evidence_of
@@ -46,6 +52,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo, FunctionNode, ModuleMap
+    from flake8_torchperf.syntax.traversal import Nodes
 
 
 # The value of ``**keywords`` without an annotation.
@@ -101,18 +108,56 @@ def declared_parameters(info: FunctionInfo, analysis: Analysis) -> dict[str, Val
     """Return the value of each parameter, ``self`` left out."""
     known = DECLARED.table(analysis)
     if info.key not in known:
-        known[info.key] = _declare(info, analysis)
+        known[info.key] = _declared(info, analysis)
     return known[info.key]
 
 
-def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
+# The kind of question that asks for the values of parameters.
+PARAMETERS = "parameters"
+
+
+def _declared(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
+    """Return the values of the parameters; if the body shows some, they are recorded."""
+    is_followed = may_follow(info, analysis)
+    before = counted(analysis)
+    body = FunctionBody(info)
+    found = declare(info, body, analysis)
+    if body.is_read and is_followed:
+        call = FollowedCall(info, PARAMETERS, None, found, before, counted(analysis))
+        note_followed(call, analysis)
+    elif body.is_read:
+        info.ask()
+    return found
+
+
+class FunctionBody:
+    """The definition of a function, with its body; reading it is no query."""
+
+    def __init__(self, info: FunctionInfo) -> None:
+        self._info = info
+        self.is_read = False
+
+    @property
+    def node(self) -> FunctionNode:
+        """The definition."""
+        self.is_read = True
+        return self._info.tree
+
+    @property
+    def nodes(self) -> Nodes:
+        """The nodes of the definition."""
+        return self._info.module.nodes(self.node)
+
+
+def declare(info: FunctionInfo, body: FunctionBody, analysis: Analysis) -> dict[str, Value]:
+    """Return the values of the parameters by the declaration and the body."""
     found: dict[str, Value] = {}
     spec = info.tree.args
     method = info.owner is not None and "staticmethod" not in info.decorators
     docstring = _Docstring(info)
 
     def uses() -> UsesOfNames:
-        return evidence_of(info.node, info.module, analysis)
+        return evidence_of(body.node, info.module, analysis)
 
     for position, (parameter, default) in enumerate(parameters_of(spec)):
         if position == 0 and method:
@@ -125,12 +170,13 @@ def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
             optional = isinstance(default, ast.Constant) and default.value is None
             used = uses().value_of(name, parameter, optional=optional)
             if used is UNKNOWN and value is UNKNOWN and parameter.annotation is None:
-                used = _by_callees(name, uses(), info, analysis, optional=optional)
+                caller = Caller(body.node, info.module, info.owner)
+                used = _by_callees(name, uses(), caller, analysis, optional=optional)
             value = used if used is not UNKNOWN else value
             if value is UNKNOWN and name == "closure" and _of_optimizer(info, analysis):
                 value = _closure(parameter, optional=optional)
         if isinstance(value, Tensor):
-            placed = placed_in(info.node, info.module, info.owner, analysis)
+            placed = placed_in(body.node, info.module, info.owner, analysis)
             value = as_placed(value, name, placed)
         found[name] = value
     if spec.vararg is not None:
@@ -145,9 +191,9 @@ def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
         whole = isinstance(inner, Mapping_) and _is_unpacked(spec.kwarg.annotation)
         found[spec.kwarg.arg] = inner if whole else Mapping_(Scalar("str"), inner)
     if _is_forward(info):
-        _assume_forward(found, info, analysis, uses)
+        _assume_forward(found, info, body, analysis, uses)
     if analysis.compiled is not None and id(info.tree) in analysis.compiled.entries:
-        _assume_compiled(found, info, uses)
+        _assume_compiled(found, info, body, uses)
     return found
 
 
@@ -187,12 +233,12 @@ class _Docstring:
 
 
 def _by_callees(
-    name: str, uses: UsesOfNames, info: FunctionInfo, analysis: Analysis, *, optional: bool
+    name: str, uses: UsesOfNames, caller: Caller, analysis: Analysis, *, optional: bool
 ) -> Value:
     use = uses.uses.get(name)
     if use is None or not use.given:
         return UNKNOWN
-    value = told_by_callees(use, name, Caller(info.node, info.module, info.owner), analysis)
+    value = told_by_callees(use, name, caller, analysis)
     return union((value, NONE)) if optional and value is not UNKNOWN else value
 
 
@@ -277,11 +323,11 @@ def _is_forward(info: FunctionInfo) -> bool:
     return info.owner is not None and info.name == "forward"
 
 
-def _dicts(info: FunctionInfo) -> set[str]:
+def _dicts(body: FunctionBody) -> set[str]:
     """Return the names that a function indexes by text, which no tensor allows."""
     return {
         node.value.id
-        for node in info.nodes.of(ast.Subscript)
+        for node in body.nodes.of(ast.Subscript)
         if isinstance(node.value, ast.Name)
         and isinstance(node.slice, ast.Constant)
         and isinstance(node.slice.value, str)
@@ -289,10 +335,13 @@ def _dicts(info: FunctionInfo) -> set[str]:
 
 
 def _assume_compiled(
-    found: dict[str, Value], info: FunctionInfo, uses: Callable[[], UsesOfNames]
+    found: dict[str, Value],
+    info: FunctionInfo,
+    body: FunctionBody,
+    uses: Callable[[], UsesOfNames],
 ) -> None:
     """Assume tensors where a compiled function calls their methods: arrays become tensors."""
-    named = _dicts(info)
+    named = _dicts(body)
     for parameter, default in parameters_of(info.tree.args):
         name = parameter.arg
         told = parameter.annotation is not None or default is not None or name in named
@@ -305,6 +354,7 @@ def _assume_compiled(
 def _assume_forward(
     found: dict[str, Value],
     info: FunctionInfo,
+    body: FunctionBody,
     analysis: Analysis,
     uses: Callable[[], UsesOfNames],
 ) -> None:
@@ -316,7 +366,7 @@ def _assume_forward(
     first, name = ordinary[1], ordinary[1].arg
     required = len(ordinary) - len(spec.defaults) > 1
     free = first.annotation is None and required and found.get(name) is UNKNOWN
-    if free and name not in _dicts(info):
+    if free and name not in _dicts(body):
         used = uses().asked(name)
         if used:
             told = Reason(

@@ -9,6 +9,12 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.engine.followed import (
+    FollowedCall,
+    counted,
+    may_follow,
+    note_followed,
+)
 from flake8_torchperf.judgement.worth.held_callees import HeldCallees
 from flake8_torchperf.judgement.worth.queue import (
     SMALL,
@@ -46,6 +52,7 @@ class Tails:
     """
 
     def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
+        self._analysis = analysis
         self._callees = analysis.callees
         self._linted = analysis.project.linted
         self._heats = heats
@@ -74,19 +81,24 @@ class Tails:
     def before(self, info: FunctionInfo, node: ast.AST) -> Queue | None:
         """Return the queue in front of a node of a function; None if it is not known."""
         if info.key not in self._before:
+            info.ask()
             self._before[info.key] = queues_before(self._code_of(info))
         return self._before[info.key].get(id(node))
 
     def _code_of(self, info: FunctionInfo) -> Code:
-        """Return a function with the waits that its sites or, without these, its names show."""
+        """Return a function with the waits that its sites or, without these, its names show.
+
+        This is no query for its body.
+        """
         judged = self._judged.get(info.key)
         if judged is not None:
+            self._analysis.stack.shared += 1
             return self._code(judged)
         module = info.module
-        waits = spelled_waits(info.nodes, module)
+        waits = spelled_waits(module.nodes(info.tree), module)
         behind = partial(self._behind, module, info)
         held = partial(self._held, module)
-        return Code([info.node], waits, None, behind, held, module.qualify)
+        return Code([info.tree], waits, None, behind, held, module.qualify)
 
     def _code(self, judged: Judged) -> Code:
         module = self._linted
@@ -159,9 +171,40 @@ class Tails:
         if info.key not in self._left:
             if self._depth >= MAX_DEPTH:
                 return None
-            # While it is looked at: a function that calls itself adds nothing to what it leaves.
-            self._left[info.key] = Queue()
-            self._depth += 1
-            self._left[info.key] = queue_behind(self._code_of(info))
-            self._depth -= 1
+            self._left[info.key] = self._followed(info)
         return self._left[info.key]
+
+    def _followed(self, info: FunctionInfo) -> Queue | None:
+        """Return the queue behind the body of a function, which is recorded as what it leaves."""
+        if not may_follow(info, self._analysis):
+            info.ask()
+            return self.left_by(info, self._depth)
+        before = counted(self._analysis)
+        queue = self.left_by(info, self._depth)
+        outcome = as_outcome(queue)
+        call = FollowedCall(info, LEFT, self._depth, outcome, before, counted(self._analysis))
+        note_followed(call, self._analysis)
+        return queue
+
+    def left_by(self, info: FunctionInfo, depth: int) -> Queue | None:
+        """Return the queue behind the body of a function, so many calls from where it is asked for.
+
+        This is no query for the body.
+        """
+        # While it is looked at: a function that calls itself adds nothing to what it leaves.
+        self._left[info.key] = Queue()
+        outer, self._depth = self._depth, depth + 1
+        queue = queue_behind(self._code_of(info))
+        self._depth = outer
+        return queue
+
+
+# The kind of question that asks for what a function leaves.
+LEFT = "left"
+
+
+def as_outcome(queue: Queue | None) -> tuple[object, ...] | None:
+    """Return all that a caller asks of the queue behind a function of another module."""
+    if queue is None:
+        return None
+    return queue.work, queue.leader is not None, queue.before.value, queue.opens
