@@ -121,8 +121,10 @@ class _Problem:
             free = ~((weights == 0) & (self.signs * slope > 0))
             if np.max(np.abs(slope[free])) < FLAT * len(self.is_worth):
                 break
+            # Of a matrix and its own transpose, whose product is symmetric, half is computed.
             part = self.applies[:, free]
-            curve = (part.T * (shares * (1 - shares))) @ part + np.diag(self.penalty[free])
+            part *= np.sqrt(shares * (1 - shares))[:, None]
+            curve = part.T @ part + np.diag(self.penalty[free])
             step = np.zeros(len(weights))
             step[free] = -np.linalg.solve(curve, slope[free])
             moved = self._moved(weights, step)

@@ -15,6 +15,10 @@ STAGES = {
     "memory": "it ran out of memory",
     "cuda": "CUDA did not start",
 }
+# True in a report on a job that has imported torch's tracer, as making an optimizer does. That
+# takes longer than most jobs, so that it is imported once for all that follow.
+TRACES = "traces"
+TRACER = "torch._dynamo"
 
 
 class MalformedReportError(Exception):

@@ -22,6 +22,7 @@ from types import TracebackType
 from typing import Any
 
 from flake8_torchperf.findings.message import printable
+from flake8_torchperf.runtime.confirm.child_report import TRACES
 
 # Importing torch from a cold disk; not part of a snippet's own time.
 START_SECONDS = 120.0
@@ -61,6 +62,7 @@ class Sandbox:
     inside: str | None = None
     torch: str = ""
     isolation: dict[str, str] = field(default_factory=dict)
+    _traces: bool = False
     _process: subprocess.Popen[bytes] | None = None
     _send: int = -1
     _receive: int = -1
@@ -97,6 +99,7 @@ class Sandbox:
         margin = min(0.5, timeout / 10)
         full = {
             **job,
+            TRACES: self._traces,
             "folder": folder,
             "memory": self.memory,
             "timeout": timeout,
@@ -145,6 +148,7 @@ class Sandbox:
             except (ValueError, RecursionError):
                 return Answer(None, "its report could not be read", seconds)
             if isinstance(result, dict):
+                self._traces |= result.pop(TRACES, False) is True
                 return Answer(result, "", seconds)
         if isinstance(ended, int) and ended < 0:
             return Answer(None, _signal_words(-ended, timeout, self.memory), seconds)

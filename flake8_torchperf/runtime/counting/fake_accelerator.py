@@ -17,6 +17,7 @@ from torch.overrides import TorchFunctionMode
 # Device types of tensors without any accelerator.
 HOST_DEVICE_TYPES = ("cpu", "meta")
 _HOST = torch.device("cpu")
+_DEVICE = torch.device  # looked up once: the mode sees each call
 # Methods that move a tensor and name the device by their own name.
 _MOVES = ("cuda", "xpu", "hpu", "ipu", "mtia")
 
@@ -38,18 +39,19 @@ class HostStandsIn(TorchFunctionMode):
         name = getattr(func, "__name__", "")
         if name == "__get__":  # an attribute, which most calls ask for, names no device
             return func(*args)
-        named = dict(kwargs or {})
         if name in _MOVES and args and isinstance(args[0], torch.Tensor):
             return args[0].to(_HOST)
         if name == "pin_memory":
             return args[0].clone()  # pinned memory is memory of its own
-        if "device" in named:
-            named["device"] = _host_for(named["device"])
         if name == "to" and len(args) > 1:
             args = (args[0], _host_for(args[1]), *args[2:])
-        else:
+        elif _DEVICE in map(type, args):
             args = tuple(_host_for(one) if isinstance(one, torch.device) else one for one in args)
-        return func(*args, **named)
+        if not kwargs:
+            return func(*args)
+        if "device" in kwargs:
+            kwargs = {**kwargs, "device": _host_for(kwargs["device"])}
+        return func(*args, **kwargs)
 
 
 def _host_for(device: Any) -> Any:

@@ -87,9 +87,10 @@ def test_a_launcher_is_no_run_of_the_program(tmp_path: Path) -> None:
 
 def test_options_of_python_reach_the_workload(tmp_path: Path) -> None:
     (tmp_path / "flags.py").write_text(
-        "import sys\nprint(sys.warnoptions, sys.flags.optimize, sys._xoptions)\n"
+        "import sys\nprint(sys.warnoptions, sys.flags.no_user_site, sys._xoptions)\n"
     )
-    options = ("-Wignore::FutureWarning", "-O", "-Xfaulthandler")
+    # `-O` would compile all of torch anew where it never ran: this one costs nothing.
+    options = ("-Wignore::FutureWarning", "-s", "-Xfaulthandler")
     python = (sys.executable, *options, "-m", "flake8_torchperf")
     done = torchperf("run", "flags.py", cwd=tmp_path, program=python)
     assert done.output == "['ignore::FutureWarning'] 1 {'faulthandler': True}\n"

@@ -170,3 +170,35 @@ def test_an_import_that_is_guarded_still_fails(sandbox: Sandbox, tmp_path: Path)
         """,
     )
     assert found.status == "verified", found
+
+
+TRACED = """
+import sys
+
+def step(x: Tensor) -> Tensor:
+    if "torch._dynamo" not in sys.modules:
+        raise RuntimeError("the tracer is not imported")
+    return torch.ones(4).to(x.device) * x.sum()
+"""
+OPTIMIZER = """
+class Scaled(torch.optim.Optimizer):
+    def __init__(self, params):
+        super().__init__(params, {})
+
+    @torch.no_grad()
+    def step(self):
+        for p in self.param_groups[0]["params"]:
+            p.add_(torch.ones(4).to(p.device).sum())
+"""
+
+
+def test_the_tracer_is_imported_once_for_all_jobs_that_follow(tmp_path: Path) -> None:
+    """To make an optimizer imports it in each fork, which takes longer than the calls."""
+    with Sandbox(timeout=HANG, memory=2048, work=WORK) as sandbox:
+        assert told(sandbox, tmp_path, TRACED).status == "unverified"
+        found = verdict(
+            sandbox, tmp_path, OPTIMIZER, OPTIMIZER.replace(".to(p.device)", "").replace(
+                "torch.ones(4)", "torch.ones(4, device=p.device)"), code="TPF501",
+        )  # fmt: skip
+        assert found.status == "verified", found
+        assert told(sandbox, tmp_path, TRACED).status == "verified"

@@ -20,7 +20,7 @@ import traceback
 from typing import Any
 
 from flake8_torchperf.runtime.confirm.child import isolation, namespaces
-from flake8_torchperf.runtime.confirm.child_report import failed
+from flake8_torchperf.runtime.confirm.child_report import TRACER, TRACES, failed
 
 # The most bytes that one job may report; more from a snippet are cut off.
 MOST_BYTES = 16 * 2**20
@@ -76,7 +76,7 @@ def _try_isolation(device: str) -> dict[str, str]:
 
 def _serve(job: dict[str, Any], outgoing: Any, module: Any) -> dict[str, Any]:
     """Fork for one job, wait for it, and hand on its answer and how it ended."""
-    if job["explain"]:
+    if job["explain"] or job[TRACES]:
         # Imported once for all forks that trace: the import takes longer than most of their work.
         importlib.import_module("torch._dynamo.backends.debugging")
     secret = secrets.token_hex(16)
@@ -192,6 +192,7 @@ def _report(job: dict[str, Any], secret: str, module: Any) -> None:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(last.filename)}:{last.lineno}"
         result = failed("confirm", f"{type(error).__name__}: {error} ({where})")
+    result = {**result, TRACES: TRACER in sys.modules}
     message = secret.encode() + json.dumps(result).encode() + b"\n"
     while message:
         message = message[os.write(RESULT_FD, message) :]

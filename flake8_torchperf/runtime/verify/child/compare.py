@@ -7,6 +7,7 @@ the results to files, which are compared here. A fork that dies does not affect 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -38,7 +39,7 @@ from flake8_torchperf.runtime.confirm.child.measure import (
 from flake8_torchperf.runtime.confirm.child.search import Assignment, chosen
 from flake8_torchperf.runtime.confirm.child.target import Subject
 from flake8_torchperf.runtime.confirm.child.traced_call import Spots, TooLate, time_limit
-from flake8_torchperf.runtime.confirm.child_report import failed
+from flake8_torchperf.runtime.confirm.child_report import TRACER, TRACES, failed
 from flake8_torchperf.runtime.confirm.specs.input_specs import KEPT, InputSpec, describe
 from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
 from flake8_torchperf.runtime.verify.child.callers import OTHER_CALLS, other_calls, with_choice
@@ -135,7 +136,8 @@ def _forked(name: str, end: float, work: Callable[[float], dict[str, Any]]) -> d
             os.setpgid(0, 0)
             isolation.die_with_parent()
             sys.settrace(None)
-            torch.save(_within(work, end), path)
+            told = _within(work, end)
+            torch.save({**told, TRACES: TRACER in sys.modules}, path)
             os._exit(0)
         except BaseException as error:
             with contextlib.suppress(BaseException):
@@ -157,8 +159,10 @@ def _forked(name: str, end: float, work: Callable[[float], dict[str, Any]]) -> d
         return failed("died", f"the process crashed with {words}")
     if os.WEXITSTATUS(status) or not path.exists():
         return failed("died", f"the process ended early with status {os.WEXITSTATUS(status)}")
-    told = torch.load(path, weights_only=True)
-    return dict(told)
+    told = dict(torch.load(path, weights_only=True))
+    if told.pop(TRACES, False):
+        importlib.import_module(TRACER)  # once for the forks that follow
+    return told
 
 
 def _within(work: Callable[[float], dict[str, Any]], end: float) -> dict[str, Any]:
