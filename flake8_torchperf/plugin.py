@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf import __version__
 from flake8_torchperf.pipeline import LintText, linted, reported_by
+from flake8_torchperf.project.stores.collection import tidied
 
 if TYPE_CHECKING:
     import argparse
@@ -96,7 +97,9 @@ class TorchPerfPlugin:
     def run(self) -> Iterator[tuple[int, int, str, type[TorchPerfPlugin]]]:
         """Yield line (from 1), column (from 0), message and class for every finding."""
         memory = self._memory_of_run if self.options().cache else None
-        for told in linted(self._source, self.options(), self._is_reported, memory):
+        with tidied():
+            found = linted(self._source, self.options(), self._is_reported, memory)
+        for told in found:
             yield told.line, told.column, told.text, type(self)
 
     def _statement_at(self, line: int) -> str | None:

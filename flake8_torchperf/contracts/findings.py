@@ -196,6 +196,7 @@ def _apart(analysis: Analysis, reads: dict[str, str]) -> Analysis:
         caches={},
         observed={},
         models_called=set(),
+        enclosing=[],
     )
 
 

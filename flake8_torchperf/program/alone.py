@@ -22,6 +22,10 @@ class Alone:
         self._path = path
         self._flow = Flow(_OwnNames(linker), self._search)
 
+    def forget(self) -> None:
+        """Drop the references back to this object."""
+        vars(self).clear()
+
     def runs(self, unit: Unit) -> Runs:
         """Return the places in the module that run a body, and why there may be others in it."""
         return self._flow.runs(unit)

@@ -65,6 +65,12 @@ class Program:
         # The objects that expressions hold, by path and number.
         self._objects: dict[tuple[str, int], list[Meant | None]] = {}
 
+    def forget(self) -> None:
+        """Drop the references back to this object, so that it is freed without a collection."""
+        for one in self._alone.values():
+            one.forget()
+        vars(self).clear()
+
     def alone(self, path: str) -> Alone:
         """Return the places where a module itself runs its bodies."""
         if path not in self._alone:

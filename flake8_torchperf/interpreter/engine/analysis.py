@@ -176,6 +176,8 @@ class Analysis:
     # calls of `step` on an object of a known class, with True if it waits as a gradient scaler's
     # does, False if it does not, and None for a scaler's whose optimizer may be fused
     scaled_steps: dict[ast.AST, bool | None] = field(default_factory=dict)
+    # the environments around nested functions, which hold these and are held by them
+    enclosing: list[dict[str, Value]] = field(default_factory=list)
     # the calls that are recorded; None if they are not needed
     log: list[SeenCall] | None = None
     # true if a loop of a module contains the loop over steps, directly or in its callees
@@ -224,6 +226,9 @@ class Analysis:
         self.observed.clear()
         self.unclear.clear()
         self.budgets.clear()
+        for env in self.enclosing:
+            env.clear()
+        self.enclosing.clear()
         self.is_around_steps = _holds_none
         self.calls_step = _holds_none
         self.is_made = _is_any_made

@@ -42,7 +42,9 @@ def emit(
         ctx.budget.decided += 1
     if ctx.sink is not None:
         met = ctx.traits.union(traits)
-        ctx.sink.append(Site(kind, operation, node, operand, ctx, met, covers, operand_node))
+        # Through the list, a site would refer to itself: its tree would wait to be collected.
+        place = ctx.but(sink=None, pending=None)
+        ctx.sink.append(Site(kind, operation, node, operand, place, met, covers, operand_node))
 
 
 def waits(operand: Value | None) -> bool:

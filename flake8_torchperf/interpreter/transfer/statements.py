@@ -418,9 +418,9 @@ def _function(node: FunctionNode, env: Env, ctx: Context) -> Exits:
     for decorator in node.decorator_list:
         evaluate(decorator, env, ctx.silent())
     closure: Value = Closure(node, id(node), env, ctx.module)
+    ctx.analysis.enclosing.append(env)
     if node.returns is not None:
-        told = f"return annotation of `{name}`"
-        reason = Reason(told, node, source=Source.RETURN_ANNOTATION)
+        reason = Reason(f"return annotation of `{name}`", node, source=Source.RETURN_ANNOTATION)
         stated = annotated(node.returns, ctx.module, ctx.analysis, reason)
         closure = closure if stated is UNKNOWN or tensor_of(stated) else Returning(stated)
     bind(env, name, closure)

@@ -110,6 +110,7 @@ class FunctionHeats:
                       self._stepping, self._over_steps, self._over_examples,
                       self._steps):  # fmt: skip
             table.clear()
+        self.program.forget()
 
     def own(self, info: FunctionInfo) -> Heat:
         """Return the heat of a function by its name, its decorators and its parameters."""

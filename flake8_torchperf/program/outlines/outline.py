@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from flake8_torchperf.program.outlines.nodes import Children, Groups, NodeColumns, nodes_of
 
@@ -59,6 +59,8 @@ class Kind(IntEnum):
     CHANGED = 35  # ``word`` is bound to what no node shows, or declared global or nonlocal
 
 
+# Two in three nodes are names, attributes and calls, the first kinds.
+LAST_OF_MOST: Final = Kind.CALL
 # Slots of the children of nodes.
 FUNCTION, VALUE, OWNER, STARRED, KEY = "()", "=", ".", "*", "[]"
 # The slot of the annotation of an attribute of an object.
@@ -258,15 +260,18 @@ class Outline:
         return {(one.body, one.name): number for number, one in enumerate(self.classes)}
 
     def of(self, kind: Kind, word: str) -> Sequence[int]:
-        """Return the nodes of a kind with a word."""
+        """Return the nodes of a kind with a word; raises ValueError for a kind of most nodes."""
+        if kind <= LAST_OF_MOST:
+            raise ValueError(f"not in the table: {kind!r}")
         return self.by_kind.get((kind, word), ())
 
     @cached_property
     def by_kind(self) -> Groups[tuple[int, str]]:
-        """The nodes by their kind and word."""
-        size, nodes = len(self.nodes.vocabulary), self.nodes
-        codes = [kind * size + word for kind, word in zip(nodes.kinds, nodes.words, strict=True)]
-        return Groups(codes, range(len(nodes)), self._code)
+        """The nodes by their kind and word, without the names, attributes and calls."""
+        size, words, last = len(self.nodes.vocabulary), self.nodes.words, int(LAST_OF_MOST)
+        found = [(n, kind) for n, kind in enumerate(self.nodes.kinds) if kind > last]
+        codes = [kind * size + words[n] for n, kind in found]
+        return Groups(codes, [n for n, _ in found], self._code)
 
     @cached_property
     def lambdas(self) -> list[int]:

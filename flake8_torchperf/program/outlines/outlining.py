@@ -292,7 +292,7 @@ class _Outliner(Rows):
                 self._root(Kind.USED, "", value, body)
                 self._changed(target, body)
 
-    def _changed(self, target: ast.AST, body: int) -> None:
+    def _changed(self, target: ast.expr | ast.pattern, body: int) -> None:
         """Add the names and attributes that are bound to what no node shows."""
         for one in walk([target]):
             match one:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # An expression that is to be added, with its parent, slot and depth.
 Waiting: TypeAlias = "tuple[ast.expr, int, str, int]"
+# A node of the ast that has a place.
+Placed: TypeAlias = "ast.stmt | ast.expr | ast.pattern | ast.excepthandler"
 # The parents of which it is of use that something stands there, and those that may be long tables.
 _ASKING = (Kind.CALL, Kind.EITHER)
 _LONG = (Kind.GROUP, Kind.ROUNDS)
@@ -29,12 +31,12 @@ class Rows:
         self.rows: list[Row] = []
         self.made_of: list[ast.AST] = []
 
-    def add(self, kind: Kind, word: str, parent: int, slot: str, body: int, node: ast.AST) -> int:
+    def add(self, kind: Kind, word: str, parent: int, slot: str, body: int, node: Placed) -> int:
         """Add a node; returns its number."""
-        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-        self.rows.append((kind, word, parent, slot, body, line, column))
+        rows = self.rows
+        rows.append((kind, word, parent, slot, body, node.lineno, node.col_offset))
         self.made_of.append(node)
-        return len(self.rows) - 1
+        return len(rows) - 1
 
     def constant(self, value: object, parent: int, slot: str, body: int, node: ast.expr) -> None:
         """Add a literal, if its value may tell something."""

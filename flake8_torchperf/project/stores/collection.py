@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.project.stores.kept import is_time_to_collect
+from flake8_torchperf.project.stores.kept import is_time_to_collect, take_dropped_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,6 +43,24 @@ def collection_paused() -> Iterator[None]:
     try:
         yield
     finally:
+        if running:
+            gc.enable()
+            if is_time_to_collect():
+                gc.collect()
+
+
+@contextmanager
+def tidied() -> Iterator[None]:
+    """Free what a file pushed out of memory as soon as nothing but its records is used.
+
+    Left to the collector, these trees make a full collection after a few dozen files.
+    """
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        take_dropped_apart()
         if running:
             gc.enable()
             if is_time_to_collect():

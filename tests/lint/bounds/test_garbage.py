@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import gc
 import weakref
+from pathlib import Path
+
+import pytest
 
 from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
 from flake8_torchperf.linter import lint_tree
@@ -61,5 +64,38 @@ def test_the_classes_of_a_module_go_with_it() -> None:
         module.forget()
         del module
         assert info() is None
+    finally:
+        gc.enable()
+
+
+NESTED = """\
+import torch
+
+
+def fit(model: torch.nn.Module, loader) -> float:
+    def read(loss: torch.Tensor) -> torch.Tensor:
+        return loss * 2
+
+    total = 0.0
+    for batch in loader:
+        loss = read(model(batch).mean())
+        loss.backward()
+        total += loss.item()
+    return total
+"""
+
+
+@pytest.mark.parametrize("source", [SOURCE, NESTED], ids=["a method", "a nested function"])
+def test_the_tree_of_a_linted_file_waits_for_no_collection(tmp_path: Path, source: str) -> None:
+    path = tmp_path / "trainer.py"
+    path.write_text(source)
+    tree = ast.parse(source)
+    gone = weakref.ref(tree)
+    gc.collect()
+    gc.disable()
+    try:
+        assert lint_tree(tree, tuple(source.splitlines(keepends=True)), str(path), Options())
+        del tree
+        assert gone() is None
     finally:
         gc.enable()

@@ -14,8 +14,10 @@ import pytest
 
 from flake8_torchperf.linter import lint_tree
 from flake8_torchperf.options import Options
+from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.project.lazy_index import read_outline, text_read
 from flake8_torchperf.project.mapped_files import read_file
+from flake8_torchperf.project.stores.collection import collection_paused
 from flake8_torchperf.project.stores.kept import (
     ENTRY,
     Kept,
@@ -182,6 +184,24 @@ def test_what_is_taken_apart_waits_for_no_collection() -> None:
         kept.put(number, made, 2_000_000)
     assert taken == []
     take_dropped_apart()
+    assert taken == ["first", "second"]
+    assert not is_time_to_collect()
+
+
+def test_the_plugin_takes_apart_what_a_file_pushed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    is_time_to_collect()
+    taken: list[str] = []
+    kept: Kept[int, str] = Kept(2 * ENTRY, taken.append)
+
+    def linted(*_: object) -> list[object]:
+        with collection_paused():
+            for number, made in enumerate(("first", "second", "third")):
+                kept.put(number, made, 2_000_000)
+        assert taken == []  # the findings may still use it
+        return []
+
+    monkeypatch.setattr("flake8_torchperf.plugin.linted", linted)
+    assert [*TorchPerfPlugin(ast.parse(""), [], "empty.py").run()] == []
     assert taken == ["first", "second"]
     assert not is_time_to_collect()
 

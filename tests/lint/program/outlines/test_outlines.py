@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from flake8_torchperf import program
+from flake8_torchperf.program.outlines.nodes import packed
 from flake8_torchperf.program.outlines.outline import Kind, Outline, as_data, from_data
 from flake8_torchperf.program.outlines.outlining import outline_of
 from flake8_torchperf.program.outlines.store import OUTLINED, outline_of_text, outline_once
@@ -151,6 +152,31 @@ def test_a_shelf_that_refuses_is_left() -> None:
         assert len(entries.read) == 1
     finally:
         keep_on(None)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "code"),
+    [([], "b"), ([-1, 127], "b"), ([128], "h"), ([1 << 15, 0], "i"), ([0, -1 << 63], "q")],
+)
+def test_numbers_are_packed_into_the_smallest_type(numbers: list[int], code: str) -> None:
+    found = packed(numbers)
+    assert (found.typecode, found.tolist()) == (code, numbers)
+
+
+def test_what_fits_no_array_is_refused() -> None:
+    with pytest.raises(ValueError, match=str(1 << 63)):
+        packed([0, 1 << 63])
+    with pytest.raises(TypeError):
+        packed([0, 1.5])  # type: ignore[list-item]
+
+
+def test_nodes_are_found_by_kind_but_for_the_kinds_of_most() -> None:
+    found = outline_of(ast.parse("x: int = f('text')\n"))
+    [number] = found.of(Kind.TEXT, "text")
+    assert found.nodes[number].word == "text"
+    assert [found.nodes.kinds[one] for one in found.of(Kind.BOUND, "x")] == [Kind.BOUND]
+    with pytest.raises(ValueError, match="NAME"):
+        found.of(Kind.NAME, "f")
 
 
 def test_deep_expressions_end() -> None:
