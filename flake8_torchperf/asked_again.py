@@ -25,12 +25,15 @@ def ask_again(
     filename: str,
     options: Options,
     asked: Sequence[tuple[str, str]],
+    standing: Sequence[tuple[str, str]],
 ) -> dict[str, str] | None:
     """Return what was read of other files to answer the questions as before; None for a change.
 
-    The module is the one that asked, in ``asked`` with the answers that it got.
+    The module is the one that asked, in ``asked`` with the answers that it got. The answers in
+    ``standing`` are taken as they are.
     """
     from flake8_torchperf.interpreter.driver.answered_again import are_same
+    from flake8_torchperf.interpreter.engine.followed import stand
     from flake8_torchperf.judgement.worth.tails import LEFT, Tails, as_outcome
 
     reads: dict[str, str] = {}
@@ -41,6 +44,7 @@ def ask_again(
         try:
             compiled = compiled_in(module, options, reads)
             _, analysis, _, heats = prepared(module, compiled, options, reads)
+            stand(standing, analysis)
             tails = Tails(analysis, heats)
             others = {LEFT: lambda info, depth: as_outcome(tails.left_by(info, depth))}
             return reads if are_same(asked, analysis, others) else None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from flake8_torchperf.cache.memory import Again, Memory
+    from flake8_torchperf.cache.memory import Again, Memory, Questions
     from flake8_torchperf.findings.finding import Finding
     from flake8_torchperf.history.baseline import Key
     from flake8_torchperf.options import Options
@@ -206,10 +206,10 @@ def _analysed(
 def asking_again(source: LintText, options: Options) -> Again:
     """Return what asks the questions of a text again that only an analysis can answer."""
 
-    def again(asked: Sequence[tuple[str, str]]) -> Mapping[str, str] | None:
+    def again(asked: Questions, standing: Questions) -> Mapping[str, str] | None:
         from flake8_torchperf.asked_again import ask_again
 
-        return ask_again(source.parse(), source.lines, source.filename, options, asked)
+        return ask_again(source.parse(), source.lines, source.filename, options, asked, standing)
 
     return again
 

@@ -43,9 +43,10 @@ Row: TypeAlias = "tuple[str | int | float | None, ...]"
 # or `STARTS` stand for what is found at a path, and where an import starts
 # (`project/import_roots.py`).
 Reads: TypeAlias = "Mapping[str, str]"
-# Asks questions that only an analysis can answer, given with their answers; returns what was read
-# to ask them, or None if an answer has changed.
-Again: TypeAlias = "Callable[[Sequence[tuple[str, str]]], Reads | None]"
+# Asks questions that only an analysis can answer, given with their answers, and those whose answers
+# stand; returns what was read to ask them, or None if an answer has changed.
+Questions: TypeAlias = "Sequence[tuple[str, str]]"
+Again: TypeAlias = "Callable[[Questions, Questions], Reads | None]"
 
 _PARSES = "parses"
 
@@ -90,19 +91,22 @@ class Memory:
             return None
         renewed = False
         asked: list[tuple[str, str]] = []
+        standing: list[tuple[str, str]] = []
         for read in reads:
             now = self.current.content(read.path)
             if now != read.content:
-                changed = self._changed_calls(read)
+                changed = self._changed_calls(read, standing)
                 if changed is None:
                     return None
                 asked += changed
                 read.content = now
                 renewed = True
+            else:
+                standing += read.given()
             if read.packages != (self._packages_above(read.path) if now else ""):
                 return None
         if asked:
-            new = None if again is None else again(asked)
+            new = None if again is None else again(asked, standing)
             if new is None:
                 return None
             self._add(reads, new)
@@ -111,10 +115,12 @@ class Memory:
                 self._put(key, reads, entry["rows"])
         return [tuple(row) for row in entry["rows"]]
 
-    def _changed_calls(self, read: Read) -> list[tuple[str, str]] | None:
+    def _changed_calls(
+        self, read: Read, standing: list[tuple[str, str]]
+    ) -> list[tuple[str, str]] | None:
         """Return the questions, with answers, of the functions of a file whose text has changed.
 
-        None if another answer has changed.
+        None if another answer has changed. ``standing`` receives those of the other functions.
         """
         plain = without_followed(read.parts)
         if not read.parts or (plain and self.current.answer(read.path, plain) != read.answer):
@@ -125,6 +131,8 @@ class Memory:
             if text != held.text:
                 changed += held.given.items()
                 held.text = text
+            else:
+                standing += held.given.items()
         return changed
 
     def _add(self, reads: list[Read], new: Reads) -> None:

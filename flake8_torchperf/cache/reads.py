@@ -40,6 +40,10 @@ class Read:
     answer: str
     followed: dict[str, FollowedFunction]
 
+    def given(self) -> list[tuple[str, str]]:
+        """Return the questions of what calls give, with the answers."""
+        return [one for held in self.followed.values() for one in held.given.items()]
+
     def as_data(self, start: int) -> list[Any]:
         """Return the read as JSON can hold it, the path from a character on."""
         followed = [[name, one.text, one.given] for name, one in self.followed.items()]

@@ -69,7 +69,7 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
     summaries.note_call(ctx.analysis, closure.key, given)
     this = (closure.key, given)
     if this in ctx.calls:
-        ctx.analysis.stack.reach(ctx.calls.index(this))
+        ctx.analysis.stack.shared += 1
         return UNKNOWN  # a recursive call with the same arguments shows nothing new
     deeper = ctx.but(
         depth=ctx.depth + 1,

@@ -141,6 +141,7 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
         key = (info.key, name, _writers_under_way(info, name, ctx))
         if key not in known:
             known[key] = UNKNOWN  # an attribute that depends on itself ends here
+            ctx.analysis.underway[key] = len(ctx.analysis.underway)
             counts = ctx.budget.counts()
             stack = ctx.analysis.stack
             stack.attributes += 1
@@ -149,6 +150,10 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
             stack.attributes -= 1
             known[key] = _left_open(made, info, name, ctx) if made in (UNKNOWN, NONE) else made
             ctx.budget.reset(counts)  # what made the value does not run here
+            del ctx.analysis.underway[key]
+            return known[key]
+    if key in ctx.analysis.underway:
+        ctx.analysis.meet(key)
     return known[key]
 
 

@@ -6,7 +6,6 @@ The sites of a callee are reported in the callee, not at the call.
 from __future__ import annotations
 
 import ast
-import sys
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -30,12 +29,7 @@ from flake8_torchperf.interpreter.calls.return_values import (
 from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION, MAX_CALL_DEPTH
 from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.interpreter.engine.dispatch import run_block
-from flake8_torchperf.interpreter.engine.followed import (
-    FollowedCall,
-    counted,
-    may_follow,
-    note_followed,
-)
+from flake8_torchperf.interpreter.engine.followed import CallWatch, may_follow, standing_answer
 from flake8_torchperf.interpreter.engine.place import Context, Site
 from flake8_torchperf.interpreter.events.guards import TRACED
 from flake8_torchperf.interpreter.inference.call_literals import settled_by
@@ -187,8 +181,6 @@ def summarise(
     stack = ctx.analysis.stack
     far = out_of_reach(info, ctx) and not over_elements(info, arguments, ctx)
     stack.cut += far and info.key not in ctx.calls
-    if far and info.key in ctx.calls:
-        stack.reach(ctx.calls.index(info.key))
     if far or IS_LONG.of(info):
         return Summary(UNKNOWN if stated is None else stated)
     if is_abstract(info):
@@ -226,18 +218,16 @@ def _followed(info: FunctionInfo, given: Given, ctx: Context) -> Summary:
     if not may_follow(info, ctx.analysis):
         info.ask()
         return summary_of(info, given, ctx)
-    stack = ctx.analysis.stack
-    reached, stack.reached = stack.reached, sys.maxsize
-    before = counted(ctx.analysis, ctx.budget)
+    answer = standing_answer(info, SUMMARY, (*given, ctx.depth), ctx.analysis, ctx.calls)
+    if answer is not None:
+        (value, writes, plain, others), (waits, decided), steps = answer
+        budget = ctx.budget
+        budget.steps -= steps
+        budget.waits, budget.decided = budget.waits + waits, budget.decided + decided
+        return Summary(value, writes, plain, dict(others), int(waits), int(decided))
+    watch = CallWatch(ctx.analysis, ctx.budget, ctx.calls)
     summary = summary_of(info, given, ctx)
-    after = counted(ctx.analysis, ctx.budget)
-    if stack.reached < len(ctx.calls):  # what it gives depends on who calls it
-        info.ask()
-    else:
-        given_at = (*given, ctx.depth)
-        call = FollowedCall(info, SUMMARY, given_at, as_outcome(summary), before, after)
-        note_followed(call, ctx.analysis)
-    stack.reach(reached)
+    watch.note(info, SUMMARY, (*given, ctx.depth), as_outcome(summary))
     return summary
 
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from flake8_torchperf.interpreter.calls.summaries import SUMMARIES, SUMMARY, as_outcome, summary_of
 from flake8_torchperf.interpreter.engine.analysis import STEPS_PER_FUNCTION
 from flake8_torchperf.interpreter.engine.followed import (
-    FollowedCall,
-    counted,
+    CallWatch,
     note_followed,
     record_followed,
     writers,
 )
 from flake8_torchperf.interpreter.engine.place import Context
-from flake8_torchperf.interpreter.engine.value_data import Made, NoData
+from flake8_torchperf.interpreter.engine.value_data import Made, NoData, is_same
 from flake8_torchperf.interpreter.inference.parameters import PARAMETERS, FunctionBody, declare
 
 if TYPE_CHECKING:
@@ -35,22 +34,27 @@ def answered_again(question: str, analysis: Analysis, made: Made, others: Answer
     ``others`` answers questions of other kinds. Raises NoData if what it names isn't there any
     more, or if it can't be answered alone.
     """
-    kind, about, given, waits, expressions = json.loads(question)
+    kind, about, given, running, [waits, *nested] = json.loads(question)
     info = made.value(about)
     budget = analysis.begin()
     budget.waits = waits
-    analysis.stack.expressions = expressions
-    before = counted(analysis, budget)
+    stack = analysis.stack
+    stack.expressions, stack.names, stack.attributes = nested
+    calls = tuple(key for name in running for key in made.keys_of(name))
     values, outcome = made.value(given), None
+    watch = CallWatch(analysis, budget, calls)
     if kind in others:
         outcome = others[kind](info, values)
     elif kind == SUMMARY:
         env, asked, settled, depth = values
-        place = Context(analysis, analysis.project.linted, budget, None, depth=depth)
+        linted = analysis.project.linted
+        place = Context(analysis, linted, budget, None, depth=depth, calls=calls)
         outcome = as_outcome(summary_of(info, (env, asked, settled), place))
     elif kind == PARAMETERS:
         outcome = declare(info, FunctionBody(info), analysis)
-    call = FollowedCall(info, kind, values, outcome, before, counted(analysis, budget))
+    call = watch.end(info, kind, values, outcome)
+    if call is None:
+        raise NoData
     note_followed(call, analysis)
     return call.as_data(*writers(analysis, now=True))[1]
 
@@ -66,12 +70,12 @@ def are_same(asked: Sequence[tuple[str, str]], analysis: Analysis, others: Answe
         for question, answer in asked:
             *then, steps, left = json.loads(answer)
             *now, taken = answered_again(question, analysis, made, others)
-            if now != then:
+            if not is_same(now, then):
                 # Of calls alike, the first one followed gives what all of them show.
                 SUMMARIES.table(analysis).clear()
                 *now, taken = answered_again(question, analysis, made, others)
             more, spare = more + max(taken - steps, 0), min(spare, left)
-            if now != then or more > spare:
+            if not is_same(now, then) or more > spare:
                 return False
         record_followed(analysis)
     except (NoData, RecursionError):

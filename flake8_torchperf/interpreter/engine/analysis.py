@@ -96,8 +96,8 @@ class Stack:
     """The numbers of expressions, module names and attributes whose evaluation is nested now.
 
     ``cut`` counts the calls so far that were too deep to follow. ``shared`` counts what was learned
-    for another function, or taken from what others gave one. ``reached`` is the place, among the
-    functions that are running, of the outermost one that was called again.
+    for another function, or taken from what others gave one. ``met`` is the place of the first name
+    or attribute, among those whose values are being found, which was asked for again.
     """
 
     expressions: int = 0
@@ -105,11 +105,7 @@ class Stack:
     attributes: int = 0
     cut: int = 0
     shared: int = 0
-    reached: int = sys.maxsize
-
-    def reach(self, place: int) -> None:
-        """Note that a function which is running was called again."""
-        self.reached = min(self.reached, place)
+    met: int = sys.maxsize
 
 
 @dataclass(slots=True)
@@ -152,6 +148,8 @@ class Analysis:
     budgets: list[Budget] = field(default_factory=list)
     _names: dict[tuple[str, str], Value] = field(default_factory=dict)
     _externals: dict[str, Value] = field(default_factory=dict)
+    # names and attributes whose values are being found, which have none meanwhile, in order
+    underway: dict[object, int] = field(default_factory=dict)
     # by the name of a `Cache`, which knows the types
     caches: dict[str, dict[Any, Any]] = field(default_factory=dict)
     # parameters as the calls seen so far gave them: function or closure -> name -> value
@@ -240,6 +238,7 @@ class Analysis:
     def begin(self) -> Budget:
         """Return a fresh budget for one function; earlier evaluations have ended or failed."""
         self.stack = Stack()
+        self.underway.clear()
         self.budgets.append(Budget(self.stack))
         return self.budgets[-1]
 
@@ -251,12 +250,16 @@ class Analysis:
         """Return the value of a name at the top level of a module."""
         key = (module.name or module.place, name)
         if key in self._names:
+            if key in self.underway:
+                self.meet(key)
             return self._names[key]
         if self.stack.names >= MAX_NAMES:
             return UNKNOWN
         self._names[key] = UNKNOWN  # a constant defined by itself ends here
         self.stack.names += 1
+        self.underway[key] = len(self.underway)
         value = self._lookup(module, name)
+        del self.underway[key]
         self.stack.names -= 1
         self._names[key] = value
         return value
@@ -302,8 +305,16 @@ class Analysis:
         if found is None:
             # Names that refer to each other in a circle have no value.
             self._externals[qualified] = External(qualified)
+            self.underway[qualified] = len(self.underway)
             found = self._externals[qualified] = self._external(qualified)
+            del self.underway[qualified]
+        elif qualified in self.underway:
+            self.meet(qualified)
         return found
+
+    def meet(self, key: object) -> None:
+        """Note that a name or attribute whose value is being found is asked for again."""
+        self.stack.met = min(self.stack.met, self.underway[key])
 
     def _external(self, qualified: str) -> Value:
         if self.known(qualified):

@@ -7,15 +7,18 @@ the question is asked again (`driver/answered_again.py`).
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.interpreter.engine.analysis import Budget
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.engine.value_data import NoData, Written, holds_closure
+from flake8_torchperf.interpreter.engine.value_data import Made, NoData, Written, holds_closure
 from flake8_torchperf.project.function_facts import place_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo
 
@@ -23,79 +26,102 @@ if TYPE_CHECKING:
 Asked: TypeAlias = "tuple[str, list[Any]]"
 
 
-@dataclass(frozen=True, slots=True)
-class StackCounts:
-    """The numbers of a stack and a budget at one time, by which an interpretation may differ."""
-
-    shared: int
-    expressions: int
-    counts: tuple[int, ...]
-    steps: int
-
-    def added(self, before: StackCounts) -> list[bool]:
-        """Return if the device was waited for since an earlier time, and if a value was read.
-
-        That is all that a caller asks of the counts: it counts the call itself, and how many calls
-        a function makes depends on those that were followed before.
-        """
-        _, _, waits, decided = self.counts
-        _, _, waited, read = before.counts
-        return [waits > waited, decided > read]
-
-    def is_alone(self, before: StackCounts) -> bool:
-        """True if nothing since an earlier time depends on the calls of other functions."""
-        return self.shared == before.shared and self.steps >= 0
-
-
-def counted(analysis: Analysis, budget: Budget | None = None) -> StackCounts:
-    """Return the numbers of the stack and the budget now, if the question takes one."""
-    stack = analysis.stack
-    budget = Budget(stack) if budget is None else budget
-    return StackCounts(stack.shared, stack.expressions, budget.counts(), budget.steps)
-
-
 def may_follow(info: FunctionInfo, analysis: Analysis) -> bool:
     """True if the text of a function counts by what it gives: somebody records, and can ask again.
 
-    An attribute or a name whose value is being found has no value meanwhile.
+    That is not so for a function in another one, which no name leads to.
     """
-    parts, stack = info.module.parts, analysis.stack
-    return (
-        parts is not None
-        and parts.records
-        and not stack.names
-        and not stack.attributes
-        and place_of(info) is not None
-    )
+    parts = info.module.parts
+    return parts is not None and parts.records and place_of(info) is not None
+
+
+class CallWatch:
+    """A call into a function while it is followed: by what it starts with, and what it leaves.
+
+    ``running`` holds the keys of the functions that are running, which are not followed again.
+    """
+
+    def __init__(
+        self, analysis: Analysis, budget: Budget | None = None, running: Sequence[object] = ()
+    ) -> None:
+        stack = analysis.stack
+        self._analysis = analysis
+        self._stack = stack
+        self._budget = Budget(stack) if budget is None else budget
+        self._running = running
+        self._nested = (stack.expressions, stack.names, stack.attributes)
+        self._counts, self._steps = self._budget.counts(), self._budget.steps
+        self._shared, self._underway = stack.shared, len(analysis.underway)
+        self._met = stack.met
+        stack.met = sys.maxsize
+
+    def end(self, info: FunctionInfo, kind: str, given: Any, outcome: Any) -> FollowedCall | None:
+        """Return the call at its end; None if what it gives depends on more than it is given."""
+        stack, budget = self._stack, self._budget
+        alone = stack.shared == self._shared and stack.met >= self._underway and budget.steps >= 0
+        self.close()
+        if not alone:
+            return None
+        _, _, waited, read = self._counts
+        _, _, waits, decided = budget.counts()
+        return FollowedCall(
+            info,
+            kind,
+            given,
+            names_of(self._running),
+            outcome,
+            [waited, *self._nested],
+            [waits > waited, decided > read],
+            self._steps - budget.steps,
+        )
+
+    def close(self) -> None:
+        """End the call without a record; what it met counts for those around it, too."""
+        self._stack.met = min(self._stack.met, self._met)
+
+    def note(self, info: FunctionInfo, kind: str, given: Any, outcome: Any) -> None:
+        """End the call, and record it by what it gives, or by the text of the function."""
+        call = self.end(info, kind, given, outcome)
+        if call is None:
+            info.ask()
+        else:
+            note_followed(call, self._analysis)
+
+
+def names_of(running: Iterable[object]) -> list[str]:
+    """Return functions by module and name, given by their keys; nested ones have others."""
+    return [key.rpartition(":")[0] for key in running if isinstance(key, str)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FollowedCall:
-    """A call of a function between two times: its arguments, and the outcome.
+    """A call of a function from its start to its end.
 
-    ``kind`` says what is asked: the summary of a call, or the values of parameters by the body.
+    ``kind`` says what is asked: the summary of a call, the values of parameters by the body, or the
+    queue that a function leaves. ``running`` names the functions around it, ``start`` holds the
+    waits before it and how deep it is nested. ``added`` says if the device was waited for, and if a
+    value was read: that is all that a caller asks of the counts, since it counts the call itself,
+    and how many calls a function makes depends on those that were followed before. ``steps`` is the
+    number of expressions evaluated.
     """
 
     info: FunctionInfo
     kind: str
     given: Any
+    running: list[str]
     outcome: Any
-    before: StackCounts
-    after: StackCounts
+    start: list[int]
+    added: list[bool]
+    steps: int
 
     def as_data(self, again: Written, compared: Written) -> Asked:
         """Return the question and its answer, each as written. Raises NoData."""
-        if not self.after.is_alone(self.before):
-            raise NoData
-        _, _, waits, _ = self.before.counts
         given = again.data(self.given)
-        question = [self.kind, again.data(self.info), given, waits, self.before.expressions]
-        taken = self.before.steps - self.after.steps
-        answer = [compared.data(self.outcome), self.after.added(self.before), taken]
-        return json.dumps(question), answer
+        question = [self.kind, again.data(self.info), given, self.running, self.start]
+        return json.dumps(question), [compared.data(self.outcome), self.added, self.steps]
 
 
-# The calls that were followed into functions of other modules, by function, with the texts of those
+# The calls that were followed into functions of other modules, by function, with the data of those
 # that had to be written down at once.
 FOLLOWED_CALLS: Cache[FunctionInfo, list[tuple[FollowedCall, Asked | None]]] = Cache(
     "calls followed"
@@ -135,3 +161,41 @@ def record_followed(analysis: Analysis) -> None:
             continue
         for question, answer in found:
             parts.follow(info.qualname, question, json.dumps([*answer, left]))
+
+
+# While questions are asked again, the answers that stand: by kind, function, what is given, and the
+# functions that are running.
+STANDING: Cache[str, list[Any]] = Cache("answers that stand")
+
+
+def stand(answers: Iterable[tuple[str, str]], analysis: Analysis) -> None:
+    """Let the answers to questions that are not asked again stand for what calls give."""
+    table = STANDING.table(analysis)
+    for question, answer in answers:
+        table[json.dumps(json.loads(question)[:4])] = json.loads(answer)
+
+
+def standing_answer(
+    info: FunctionInfo,
+    kind: str,
+    given: Any,
+    analysis: Analysis,
+    running: Sequence[object] = (),
+) -> tuple[Any, list[bool], int] | None:
+    """Return the outcome of a call that stands, with what it adds and its steps; None for another.
+
+    See `FollowedCall`.
+    """
+    table = STANDING.table(analysis)
+    if not table:
+        return None
+    again = Written(analysis, again=True, now=True)
+    try:
+        asked = [kind, again.data(info), again.data(given), names_of(running)]
+        answer = table.get(json.dumps(asked))
+        if answer is None:
+            return None
+        outcome, added, steps, _ = answer
+        return Made(analysis).value(outcome), added, steps
+    except (NoData, RecursionError):
+        return None

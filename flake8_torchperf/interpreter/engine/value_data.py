@@ -124,7 +124,7 @@ class Written:
     def _inner(self, closure: values.Closure) -> list[Any]:
         """Return the node of a nested function, by its place in the function around it."""
         around = function_at(closure.module, closure.node.lineno)
-        if closure.module is self._analysis.project.linted or not self._again:
+        if closure.module is self._analysis.project.linted:
             return self._node(closure.node)
         if around is None:
             raise NoData
@@ -224,7 +224,7 @@ class Made:
                 if place >= len(inside) or ast.dump(inside[place]) != said:
                     raise NoData
                 return inside[place]
-            case "Closure", [node, module, env]:
+            case "Closure", [node, module, env] if node[0] in ("node", "inner"):
                 found = self.value(node)
                 return values.Closure(found, id(found), self.value(env), self._module(module))
             case "other", [kind, said]:
@@ -234,6 +234,8 @@ class Made:
         return self._definition(name, rest)
 
     def _record(self, kind: type[Any], data: list[Any]) -> Any:
+        if kind in _EVALUATED:
+            raise NoData
         given = dict(zip(_FIELDS[kind.__name__], map(self.value, data), strict=True))
         if kind in (values.Function, values.ClassValue):
             given["key"] = given["info"].key
@@ -252,6 +254,14 @@ class Made:
             raise NoData
         return found
 
+    def keys_of(self, name: str) -> list[str]:
+        """Return the keys of the functions of a name, which begins with that of the module."""
+        module, _, qualname = name.rpartition(":")
+        linted = self._analysis.project.linted
+        found = self._module("" if module == linted.name else module)
+        self._function(found, qualname, 0)
+        return [one.key for one in functions_named(found, qualname)]
+
     def _module(self, name: str) -> ModuleMap:
         project = self._analysis.project
         module = project.linted if not name else project.module(name)
@@ -263,6 +273,17 @@ class Made:
         owner, _, method = qualname.partition(".")
         (module.classes if method else module.functions).get(owner)  # reads an outline's
         return next(iter(functions_named(module, qualname)[place:]), None)
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """True if data says the same of values, wherever in a function its nested functions stand."""
+    if one == other:
+        return True
+    if not (isinstance(one, list) and isinstance(other, list) and len(one) == len(other)):
+        return False
+    if one[:1] == ["inner"] == other[:1]:
+        return bool(one[1] == other[1] and one[3] == other[3])
+    return all(map(is_same, one, other))
 
 
 # Nested data deeper than this is not searched for functions.

@@ -9,12 +9,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.engine.caches import Cache
-from flake8_torchperf.interpreter.engine.followed import (
-    FollowedCall,
-    counted,
-    may_follow,
-    note_followed,
-)
+from flake8_torchperf.interpreter.engine.followed import CallWatch, may_follow, standing_answer
 from flake8_torchperf.interpreter.inference.from_callees import Caller, told_by_callees
 from flake8_torchperf.interpreter.inference.placed import as_placed, placed_in
 from flake8_torchperf.interpreter.inference.usage_inference import UsesOfNames, evidence_of
@@ -119,13 +114,18 @@ PARAMETERS = "parameters"
 def _declared(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
     """Return the values of the parameters; if the body shows some, they are recorded."""
     is_followed = may_follow(info, analysis)
-    before = counted(analysis)
+    answer = standing_answer(info, PARAMETERS, None, analysis) if is_followed else None
+    if answer is not None:
+        known: dict[str, Value] = answer[0]
+        return known
+    watch = CallWatch(analysis)
     body = FunctionBody(info)
     found = declare(info, body, analysis)
     if body.is_read and is_followed:
-        call = FollowedCall(info, PARAMETERS, None, found, before, counted(analysis))
-        note_followed(call, analysis)
-    elif body.is_read:
+        watch.note(info, PARAMETERS, None, found)
+        return found
+    watch.close()
+    if body.is_read:
         info.ask()
     return found
 

@@ -9,16 +9,12 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.engine.followed import (
-    FollowedCall,
-    counted,
-    may_follow,
-    note_followed,
-)
+from flake8_torchperf.interpreter.engine.followed import CallWatch, may_follow, standing_answer
 from flake8_torchperf.judgement.worth.held_callees import HeldCallees
 from flake8_torchperf.judgement.worth.queue import (
     SMALL,
     Code,
+    LastWait,
     Queue,
     is_named_scaled_step,
     queue_behind,
@@ -179,11 +175,12 @@ class Tails:
         if not may_follow(info, self._analysis):
             info.ask()
             return self.left_by(info, self._depth)
-        before = counted(self._analysis)
+        answer = standing_answer(info, LEFT, self._depth, self._analysis)
+        if answer is not None:
+            return _as_answered(answer[0])
+        watch = CallWatch(self._analysis)
         queue = self.left_by(info, self._depth)
-        outcome = as_outcome(queue)
-        call = FollowedCall(info, LEFT, self._depth, outcome, before, counted(self._analysis))
-        note_followed(call, self._analysis)
+        watch.note(info, LEFT, self._depth, as_outcome(queue))
         return queue
 
     def left_by(self, info: FunctionInfo, depth: int) -> Queue | None:
@@ -208,3 +205,11 @@ def as_outcome(queue: Queue | None) -> tuple[object, ...] | None:
     if queue is None:
         return None
     return queue.work, queue.leader is not None, queue.before.value, queue.opens
+
+
+def _as_answered(outcome: tuple[int, bool, int, str] | None) -> Queue | None:
+    """Return a queue with this outcome; any node stands for the wait that leads it."""
+    if outcome is None:
+        return None
+    work, is_led, before, opens = outcome
+    return Queue(work, ast.Pass() if is_led else None, LastWait(before), opens)

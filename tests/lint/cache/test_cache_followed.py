@@ -174,3 +174,79 @@ def test_a_new_text_is_asked_for_what_it_calls(project: Path, cache: Path) -> No
     is_analysed(project, cache)
     edit(project, "pkg/helper.py", f"{text}\n\ndef factor(x: torch.Tensor):\n    return x.cpu()\n")
     is_analysed(project, cache)
+
+
+NESTED = {
+    "pkg/base.py": """\
+import torch
+
+
+class Base:
+    def __init__(self):
+        self.size = self.sized()
+        self.scale = self.scaled()
+
+    def sized(self):
+        return 3
+
+    def scaled(self):
+        return torch.ones(self.size, device="cuda")
+
+
+def inner(x: torch.Tensor):
+    return x * 2
+
+
+def outer(x: torch.Tensor):
+    y = inner(x)
+    return inner(y)
+
+
+def back(net, x: torch.Tensor):
+    return net.part(x)
+""",
+    "pkg/user.py": """\
+import torch
+from pkg.base import Base, back, outer
+
+
+class Net(Base):
+    def part(self, x):
+        return outer(x)
+
+    def forward(self, x: torch.Tensor):
+        return float(outer(x)), float(self.scale.sum()), float(back(self, x))
+""",
+}
+# A change of the base -> whether the file that calls it is analysed again.
+NESTED_CHANGES = {
+    "a function that another one calls": ("    return x * 2\n", "    return 2 * x\n", False),
+    "the function that calls it": ("    y = inner(x)\n", "    z = inner(x)\n    y = z\n", False),
+    "a method that makes an attribute": (
+        "        return torch.ones(self.size", "        z = 1\n        return torch.ones(self.size", False,
+    ),
+    "the device of that attribute": ('self.size, device="cuda"', "self.size", True),
+    "the constructor": (
+        "        self.scale = self", "        self.other = 1\n        self.scale = self", True,
+    ),
+    "a function that calls back": ("    return net.part(x)\n", "    return net.part(x).cpu()\n", True),
+    "another result of a function that another one calls": (
+        "    return x * 2\n", "    return (x * 2).cpu()\n", True,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("old", "new", "again"), NESTED_CHANGES.values(), ids=NESTED_CHANGES)
+def test_calls_in_calls_and_attributes(
+    old: str, new: str, again: bool, tmp_path: Path, cache: Path
+) -> None:
+    project = tmp_path / "project"
+    (project / "pkg").mkdir(parents=True)
+    edit(project, "pkg/__init__.py", "")
+    for name, text in NESTED.items():
+        edit(project, name, text)
+    assert NESTED["pkg/base.py"].count(old) == 1
+    assert is_analysed(project, cache)
+    edit(project, "pkg/base.py", NESTED["pkg/base.py"].replace(old, new))
+    assert is_analysed(project, cache) == again
+    assert not is_analysed(project, cache)
