@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from flake8_torchperf.interpreter.calls.instances import ATTRIBUTES
 from flake8_torchperf.interpreter.calls.summaries import SUMMARIES, SUMMARY, as_outcome, summary_of
 from flake8_torchperf.interpreter.engine.analysis import STEPS_PER_FUNCTION
 from flake8_torchperf.interpreter.engine.followed import (
+    FOLLOWED_CALLS,
+    STANDING,
     CallWatch,
     note_followed,
     record_followed,
@@ -15,7 +18,9 @@ from flake8_torchperf.interpreter.engine.followed import (
 )
 from flake8_torchperf.interpreter.engine.place import Context
 from flake8_torchperf.interpreter.engine.value_data import Made, NoData, is_same
+from flake8_torchperf.interpreter.inference.from_callees import TAKES, taken_by_body
 from flake8_torchperf.interpreter.inference.parameters import PARAMETERS, FunctionBody, declare
+from flake8_torchperf.values.values import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +39,7 @@ def answered_again(question: str, analysis: Analysis, made: Made, others: Answer
     ``others`` answers questions of other kinds. Raises NoData if what it names isn't there any
     more, or if it can't be answered alone.
     """
-    kind, about, given, running, [waits, *nested] = json.loads(question)
+    kind, about, given, running, underway, [waits, *nested] = json.loads(question)
     info = made.value(about)
     budget = analysis.begin()
     budget.waits = waits
@@ -42,6 +47,7 @@ def answered_again(question: str, analysis: Analysis, made: Made, others: Answer
     stack.expressions, stack.names, stack.attributes = nested
     calls = tuple(key for name in running for key in made.keys_of(name))
     values, outcome = made.value(given), None
+    _assume_underway(underway, analysis, made)
     watch = CallWatch(analysis, budget, calls)
     if kind in others:
         outcome = others[kind](info, values)
@@ -50,13 +56,32 @@ def answered_again(question: str, analysis: Analysis, made: Made, others: Answer
         linted = analysis.project.linted
         place = Context(analysis, linted, budget, None, depth=depth, calls=calls)
         outcome = as_outcome(summary_of(info, (env, asked, settled), place))
+    elif kind == TAKES:
+        outcome = taken_by_body(info, values, analysis)
     elif kind == PARAMETERS:
         outcome = declare(info, FunctionBody(info), analysis)
     call = watch.end(info, kind, values, outcome)
+    if underway:
+        analysis.forget_values(but=(FOLLOWED_CALLS.name, STANDING.name))
     if call is None:
         raise NoData
     note_followed(call, analysis)
     return call.as_data(*writers(analysis, now=True))[1]
+
+
+def _assume_underway(underway: list[list[Any]], analysis: Analysis, made: Made) -> None:
+    """Let names and attributes have no value, as at the call (`followed.names_underway`)."""
+    for names in underway:
+        match names:
+            case [name]:
+                analysis.assume_underway(name)
+            case [module, name]:
+                analysis.assume_underway((module, name))
+            case [owner, name, writers]:
+                keys = frozenset(key for one in writers for key in made.keys_of(one))
+                key = (made.owner(owner).key, name, keys)
+                analysis.underway[key] = len(analysis.underway)
+                ATTRIBUTES.table(analysis)[key] = UNKNOWN
 
 
 def are_same(asked: Sequence[tuple[str, str]], analysis: Analysis, others: Answers) -> bool:

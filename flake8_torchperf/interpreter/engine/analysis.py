@@ -19,7 +19,7 @@ from flake8_torchperf.values.values import (
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
 
     from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
@@ -311,6 +311,24 @@ class Analysis:
         elif qualified in self.underway:
             self.meet(qualified)
         return found
+
+    def assume_underway(self, key: object) -> None:
+        """Let a name of a module level, or an imported one, have no value for now."""
+        self.underway[key] = len(self.underway)
+        match key:
+            case str():
+                self._externals[key] = External(key)
+            case (str() as module, str() as name):
+                self._names[module, name] = UNKNOWN
+
+    def forget_values(self, but: Container[str]) -> None:
+        """Clear the values of names and all facts found so far, but for some caches."""
+        self.underway.clear()
+        self._names.clear()
+        self._externals.clear()
+        for name, table in self.caches.items():
+            if name not in but:
+                table.clear()
 
     def meet(self, key: object) -> None:
         """Note that a name or attribute whose value is being found is asked for again."""

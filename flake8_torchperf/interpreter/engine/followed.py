@@ -58,9 +58,9 @@ class CallWatch:
     def end(self, info: FunctionInfo, kind: str, given: Any, outcome: Any) -> FollowedCall | None:
         """Return the call at its end; None if what it gives depends on more than it is given."""
         stack, budget = self._stack, self._budget
-        alone = stack.shared == self._shared and stack.met >= self._underway and budget.steps >= 0
+        met = stack.met < self._underway
         self.close()
-        if not alone:
+        if stack.shared != self._shared or budget.steps < 0:
             return None
         _, _, waited, read = self._counts
         _, _, waits, decided = budget.counts()
@@ -69,6 +69,7 @@ class CallWatch:
             kind,
             given,
             names_of(self._running),
+            names_underway(list(self._analysis.underway)[: self._underway]) if met else [],
             outcome,
             [waited, *self._nested],
             [waits > waited, decided > read],
@@ -93,22 +94,41 @@ def names_of(running: Iterable[object]) -> list[str]:
     return [key.rpartition(":")[0] for key in running if isinstance(key, str)]
 
 
+def names_underway(keys: Iterable[object]) -> list[list[Any]]:
+    """Return the names and attributes whose values are being found, by what they are called.
+
+    See `Analysis.underway`: an imported name is its own key, one of a module level has the module's
+    name with it, and an attribute its class's key, with those of its methods that are running.
+    """
+    found: list[list[Any]] = []
+    for key in keys:
+        match key:
+            case str():
+                found.append([key])
+            case (str() as module, str() as name):
+                found.append([module, name])
+            case (str() as owner, str() as name, frozenset() as writers):
+                found.append([owner.rpartition(":")[0], name, sorted(names_of(writers))])
+    return found
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class FollowedCall:
     """A call of a function from its start to its end.
 
     ``kind`` says what is asked: the summary of a call, the values of parameters by the body, or the
-    queue that a function leaves. ``running`` names the functions around it, ``start`` holds the
-    waits before it and how deep it is nested. ``added`` says if the device was waited for, and if a
-    value was read: that is all that a caller asks of the counts, since it counts the call itself,
-    and how many calls a function makes depends on those that were followed before. ``steps`` is the
-    number of expressions evaluated.
+    queue that a function leaves. ``running`` names the functions around it, ``underway`` what has
+    no value yet, if that was asked for. ``start`` holds the waits before and how deep it is nested.
+    ``added`` says if the device was waited for, and if a value was read: that is all that a caller
+    asks of the counts, since it counts the call itself, and how many calls a function makes depends
+    on those that were followed before. ``steps`` is the number of expressions evaluated.
     """
 
     info: FunctionInfo
     kind: str
     given: Any
     running: list[str]
+    underway: list[list[Any]]
     outcome: Any
     start: list[int]
     added: list[bool]
@@ -117,7 +137,8 @@ class FollowedCall:
     def as_data(self, again: Written, compared: Written) -> Asked:
         """Return the question and its answer, each as written. Raises NoData."""
         given = again.data(self.given)
-        question = [self.kind, again.data(self.info), given, self.running, self.start]
+        question = [self.kind, again.data(self.info), given, self.running, self.underway]
+        question.append(self.start)
         return json.dumps(question), [compared.data(self.outcome), self.added, self.steps]
 
 
@@ -163,8 +184,8 @@ def record_followed(analysis: Analysis) -> None:
             parts.follow(info.qualname, question, json.dumps([*answer, left]))
 
 
-# While questions are asked again, the answers that stand: by kind, function, what is given, and the
-# functions that are running.
+# While questions are asked again, the answers that stand: by kind, function, what is given, the
+# functions that are running, and what has no value yet.
 STANDING: Cache[str, list[Any]] = Cache("answers that stand")
 
 
@@ -172,7 +193,7 @@ def stand(answers: Iterable[tuple[str, str]], analysis: Analysis) -> None:
     """Let the answers to questions that are not asked again stand for what calls give."""
     table = STANDING.table(analysis)
     for question, answer in answers:
-        table[json.dumps(json.loads(question)[:4])] = json.loads(answer)
+        table[json.dumps(json.loads(question)[:5])] = json.loads(answer)
 
 
 def standing_answer(
@@ -192,7 +213,9 @@ def standing_answer(
     again = Written(analysis, again=True, now=True)
     try:
         asked = [kind, again.data(info), again.data(given), names_of(running)]
-        answer = table.get(json.dumps(asked))
+        answer = table.get(json.dumps([*asked, []]))
+        if answer is None and analysis.underway:
+            answer = table.get(json.dumps([*asked, names_underway(analysis.underway)]))
         if answer is None:
             return None
         outcome, added, steps, _ = answer

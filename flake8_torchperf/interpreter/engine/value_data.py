@@ -254,6 +254,15 @@ class Made:
             raise NoData
         return found
 
+    def owner(self, name: str) -> ClassInfo:
+        """Return a class by its name, which begins with that of its module. Raises NoData."""
+        module, _, qualname = name.rpartition(":")
+        linted = self._analysis.project.linted
+        found = self._module("" if module == linted.name else module).classes.get(qualname)
+        if found is None:
+            raise NoData
+        return found
+
     def keys_of(self, name: str) -> list[str]:
         """Return the keys of the functions of a name, which begins with that of the module."""
         module, _, qualname = name.rpartition(":")

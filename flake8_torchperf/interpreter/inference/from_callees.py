@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.interpreter.engine.caches import Cache
+from flake8_torchperf.interpreter.engine.followed import CallWatch, may_follow, standing_answer
 from flake8_torchperf.interpreter.inference.aliases import place_of
 from flake8_torchperf.interpreter.inference.tensor_api import asked_for_type
 from flake8_torchperf.interpreter.inference.usage import Use, value_of
@@ -194,6 +195,30 @@ def _taken(callee: FunctionInfo, place: int | str, analysis: Analysis) -> Value:
         told = f"annotation of parameter `{found.arg}` of `{callee.qualname}`"
         reason = Reason(told, source=Source.PARAMETER_ANNOTATION)
         return annotated(found.annotation, callee.module, analysis, reason)
-    used = evidence_of(callee.node, callee.module, analysis).value_of(found.arg, None)
-    tests = callee.nodes.of(ast.Call) if used is not UNKNOWN else ()
-    return UNKNOWN if found.arg in asked_for_type([*tests]) else used
+    return _taken_by_body(callee, found.arg, analysis)
+
+
+# The kind of question that asks for the value that a body takes.
+TAKES = "takes"
+
+
+def _taken_by_body(callee: FunctionInfo, name: str, analysis: Analysis) -> Value:
+    """Return the value that the body of a function takes; it is recorded as what a call gives."""
+    if not may_follow(callee, analysis):
+        callee.ask()
+        return taken_by_body(callee, name, analysis)
+    answer = standing_answer(callee, TAKES, name, analysis)
+    if answer is not None:
+        known: Value = answer[0]
+        return known
+    watch = CallWatch(analysis)
+    value = taken_by_body(callee, name, analysis)
+    watch.note(callee, TAKES, name, value)
+    return value
+
+
+def taken_by_body(callee: FunctionInfo, name: str, analysis: Analysis) -> Value:
+    """Return the value that the uses of a parameter imply; this is no query for the body."""
+    used = evidence_of(callee.tree, callee.module, analysis).value_of(name, None)
+    tests = callee.module.nodes(callee.tree).of(ast.Call) if used is not UNKNOWN else ()
+    return UNKNOWN if name in asked_for_type([*tests]) else used
