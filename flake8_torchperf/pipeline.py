@@ -13,6 +13,7 @@ behind the records. Only the last steps depend on how flake8 was called.
 from __future__ import annotations
 
 import ast
+import logging
 import os
 import traceback
 from collections import Counter
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.options import Options
     from flake8_torchperf.suppression import Suppression
 
+# Below flake8's logger: `flake8 -v` shows it.
+LOG = logging.getLogger("flake8.torchperf")
 REPORT_TO = "the flake8-torchperf issue tracker"
 Decide: TypeAlias = "Callable[[FindingRecord], bool]"
 
@@ -209,7 +212,15 @@ def asking_again(source: LintText, options: Options) -> Again:
     def again(asked: Questions, standing: Questions) -> Mapping[str, str] | None:
         from flake8_torchperf.asked_again import ask_again
 
-        return ask_again(source.parse(), source.lines, source.filename, options, asked, standing)
+        tree, lines = source.parse(), source.lines
+        try:
+            return ask_again(tree, lines, source.filename, options, asked, standing)
+        except Exception as error:
+            # A bug of ours costs a new analysis, no findings.
+            if os.environ.get("TORCHPERF_DEBUG") == "1":
+                raise
+            LOG.warning("%s is analysed anew: %s", source.filename, internal_error(error))
+            return None
 
     return again
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.cache.reads import answer_read, parts_read
 from flake8_torchperf.digest import digest_of, digest_of_files
+from flake8_torchperf.idioms.placed_batches import KEPT_LOADERS
 from flake8_torchperf.idioms.step_methods import step_methods_in
 from flake8_torchperf.program.outlines.asked import NAME, answer, answer_of_name
 from flake8_torchperf.program.outlines.store import outline_of_text
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.outlines.outline import Outline
     from flake8_torchperf.project.answers import Parts
     from flake8_torchperf.project.module_index import ModuleMap
+
+# Facts about functions that are defined above `project/`: they are in `FACTS` if they are imported.
+FACTS_ABOVE = (KEPT_LOADERS,)
 
 # Reads the facts of a whole module that findings may depend on, by the question.
 _FACTS: dict[str, Callable[[ModuleMap], tuple[object, ...]]] = {

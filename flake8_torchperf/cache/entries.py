@@ -25,7 +25,7 @@ from flake8_torchperf.special_files import refuse_special
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# About 25 times the size of the entries for all of transformers 5.23.
+# More than six times the size of the entries for all of transformers 5.23.
 LIMIT_BYTES = 256 * 1024 * 1024
 # After a sweep the cache is this full, so that the next entry does not call for another one.
 _KEPT_SHARE = 0.8

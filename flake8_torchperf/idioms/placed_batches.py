@@ -13,13 +13,14 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.project.function_facts import FunctionFact
 from flake8_torchperf.syntax.names import dotted_name, moves_to_device
 from flake8_torchperf.syntax.traversal import times_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.syntax.traversal import Nodes
 
 # The libraries, each with the methods that return loaders which move their batches.
@@ -52,6 +53,22 @@ def moving_loaders(nodes: Nodes, methods: frozenset[str], known: Iterable[str] =
             case ast.Call(func=ast.Name(), args=[one, *_]) if dotted_name(one) in found:
                 found.update(_targets(made))  # self.batches = cycle(loader)
     return found
+
+
+def _kept_loaders(info: FunctionInfo) -> tuple[tuple[str, ...], ...]:
+    """Return the attributes that a function gives such loaders, for each library of `MOVING`."""
+    nodes = info.module.nodes(info.tree)
+    found = (moving_loaders(nodes, methods) for methods in MOVING.values())
+    return tuple(tuple(sorted(name for name in names if "." in name)) for names in found)
+
+
+KEPT_LOADERS = FunctionFact("kept-loaders", _kept_loaders)
+
+
+def kept_loaders(info: FunctionInfo, methods: frozenset[str]) -> set[str]:
+    """Return the attributes that a function gives loaders which some methods return."""
+    by_library = zip(MOVING.values(), KEPT_LOADERS.of(info), strict=True)
+    return {name for of_library, names in by_library if of_library <= methods for name in names}
 
 
 def placed_names(nodes: Nodes, loaders: set[str], batches: Iterable[str] = ()) -> frozenset[str]:

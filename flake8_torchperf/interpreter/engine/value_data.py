@@ -32,6 +32,11 @@ _KINDS: dict[str, type[Any]] = {
         values.Partial, values.Returning, values.Union, provenance.Reason,
     )
 }  # fmt: skip
+_NODES: dict[str, type[ast.AST]] = {
+    name: kind
+    for name, kind in vars(ast).items()
+    if isinstance(kind, type) and issubclass(kind, ast.AST)
+}
 _ENUMS = {kind.__name__: kind for kind in (provenance.Strength, provenance.Source)}
 _SINGLE = {"UNKNOWN": values.UNKNOWN, "COMPARED": values.COMPARED, "NONE": values.NONE}
 _SINGLE_NAMES = {id(value): name for name, value in _SINGLE.items()}
@@ -218,7 +223,7 @@ class Made:
                 linted = self._analysis.project.linted
                 around = function_at(linted, line) if line else None
                 tree = linted.tree if around is None else around.tree
-                return linted.nodes(tree).of(getattr(ast, kind))[place]
+                return linted.nodes(tree).of(_NODES[kind])[place]
             case "inner", [around, place, said]:
                 inside = list(ast.walk(self.value(around).tree))
                 if place >= len(inside) or ast.dump(inside[place]) != said:
@@ -228,7 +233,7 @@ class Made:
                 found = self.value(node)
                 return values.Closure(found, id(found), self.value(env), self._module(module))
             case "other", [kind, said]:
-                node = getattr(ast, kind)()
+                node = _NODES[kind]()
                 setattr(node, _SAID, said)
                 return node
         return self._definition(name, rest)

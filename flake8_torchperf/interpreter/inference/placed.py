@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.placed_batches import (
+    kept_loaders,
     left_on_host,
     moving_loaders,
     moving_methods,
@@ -74,12 +75,7 @@ def _attributes(owner: ClassInfo, methods: frozenset[str], analysis: Analysis) -
     return MOVING_LOADERS.kept(
         analysis,
         owner.key,
-        lambda: {
-            name
-            for info in owner.methods.values()
-            for name in moving_loaders(info.nodes, methods)
-            if "." in name
-        },
+        lambda: {name for info in owner.methods.values() for name in kept_loaders(info, methods)},
     )
 
 

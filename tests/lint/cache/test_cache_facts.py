@@ -124,6 +124,12 @@ def fact(name: str, function: str, text: str, tmp_path: Path) -> str:
         ("sets-attributes", "Base.grow", "raise NotImplementedError", "self.seen = state"),
         ("calls-itself", "Base.grow", "raise NotImplementedError", "self.grow(state)"),
         ("rebound-parameters", "Base.grow", "raise NotImplementedError", "state = value"),
+        (
+            "kept-loaders",
+            "Base.grow",
+            "raise NotImplementedError",
+            "self.loader = value.prepare(state)",
+        ),
         ("left-open", "Base.grow", "raise NotImplementedError", "return state"),
         ("may-only-call", "Base.start", '        print("start")\n', ""),
         ("returns-a-method-call", "Base.report", "return state.tell()", "return state"),

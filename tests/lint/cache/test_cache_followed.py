@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 
 import pytest
 from test_cache import analysed, edit, entries
+
+from flake8_torchperf import asked_again
+from flake8_torchperf.cache.cached_findings import memory_of
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.options import Options
+from flake8_torchperf.pipeline import LintText, linted
 
 HELPER = '''\
 import torch
@@ -174,6 +181,27 @@ def test_a_new_text_is_asked_for_what_it_calls(project: Path, cache: Path) -> No
     is_analysed(project, cache)
     edit(project, "pkg/helper.py", f"{text}\n\ndef factor(x: torch.Tensor):\n    return x.cpu()\n")
     is_analysed(project, cache)
+
+
+def test_a_file_that_cannot_be_asked_is_analysed(
+    project: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A mistake of ours where calls are asked again costs time, and no finding."""
+    path = project / "pkg" / "user.py"
+    options = Options(cache_folder=cache, scope=Level.COLD)
+    source = LintText(USER.splitlines(keepends=True), str(path), lambda line: None)
+    before = linted(source, options, lambda told: True, lambda: memory_of(options))
+    edit(project, "pkg/helper.py", HELPER.replace("y = x * size", "y = size * x"))
+
+    def broken(*_given: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.delenv("TORCHPERF_DEBUG", raising=False)
+    monkeypatch.setattr(asked_again, "ask_again", broken)
+    with caplog.at_level(logging.WARNING):
+        assert linted(source, options, lambda told: True, lambda: memory_of(options)) == before
+    assert "user.py is analysed anew: " in caplog.text
+    assert before
 
 
 NESTED = {
