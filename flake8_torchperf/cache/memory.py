@@ -137,7 +137,11 @@ class Memory:
 
     def _add(self, reads: list[Read], new: Reads) -> None:
         """Add what was read when questions were asked again, in files as they are now."""
-        known = {read.path: read for read in reads}
+        known: dict[str, Read] = {}
+        parts: dict[str, set[str]] = {}
+        for read in reads:
+            known.setdefault(read.path, read)
+            parts.setdefault(read.path, set()).update(read.parts)
         for read in self._reads(new):
             before = known.get(read.path)
             if before is None:
@@ -146,10 +150,15 @@ class Memory:
             for function, held in read.followed.items():
                 given = before.followed.get(function, held).given
                 before.followed[function] = FollowedFunction(held.text, {**given, **held.given})
-            if before.parts and not {*read.parts} <= {*before.parts}:
-                before.parts = sorted({*before.parts, *read.parts}) if read.parts else []
-                plain = without_followed(before.parts)
-                before.answer = self.current.answer(read.path, plain) if plain else ""
+            if not read.parts:
+                reads.append(read)
+                continue
+            # Of their own, for the answers of before would have to be found again to add these.
+            read.parts = [part for part in read.parts if part not in parts[read.path]]
+            if read.parts:
+                read.answer = answer_read(new, read.path, without_followed(read.parts))
+                read.followed = {}
+                reads.append(read)
 
     def keep(self, key: str, rows: Sequence[Row], reads: Reads) -> None:
         """Store rows with the files read for them. Raises OSError if they can't be written."""
