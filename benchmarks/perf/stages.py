@@ -26,7 +26,7 @@ Spent: TypeAlias = "defaultdict[str, float]"
 STAGES = {
     "suspects": [
         ("flake8_torchperf.linter", "read_module"),
-        ("flake8_torchperf.linter", "_compiled"),
+        ("flake8_torchperf.linter", "compiled_in"),
         ("flake8_torchperf.linter", "nominate"),
         ("flake8_torchperf.linter", "with_compiled"),
         ("flake8_torchperf.judgement.review.selection", "Selection.chosen"),
