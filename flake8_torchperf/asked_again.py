@@ -47,6 +47,10 @@ def ask_again(
             stand(standing, analysis)
             tails = Tails(analysis, heats)
             others = {LEFT: lambda info, depth: as_outcome(tails.left_by(info, depth))}
-            return reads if are_same(asked, analysis, others) else None
+            try:
+                return reads if are_same(asked, analysis, others) else None
+            finally:
+                analysis.forget()
+                heats.forget()
         finally:
             module.forget()

@@ -116,12 +116,13 @@ def names_underway(keys: Iterable[object]) -> list[list[Any]]:
 class FollowedCall:
     """A call of a function from its start to its end.
 
-    ``kind`` says what is asked: the summary of a call, the values of parameters by the body, or the
-    queue that a function leaves. ``running`` names the functions around it, ``underway`` what has
-    no value yet, if that was asked for. ``start`` holds the waits before and how deep it is nested.
-    ``added`` says if the device was waited for, and if a value was read: that is all that a caller
-    asks of the counts, since it counts the call itself, and how many calls a function makes depends
-    on those that were followed before. ``steps`` is the number of expressions evaluated.
+    ``kind`` says what is asked: the summary of a call, the values of parameters by the body, the
+    value that a body takes, or the queue that a function leaves. ``running`` names the functions
+    around it, ``underway`` what has no value yet, if that was asked for. ``start`` holds the waits
+    before and how deep it is nested. ``added`` says if the device was waited for, and if a value
+    was read: that is all that a caller asks of the counts, since it counts the call itself, and how
+    many calls a function makes depends on those that were followed before. ``steps`` is the number
+    of expressions evaluated.
     """
 
     info: FunctionInfo
