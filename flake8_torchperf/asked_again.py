@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.linter import compiled_in, prepared
-from flake8_torchperf.project.answers import noting, record
-from flake8_torchperf.project.files import as_counted
-from flake8_torchperf.project.module_index import read_module
-from flake8_torchperf.project.stores.collection import collection_paused
+from flake8_torchperf.linter import compiled_in, opened, prepared
 
 if TYPE_CHECKING:
     import ast
@@ -37,20 +31,14 @@ def ask_again(
     from flake8_torchperf.judgement.worth.tails import LEFT, Tails, as_outcome
 
     reads: dict[str, str] = {}
-    path = Path(filename)
-    with collection_paused(), noting(reads):
-        module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
-        record(module.checked)
+    with opened(tree, lines, filename, reads) as module:
+        compiled = compiled_in(module, options, reads)
+        _, analysis, _, heats = prepared(module, compiled, options, reads)
+        stand(standing, analysis)
+        tails = Tails(analysis, heats)
+        others = {LEFT: lambda info, depth: as_outcome(tails.left_by(info, depth))}
         try:
-            compiled = compiled_in(module, options, reads)
-            _, analysis, _, heats = prepared(module, compiled, options, reads)
-            stand(standing, analysis)
-            tails = Tails(analysis, heats)
-            others = {LEFT: lambda info, depth: as_outcome(tails.left_by(info, depth))}
-            try:
-                return reads if are_same(asked, analysis, others) else None
-            finally:
-                analysis.forget()
-                heats.forget()
+            return reads if are_same(asked, analysis, others) else None
         finally:
-            module.forget()
+            analysis.forget()
+            heats.forget()

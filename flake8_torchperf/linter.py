@@ -78,19 +78,28 @@ def lint_tree(
     """
     if options.chosen.leaves_out(filename):
         return []
+    with opened(tree, lines, filename, reads) as module:
+        compiled = compiled_in(module, options, reads)
+        suspects = with_compiled(nominate(module, _called(options)), module, compiled)
+        # A user who asks for reasons also learns what a contract could not see.
+        if not suspects and not options.explain:
+            return []
+        found = _findings(module, suspects, compiled, options, reads)
+        told = [one for one in found if options.chosen.tells(one.code, filename)]
+        return _with_edits(told, module, safeties, reads)
+
+
+@contextmanager
+def opened(
+    tree: ast.Module, lines: Sequence[str], filename: str, reads: dict[str, str] | None
+) -> Iterator[ModuleMap]:
+    """Map a module, record in ``reads`` what is asked of others, and drop the map afterwards."""
     path = Path(filename)
     with collection_paused(), noting(reads):
         module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
         record(module.checked)
         try:
-            compiled = compiled_in(module, options, reads)
-            suspects = with_compiled(nominate(module, _called(options)), module, compiled)
-            # A user who asks for reasons also learns what a contract could not see.
-            if not suspects and not options.explain:
-                return []
-            found = _findings(module, suspects, compiled, options, reads)
-            told = [one for one in found if options.chosen.tells(one.code, filename)]
-            return _with_edits(told, module, safeties, reads)
+            yield module
         finally:
             module.forget()
 

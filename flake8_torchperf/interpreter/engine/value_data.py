@@ -261,20 +261,22 @@ class Made:
 
     def owner(self, name: str) -> ClassInfo:
         """Return a class by its name, which begins with that of its module. Raises NoData."""
-        module, _, qualname = name.rpartition(":")
-        linted = self._analysis.project.linted
-        found = self._module("" if module == linted.name else module).classes.get(qualname)
+        module, qualname = self._named(name)
+        found = module.classes.get(qualname)
         if found is None:
             raise NoData
         return found
 
     def keys_of(self, name: str) -> list[str]:
         """Return the keys of the functions of a name, which begins with that of the module."""
+        module, qualname = self._named(name)
+        self._function(module, qualname, 0)
+        return [one.key for one in functions_named(module, qualname)]
+
+    def _named(self, name: str) -> tuple[ModuleMap, str]:
         module, _, qualname = name.rpartition(":")
-        linted = self._analysis.project.linted
-        found = self._module("" if module == linted.name else module)
-        self._function(found, qualname, 0)
-        return [one.key for one in functions_named(found, qualname)]
+        is_linted = module == self._analysis.project.linted.name
+        return self._module("" if is_linted else module), qualname
 
     def _module(self, name: str) -> ModuleMap:
         project = self._analysis.project

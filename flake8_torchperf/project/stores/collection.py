@@ -43,10 +43,15 @@ def collection_paused() -> Iterator[None]:
     try:
         yield
     finally:
-        if running:
-            gc.enable()
-            if is_time_to_collect():
-                gc.collect()
+        _resume(running)
+
+
+def _resume(running: bool) -> None:
+    """Switch collection on if it was, and collect if it is time to."""
+    if running:
+        gc.enable()
+        if is_time_to_collect():
+            gc.collect()
 
 
 @contextmanager
@@ -61,7 +66,4 @@ def tidied() -> Iterator[None]:
         yield
     finally:
         take_dropped_apart()
-        if running:
-            gc.enable()
-            if is_time_to_collect():
-                gc.collect()
+        _resume(running)

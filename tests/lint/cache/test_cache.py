@@ -120,6 +120,14 @@ def edit(project: Path, name: str, text: str) -> None:
     (project / name).write_text(text)
 
 
+def package(folder: Path, texts: dict[str, str]) -> Path:
+    """Write a package of modules, by their names, below a folder; returns the folder."""
+    (folder / "pkg").mkdir(parents=True)
+    for name, text in {"__init__": "", **texts}.items():
+        edit(folder, f"pkg/{name}.py", text)
+    return folder
+
+
 # What happens between two runs -> the files that are analysed again.
 CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "nothing": (lambda p: None, []),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_cache import analysed, check, edit
+from test_cache import analysed, check, edit, package
 
 from flake8_torchperf.cache.current import CurrentModule
 from flake8_torchperf.project.answers import FACT, PART, READ_OF, noting
@@ -72,11 +72,7 @@ def run(net: Net, x: torch.Tensor):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "project" / "pkg").mkdir(parents=True)
-    edit(tmp_path / "project", "pkg/__init__.py", "")
-    edit(tmp_path / "project", "pkg/base.py", BASE)
-    edit(tmp_path / "project", "pkg/user.py", USER)
-    return tmp_path / "project"
+    return package(tmp_path / "project", {"base": BASE, "user": USER})
 
 
 @pytest.mark.parametrize(

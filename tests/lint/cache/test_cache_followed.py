@@ -6,7 +6,7 @@ import logging
 from pathlib import Path
 
 import pytest
-from test_cache import analysed, edit, entries
+from test_cache import analysed, edit, entries, package
 
 from flake8_torchperf import asked_again
 from flake8_torchperf.cache.cached_findings import memory_of
@@ -89,11 +89,7 @@ class Other(Net):
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "project" / "pkg").mkdir(parents=True)
-    edit(tmp_path / "project", "pkg/__init__.py", "")
-    edit(tmp_path / "project", "pkg/helper.py", HELPER)
-    edit(tmp_path / "project", "pkg/user.py", USER)
-    return tmp_path / "project"
+    return package(tmp_path / "project", {"helper": HELPER, "user": USER})
 
 
 @pytest.fixture
@@ -205,7 +201,7 @@ def test_a_file_that_cannot_be_asked_is_analysed(
 
 
 NESTED = {
-    "pkg/base.py": """\
+    "base": """\
 import torch
 
 
@@ -233,7 +229,7 @@ def outer(x: torch.Tensor):
 def back(net, x: torch.Tensor):
     return net.part(x)
 """,
-    "pkg/user.py": """\
+    "user": """\
 import torch
 from pkg.base import Base, back, outer
 
@@ -268,13 +264,9 @@ NESTED_CHANGES = {
 def test_calls_in_calls_and_attributes(
     old: str, new: str, again: bool, tmp_path: Path, cache: Path
 ) -> None:
-    project = tmp_path / "project"
-    (project / "pkg").mkdir(parents=True)
-    edit(project, "pkg/__init__.py", "")
-    for name, text in NESTED.items():
-        edit(project, name, text)
-    assert NESTED["pkg/base.py"].count(old) == 1
+    project = package(tmp_path / "project", NESTED)
+    assert NESTED["base"].count(old) == 1
     assert is_analysed(project, cache)
-    edit(project, "pkg/base.py", NESTED["pkg/base.py"].replace(old, new))
+    edit(project, "pkg/base.py", NESTED["base"].replace(old, new))
     assert is_analysed(project, cache) == again
     assert not is_analysed(project, cache)
