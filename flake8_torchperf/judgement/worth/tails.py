@@ -57,7 +57,10 @@ class Tails:
         # The functions that calls run of which the interpreter knows none.
         self._called: dict[ast.Call, FunctionInfo | None] = {}
         self._held_by: dict[ast.Call, Sequence[FunctionInfo | None]] = {}
-        self._left: dict[str, Queue | None] = {}
+        # By the key of the function and the number of calls to it.
+        self._left: dict[tuple[str, int], Queue | None] = {}
+        # While it is looked at: a function that calls itself adds nothing to what it leaves.
+        self._underway: set[str] = set()
         self._before: dict[str, Mapping[int, Queue]] = {}
         self._depth = 0
         self._scaled_steps = analysis.scaled_steps
@@ -164,11 +167,14 @@ class Tails:
         return Queue(work, None if None in leaders else leaders[0], opens=opens)
 
     def _left_by(self, info: FunctionInfo) -> Queue | None:
-        if info.key not in self._left:
-            if self._depth >= MAX_DEPTH:
-                return None
-            self._left[info.key] = self._followed(info)
-        return self._left[info.key]
+        if info.key in self._underway:
+            return Queue()
+        if self._depth >= MAX_DEPTH:
+            return None
+        key = (info.key, self._depth)
+        if key not in self._left:
+            self._left[key] = self._followed(info)
+        return self._left[key]
 
     def _followed(self, info: FunctionInfo) -> Queue | None:
         """Return the queue behind the body of a function, which is recorded as what it leaves."""
@@ -188,11 +194,11 @@ class Tails:
 
         This is no query for the body.
         """
-        # While it is looked at: a function that calls itself adds nothing to what it leaves.
-        self._left[info.key] = Queue()
+        self._underway.add(info.key)
         outer, self._depth = self._depth, depth + 1
         queue = queue_behind(self._code_of(info))
         self._depth = outer
+        self._underway.remove(info.key)
         return queue
 
 

@@ -270,3 +270,41 @@ def test_calls_in_calls_and_attributes(
     edit(project, "pkg/base.py", NESTED["base"].replace(old, new))
     assert is_analysed(project, cache) == again
     assert not is_analysed(project, cache)
+
+
+def test_what_a_call_leaves_depends_on_how_deep_it_is_asked_for(
+    tmp_path: Path, cache: Path
+) -> None:
+    """Of a chain of calls, the last are too deep to follow; a shorter way reaches them."""
+    chain = "".join(
+        f"def link_{number}(x: torch.Tensor):\n    link_{number + 1}(x)\n    return x\n\n\n"
+        for number in range(6)
+    )
+    links = f"""\
+import torch
+
+
+{chain}def link_6(x: torch.Tensor):
+    return float(x.sum())
+
+
+def short(x: torch.Tensor):
+    y = link_4(x)
+    return y
+"""
+    user = """\
+import torch
+from pkg.links import link_0, short
+
+
+class Net(torch.nn.Module):
+    def forward(self, x: torch.Tensor):
+        x = link_0(x @ x)
+        first = float(x.sum())
+        x = short(x @ x)
+        return first, float(x.sum())
+"""
+    project = package(tmp_path / "project", {"links": links, "user": user})
+    assert is_analysed(project, cache)
+    edit(project, "pkg/links.py", links.replace("    y = link", "    z = 1\n    y = link"))
+    assert not is_analysed(project, cache)
