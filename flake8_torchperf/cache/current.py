@@ -151,6 +151,7 @@ class CurrentModule:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._answers: dict[str, str] = {}
 
     @cached_property
     def _data(self) -> bytes:
@@ -178,6 +179,12 @@ class CurrentModule:
 
         A module that can't be split into parts has no answer but for its outline.
         """
+        known = self._answers.get(part)
+        if known is None:
+            known = self._answers[part] = self._answer(part)
+        return known
+
+    def _answer(self, part: str) -> str:
         if part == NAME:
             return answer_of_name(*module_name(Path(self._path), self._text))
         if part in _FACTS:

@@ -75,8 +75,8 @@ def _is_read(read: Any) -> bool:
     return (
         isinstance(read, list)
         and [*map(type, read)] == _READ
-        and all(isinstance(part, str) for part in read[3])
-        and all(_is_followed(one) for one in read[5])
+        and {*map(type, read[3])} <= {str}
+        and all(map(_is_followed, read[5]))
     )
 
 
@@ -84,7 +84,7 @@ def _is_followed(one: Any) -> bool:
     return (
         isinstance(one, list)
         and [*map(type, one)] == _FOLLOWED
-        and all(isinstance(answer, str) for answer in one[2].values())
+        and {*map(type, one[2].values())} <= {str}
     )
 
 

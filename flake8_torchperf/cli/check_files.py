@@ -320,7 +320,8 @@ def _and_tidy(one: Callable[[str, Context], Done], filename: str, work: Context)
     after it, except modules that later ones push out of the project's memory.
     """
     done = one(filename, work)
-    gc.collect(0)
+    if gc.get_count()[0] > _YOUNG_OBJECTS:
+        gc.collect(0)
     take_dropped_apart()
     if next(_linted) % _FULL_COLLECTION_EVERY == 0 or is_time_to_collect():
         gc.collect()
@@ -427,6 +428,9 @@ _linted = itertools.count(1)
 # A full collection takes as long as a few files, and frees a few hundred objects per hundreds of
 # files.
 _FULL_COLLECTION_EVERY = 1000
+# So many new objects, 5 MB perhaps, may wait for the next collection: a file whose findings are
+# known leaves fewer.
+_YOUNG_OBJECTS = 50_000
 
 # The function that a process of the pool runs, and its settings: set once, when it starts.
 _work: list[tuple[Callable[[str, Any], Any], LintWork]] = []

@@ -134,7 +134,7 @@ def _named_above(folder: str, text: str) -> dict[str, str]:
 
 def _targets(folder: str, name: str, text: str) -> Iterator[str]:
     """Yield the paths, without suffix, of what a module imports from a package of this name."""
-    for found in _imports_of(name).finditer(text):
+    for found in _imports_of(name).finditer(f"\n{text}"):
         below = found[1] or found[3] or ""
         path = os.path.join(folder, name, *below.split(".")[1:])
         if below:
@@ -145,10 +145,10 @@ def _targets(folder: str, name: str, text: str) -> Iterator[str]:
 
 @lru_cache(maxsize=256)
 def _imports_of(name: str) -> re.Pattern[str]:
+    # From the newline before it, because a search for the start of a line is slow.
     return re.compile(
-        rf"^[ \t]*(?:from[ \t]+{name}((?:\.\w+)*)[ \t]+import[ \t]+\(?\s*(\w+)"
-        rf"|import[ \t]+{name}((?:\.\w+)+))",
-        re.MULTILINE,
+        rf"\n[ \t]*(?:from[ \t]+{name}((?:\.\w+)*)[ \t]+import[ \t]+\(?\s*(\w+)"
+        rf"|import[ \t]+{name}((?:\.\w+)+))"
     )
 
 

@@ -218,16 +218,16 @@ def _followed(info: FunctionInfo, given: Given, ctx: Context) -> Summary:
     if not may_follow(info, ctx.analysis):
         info.ask()
         return summary_of(info, given, ctx)
-    answer = standing_answer(info, SUMMARY, (*given, ctx.depth), ctx.analysis, ctx.calls)
+    answer = standing_answer(info, SUMMARY, given, ctx.analysis, ctx.calls, ctx.depth)
     if answer is not None:
         (value, writes, plain, others), (waits, decided), steps = answer
         budget = ctx.budget
         budget.steps -= steps
         budget.waits, budget.decided = budget.waits + waits, budget.decided + decided
         return Summary(value, writes, plain, dict(others), int(waits), int(decided))
-    watch = CallWatch(ctx.analysis, ctx.budget, ctx.calls)
+    watch = CallWatch(ctx.analysis, ctx.budget, ctx.calls, ctx.depth)
     summary = summary_of(info, given, ctx)
-    watch.note(info, SUMMARY, (*given, ctx.depth), as_outcome(summary))
+    watch.note(info, SUMMARY, given, as_outcome(summary))
     return summary
 
 

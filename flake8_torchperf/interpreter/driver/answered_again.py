@@ -19,7 +19,12 @@ from flake8_torchperf.interpreter.engine.followed import (
 from flake8_torchperf.interpreter.engine.place import Context
 from flake8_torchperf.interpreter.engine.value_data import Made, NoData, is_same
 from flake8_torchperf.interpreter.inference.from_callees import TAKES, taken_by_body
-from flake8_torchperf.interpreter.inference.parameters import PARAMETERS, FunctionBody, declare
+from flake8_torchperf.interpreter.inference.parameters import (
+    DECLARED,
+    PARAMETERS,
+    FunctionBody,
+    declare,
+)
 from flake8_torchperf.values.values import UNKNOWN
 
 if TYPE_CHECKING:
@@ -39,7 +44,10 @@ def answered_again(question: str, analysis: Analysis, made: Made, others: Answer
     ``others`` answers questions of other kinds. Raises NoData if what it names isn't there any
     more, or if it can't be answered alone.
     """
-    kind, about, given, running, underway, [waits, *nested] = json.loads(question)
+    asked, around, start = map(json.loads, question.split("\n"))
+    kind, about, given = asked
+    running, underway, depth = around
+    waits, *nested = start
     info = made.value(about)
     budget = analysis.begin()
     budget.waits = waits
@@ -48,18 +56,18 @@ def answered_again(question: str, analysis: Analysis, made: Made, others: Answer
     calls = tuple(key for name in running for key in made.keys_of(name))
     values, outcome = made.value(given), None
     _assume_underway(underway, analysis, made)
-    watch = CallWatch(analysis, budget, calls)
+    watch = CallWatch(analysis, budget, calls, depth)
     if kind in others:
         outcome = others[kind](info, values)
     elif kind == SUMMARY:
-        env, asked, settled, depth = values
         linted = analysis.project.linted
         place = Context(analysis, linted, budget, None, depth=depth, calls=calls)
-        outcome = as_outcome(summary_of(info, (env, asked, settled), place))
+        outcome = as_outcome(summary_of(info, values, place))
     elif kind == TAKES:
         outcome = taken_by_body(info, values, analysis)
     elif kind == PARAMETERS:
         outcome = declare(info, FunctionBody(info), analysis)
+        DECLARED.table(analysis)[info.key] = outcome
     call = watch.end(info, kind, values, outcome)
     if underway:
         analysis.forget_values(but=(FOLLOWED_CALLS.name, STANDING.name))

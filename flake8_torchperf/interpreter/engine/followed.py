@@ -38,21 +38,26 @@ def may_follow(info: FunctionInfo, analysis: Analysis) -> bool:
 class CallWatch:
     """A call into a function while it is followed: by what it starts with, and what it leaves.
 
-    ``running`` holds the keys of the functions that are running, which are not followed again.
+    ``running`` holds the keys of the functions that are running, which are not followed again, and
+    ``depth`` the number of calls around this one.
     """
 
     def __init__(
-        self, analysis: Analysis, budget: Budget | None = None, running: Sequence[object] = ()
+        self,
+        analysis: Analysis,
+        budget: Budget | None = None,
+        running: Sequence[object] = (),
+        depth: int = 0,
     ) -> None:
         stack = analysis.stack
         self._analysis = analysis
         self._stack = stack
         self._budget = Budget(stack) if budget is None else budget
-        self._running = running
+        self._running, self._depth = running, depth
         self._nested = (stack.expressions, stack.names, stack.attributes)
         self._counts, self._steps = self._budget.counts(), self._budget.steps
         self._shared, self._underway = stack.shared, len(analysis.underway)
-        self._met = stack.met
+        self._met, self._cut = stack.met, stack.cut
         stack.met = sys.maxsize
 
     def end(self, info: FunctionInfo, kind: str, given: Any, outcome: Any) -> FollowedCall | None:
@@ -70,9 +75,11 @@ class CallWatch:
             given,
             names_of(self._running),
             names_underway(list(self._analysis.underway)[: self._underway]) if met else [],
+            self._depth,
             outcome,
             [waited, *self._nested],
             [waits > waited, decided > read],
+            stack.cut > self._cut,
             self._steps - budget.steps,
         )
 
@@ -118,11 +125,12 @@ class FollowedCall:
 
     ``kind`` says what is asked: the summary of a call, the values of parameters by the body, the
     value that a body takes, or the queue that a function leaves. ``running`` names the functions
-    around it, ``underway`` what has no value yet, if that was asked for. ``start`` holds the waits
-    before and how deep it is nested. ``added`` says if the device was waited for, and if a value
-    was read: that is all that a caller asks of the counts, since it counts the call itself, and how
-    many calls a function makes depends on those that were followed before. ``steps`` is the number
-    of expressions evaluated.
+    around it, ``underway`` what has no value yet, if that was asked for, and ``depth`` is the
+    number of calls around it. ``start`` holds the waits before and how deep it is nested. ``added``
+    says if the device was waited for, and if a value was read: that is all that a caller asks of
+    the counts, since it counts the call itself, and how many calls a function makes depends on
+    those that were followed before. ``cut`` says if calls inside were too deep to follow; ``steps``
+    is the number of expressions evaluated.
     """
 
     info: FunctionInfo
@@ -130,17 +138,22 @@ class FollowedCall:
     given: Any
     running: list[str]
     underway: list[list[Any]]
+    depth: int
     outcome: Any
     start: list[int]
     added: list[bool]
+    cut: bool
     steps: int
 
     def as_data(self, again: Written, compared: Written) -> Asked:
-        """Return the question and its answer, each as written. Raises NoData."""
-        given = again.data(self.given)
-        question = [self.kind, again.data(self.info), given, self.running, self.underway]
-        question.append(self.start)
-        return json.dumps(question), [compared.data(self.outcome), self.added, self.steps]
+        """Return the question and its answer, each as written. Raises NoData.
+
+        A question has three lines: the call, what is around it, and what it starts with.
+        """
+        call = [self.kind, again.data(self.info), again.data(self.given)]
+        around = [self.running, self.underway, self.depth]
+        question = "\n".join(map(json.dumps, (call, around, self.start)))
+        return question, [compared.data(self.outcome), self.added, self.cut, self.steps]
 
 
 # The calls that were followed into functions of other modules, by function, with the data of those
@@ -185,16 +198,17 @@ def record_followed(analysis: Analysis) -> None:
             parts.follow(info.qualname, question, json.dumps([*answer, left]))
 
 
-# While questions are asked again, the answers that stand: by kind, function, what is given, the
-# functions that are running, and what has no value yet.
-STANDING: Cache[str, list[Any]] = Cache("answers that stand")
+_MADE: Cache[None, Made] = Cache("what makes values again")
+# While questions are asked again, the answers that stand: by call, and by what is around it.
+STANDING: Cache[str, dict[str, str]] = Cache("answers that stand")
 
 
 def stand(answers: Iterable[tuple[str, str]], analysis: Analysis) -> None:
     """Let the answers to questions that are not asked again stand for what calls give."""
     table = STANDING.table(analysis)
     for question, answer in answers:
-        table[json.dumps(json.loads(question)[:5])] = json.loads(answer)
+        call, around, _ = question.split("\n")
+        table.setdefault(call, {})[around] = answer
 
 
 def standing_answer(
@@ -203,23 +217,39 @@ def standing_answer(
     given: Any,
     analysis: Analysis,
     running: Sequence[object] = (),
+    depth: int = 0,
 ) -> tuple[Any, list[bool], int] | None:
     """Return the outcome of a call that stands, with what it adds and its steps; None for another.
 
-    See `FollowedCall`.
+    See `FollowedCall`. An answer that was cut nowhere also stands deeper and elsewhere, as a
+    summary does.
     """
     table = STANDING.table(analysis)
     if not table:
         return None
     again = Written(analysis, again=True, now=True)
     try:
-        asked = [kind, again.data(info), again.data(given), names_of(running)]
-        answer = table.get(json.dumps([*asked, []]))
+        call = [kind, again.data(info), again.data(given)]
+        held = table.get(json.dumps(call))
+        if held is None:
+            return None
+        names = names_of(running)
+        answer = held.get(json.dumps([names, [], depth]))
         if answer is None and analysis.underway:
-            answer = table.get(json.dumps([*asked, names_underway(analysis.underway)]))
+            answer = held.get(json.dumps([names, names_underway(analysis.underway), depth]))
+        if answer is None:
+            answer = next((one for around, one in held.items() if _is_general(around, one)), None)
         if answer is None:
             return None
-        outcome, added, steps, _ = answer
-        return Made(analysis).value(outcome), added, steps
+        outcome, added, cut, steps, _ = json.loads(answer)
+        known = _MADE.kept(analysis, None, lambda: Made(analysis)).value(outcome)
+        analysis.stack.cut += cut
+        return known, added, steps
     except (NoData, RecursionError):
         return None
+
+
+def _is_general(around: str, answer: str) -> bool:
+    """True if an answer depends neither on names without a value nor on the depth."""
+    _, underway, _ = json.loads(around)
+    return not underway and not json.loads(answer)[2]

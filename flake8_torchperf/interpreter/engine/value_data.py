@@ -16,10 +16,13 @@ from flake8_torchperf.interpreter.engine.caches import Cache
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.function_facts import functions_named, held_in, place_of
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+from flake8_torchperf.syntax.traversal import FUNCTIONS, Nodes
 from flake8_torchperf.values import provenance, values
 from flake8_torchperf.values.environments import root_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from flake8_torchperf.interpreter.engine.analysis import Analysis
 
 # The classes of the interpreter's values and of what they consist of, by name.
@@ -52,9 +55,10 @@ class NoData(Exception):
 _FIELDS = {name: tuple(one.name for one in fields(kind)) for name, kind in _KINDS.items()}
 
 
-# The places of the nodes of one type in a function of the linted module, or in all of it, by their
-# identity.
+# The places of the nodes of one type in a function of the linted module, or outside all of them, by
+# their identity.
 _PLACES: Cache[tuple[int, type[ast.AST]], dict[int, int]] = Cache("places of nodes")
+_OUTSIDE: Cache[None, Nodes] = Cache("nodes outside functions")
 
 
 class Written:
@@ -124,7 +128,10 @@ class Written:
         held = {path: one for path, one in closure.env.items() if root_of(path) in words}
         env, module = self.data(held), self._module(closure.module)
         self._open.discard(closure.key)
-        return ["Closure", self._inner(closure), module, env]
+        inner = self._inner(closure)
+        if inner[0] == "other":
+            raise NoData  # in a function that another of its name replaces
+        return ["Closure", inner, module, env]
 
     def _inner(self, closure: values.Closure) -> list[Any]:
         """Return the node of a nested function, by its place in the function around it."""
@@ -142,11 +149,12 @@ class Written:
     def _node(self, node: ast.AST) -> list[Any]:
         linted, kind = self._analysis.project.linted, type(node)
         around = function_at(linted, getattr(node, "lineno", 0))
-        tree = linted.tree if around is None else around.tree
         places = _PLACES.kept(
             self._analysis,
-            (id(tree), kind),
-            lambda: {id(one): place for place, one in enumerate(linted.nodes(tree).of(kind))},
+            (0 if around is None else id(around.tree), kind),
+            lambda: {
+                id(one): place for place, one in enumerate(_nodes(self._analysis, around).of(kind))
+            },
         )
         place = places.get(id(node))
         if place is not None:
@@ -177,6 +185,26 @@ class Written:
         return module.name
 
 
+def _nodes(analysis: Analysis, around: FunctionInfo | None) -> Nodes:
+    """Return the nodes of a function of the linted module, or those outside all functions."""
+    linted = analysis.project.linted
+    if around is not None:
+        return linted.nodes(around.tree)
+    return _OUTSIDE.kept(analysis, None, lambda: Nodes(list(_outside_functions(linted.tree.body))))
+
+
+def _outside_functions(body: Sequence[ast.stmt]) -> Iterator[ast.AST]:
+    """Yield the code of a module or class without the functions in it and the classes' heads."""
+    for one in body:
+        if isinstance(one, FUNCTIONS):
+            yield from one.decorator_list
+        elif isinstance(one, ast.ClassDef):
+            yield from (*one.decorator_list, *one.bases, *one.keywords)
+            yield from _outside_functions(one.body)
+        else:
+            yield one
+
+
 # Of a node that stands for one of another run: what that one says.
 _SAID = "_torchperf_said"
 
@@ -196,6 +224,7 @@ class Made:
 
     def __init__(self, analysis: Analysis) -> None:
         self._analysis = analysis
+        self._modules: dict[str, ModuleMap] = {}
 
     def value(self, data: Any) -> Any:
         """Return a value. Raises NoData for one that isn't there any more."""
@@ -222,8 +251,7 @@ class Made:
             case "node", [line, kind, place]:
                 linted = self._analysis.project.linted
                 around = function_at(linted, line) if line else None
-                tree = linted.tree if around is None else around.tree
-                return linted.nodes(tree).of(_NODES[kind])[place]
+                return _nodes(self._analysis, around).of(_NODES[kind])[place]
             case "inner", [around, place, said]:
                 inside = list(ast.walk(self.value(around).tree))
                 if place >= len(inside) or ast.dump(inside[place]) != said:
@@ -280,9 +308,12 @@ class Made:
 
     def _module(self, name: str) -> ModuleMap:
         project = self._analysis.project
-        module = project.linted if not name else project.module(name)
+        module = self._modules.get(name)
         if module is None:
-            raise NoData
+            module = project.linted if not name else project.module(name)
+            if module is None:
+                raise NoData
+            self._modules[name] = module
         return module
 
     def _function(self, module: ModuleMap, qualname: str, place: int) -> FunctionInfo | None:
