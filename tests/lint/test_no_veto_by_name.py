@@ -84,6 +84,7 @@ def under_names(template: str, names: Sequence[str]) -> None:
 PROGRAMS = {"training loop": TRAINING, "loop over gradients": SCALING, "method": METHOD}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("template", PROGRAMS.values(), ids=list(PROGRAMS))
 def test_no_function_name_hides_what_runs_often(template: str) -> None:
     under_names(template, entries("names"))

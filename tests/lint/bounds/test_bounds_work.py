@@ -19,6 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 from shapes import PLACES, SHAPES
 
+# Each counts the steps of many modules.
+pytestmark = pytest.mark.slow
+
 COMPILED = Options(scope=Level.COLD, assume_compiled=True)
 # The thorough tests double them, but for the loops: their bound begins to hold beyond half of that.
 SIZES = {

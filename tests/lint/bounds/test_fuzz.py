@@ -18,6 +18,9 @@ from fuzzing.sources import Pieces, files_below, torch_files
 from hangs import HANG
 from hypothesis import HealthCheck, given, settings
 
+# Each tries many modules.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[3]
 SEED = 20261121
 

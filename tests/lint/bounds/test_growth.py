@@ -20,6 +20,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "benchmarks"))
 
 from finding_shapes import FINDINGS
 
+# Each counts the steps of many modules.
+pytestmark = pytest.mark.slow
+
 # Other tests of a process may leave settings of the plugin behind.
 OPTIONS = Options()
 # What an editor and `check --format json` plan.

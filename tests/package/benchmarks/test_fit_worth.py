@@ -66,6 +66,7 @@ def fitted(rows: list[tuple[str, bool]], strength: float = 1.0) -> regression.Mo
     return regression.fit(evidence, np.ones(len(rows), dtype=bool), strength)
 
 
+@pytest.mark.slow
 def test_the_committed_table_is_that_of_the_committed_features() -> None:
     assert fit_worth("fit", "--check", "--picture", ROOT / "docs" / "worth.svg") == ""
 
