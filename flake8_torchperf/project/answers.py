@@ -14,21 +14,24 @@ from typing import TYPE_CHECKING, Any
 from flake8_torchperf.digest import digest, digest_of
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from flake8_torchperf.project.option_values import Given
 
+    # The statements of a text that was parsed for others, and the lines in front of it there.
+    AsParsed = tuple[list[ast.stmt], int]
     # A module's text without its definitions, and these: name, text, and first line.
     Cut = Callable[[str], tuple[str, Iterable[tuple[str, str, int]]]]
     # The text of a function without its docstring.
     Bare = Callable[[str], str]
     # The text of a function without its body, or of a class without the bodies of its methods; and
     # these methods: name, text, and the number of lines before it.
-    Split = Callable[[str], tuple[str, Iterable[tuple[str, str, int]]]]
+    Split = Callable[[str, AsParsed | None], tuple[str, Iterable[tuple[str, str, int]]]]
     # The attributes that methods of a class write, each with these methods, by the class's text.
     Written = Callable[[str], Iterable[str]]
     # The names that a text without definitions binds.
-    Bound = Callable[[str], "Bindings"]
+    Bound = Callable[[str, AsParsed | None], "Bindings"]
 
 # Separates a path and the part of it that is queried; no path holds it.
 PART = "\0"
@@ -157,9 +160,19 @@ class Parts:
         self._answers: dict[str, str] = {}
         # The parts that were queried in each context of `heard`, innermost last.
         self._heard: list[dict[str, None]] = []
+        # The statements of texts that somebody has parsed anyway, and the lines before them there.
+        self._parsed: dict[str, AsParsed] = {}
         # The table that recorded the last query, and the parts recorded in it.
         self._reads: dict[str, str] | None = None
         self._asked: set[str] = set()
+
+    def offer(self, text: str, body: list[ast.stmt], before: int = 0) -> None:
+        """Take the statements of a part's text; ``before`` lines stand in front of it there."""
+        self._parsed[text] = body, before
+
+    def withdraw(self, text: str) -> None:
+        """Drop the statements of a text, which are not to live longer because of this."""
+        self._parsed.pop(text, None)
 
     def ask(self, part: str) -> None:
         """Record a query if a context of `noting` is open."""
@@ -265,14 +278,14 @@ class Parts:
         if self._defined is None:
             self._defined = {}
             self._level, definitions = self._readers.cut(self._text)
-            self._rest = self._readers.bound(self._level)
+            self._rest = self._readers.bound(self._level, self._parsed.get(self._level))
             for name, text, line in definitions:
                 self._defined.setdefault(name, []).append((line, text))
         return self._defined
 
     def _head(self, owner: str, line: int, text: str) -> str:
         """Return the head of a definition; note its methods."""
-        head, methods = self._readers.split(text)
+        head, methods = self._readers.split(text, self._parsed.get(text))
         for name, body, before in methods:
             self._methods.setdefault(f"{owner}.{name}", []).append((line + before, body))
         return head

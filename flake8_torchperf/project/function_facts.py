@@ -21,6 +21,10 @@ Fact = TypeVar("Fact")
 FACTS: dict[str, Callable[[FunctionInfo], object]] = {}
 
 
+# Where `place_of` keeps what it found, beside the facts.
+_PLACE = "place"
+
+
 class FunctionFact(Generic[Fact]):
     """One fact about functions; ``find`` reads their trees without a query for their bodies."""
 
@@ -49,8 +53,13 @@ def place_of(info: FunctionInfo) -> int | None:
 
     None for one that can't be found by its name again: in a function, a branch or a nested class.
     """
-    among = functions_named(info.module, info.qualname)
-    return next((place for place, one in enumerate(among) if one is info), None)
+    known = info.facts.get(_PLACE)
+    if known is None:
+        among = functions_named(info.module, info.qualname)
+        known = next((place for place, one in enumerate(among) if one is info), None)
+        if known is not None:
+            info.facts[_PLACE] = known
+    return cast("int | None", known)
 
 
 def functions_named(module: ModuleMap, qualname: str) -> list[FunctionInfo]:

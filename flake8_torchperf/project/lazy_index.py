@@ -35,6 +35,7 @@ from flake8_torchperf.syntax.parsing import quietly_parsed
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from flake8_torchperf.project.answers import AsParsed
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
 Info = TypeVar("Info")
@@ -97,17 +98,27 @@ class _Deferred(dict[str, Info]):
             self._heard.update(dict.fromkeys(dict.keys(self), heard))
 
     def __contains__(self, name: object) -> bool:
-        self._parts.ask(f"{HEADED}{name}")
         waiting = self._waiting.pop(str(name), None) if self._waiting else None
         if waiting is not None:
-            self.read += len(waiting.text)
-            with self._parts.heard() as heard:
-                read_block(_parsed(waiting), self._module[0])
-            self._heard[waiting.name] = heard
-        elif name in self._heard:
+            self._read(waiting)
+            return super().__contains__(name)
+        self._parts.ask(f"{HEADED}{name}")
+        if name in self._heard:
             for part in self._heard[str(name)]:
                 self._parts.ask(part)
         return super().__contains__(name)
+
+    def _read(self, waiting: _Definition) -> None:
+        """Read a definition, and record the query for it."""
+        body = _parsed(waiting)
+        self.read += len(waiting.text)
+        if body:
+            self._parts.offer(waiting.text, body, waiting.line - 1)
+        self._parts.ask(f"{HEADED}{waiting.name}")
+        self._parts.withdraw(waiting.text)
+        with self._parts.heard() as heard:
+            read_block(body, self._module[0])
+        self._heard[waiting.name] = heard
 
     def __getitem__(self, name: str) -> Info:
         if name in self:
@@ -146,6 +157,7 @@ def read_outline(text: str, path: Path) -> ModuleMap:
     for definition in definitions:
         (classes if definition.is_class else functions).defer(definition)
     name, package, checked = module_name(path, text)
+    parts.offer(rest, tree.body)
     module = ModuleMap(
         name,
         package,
@@ -189,10 +201,13 @@ def cut(text: str) -> tuple[str, list[tuple[str, str, int]]]:
     return rest, [(one.name, one.text, one.line) for one in definitions]
 
 
-def bindings(rest: str) -> Bindings:
-    """Return what a module's text without functions and classes binds, as `read_block` reads it."""
+def bindings(rest: str, known: AsParsed | None = None) -> Bindings:
+    """Return what a module's text without functions and classes binds, as `read_block` reads it.
+
+    ``known`` holds its statements where somebody has parsed it.
+    """
     try:
-        body = quietly_parsed(rest).body
+        body = quietly_parsed(rest).body if known is None else known[0]
     except (SyntaxError, ValueError, RecursionError):
         body = []
     lines = rest.split("\n")
@@ -242,15 +257,16 @@ def _bound_by(one: ast.stmt) -> list[str]:
     return []
 
 
-def split(text: str) -> tuple[str, list[tuple[str, str, int]]]:
+def split(text: str, known: AsParsed | None = None) -> tuple[str, list[tuple[str, str, int]]]:
     """Return a definition's text without bodies, and the methods of a class.
 
     Each method has its name, its text, and the number of lines before it. The text of a class holds
     no bodies of its methods; but a method in a branch or of a nested class stays where it is, and
-    so does a function with its body on a line of its head.
+    so does a function with its body on a line of its head. ``known`` holds the definition where
+    somebody has parsed it.
     """
     try:
-        [node] = quietly_parsed(text).body
+        [node], above = (quietly_parsed(text).body, 0) if known is None else known
     except (SyntaxError, ValueError, RecursionError):
         return text, []
     lines = [f"{line}\n" for line in text.split("\n")]
@@ -260,11 +276,11 @@ def split(text: str) -> tuple[str, list[tuple[str, str, int]]]:
     for one in node.body if isinstance(node, ast.ClassDef) else (node,):
         if not isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)):
             continue
-        body, before = one.body[0].lineno - 1, one.body[0].col_offset
+        body, before = one.body[0].lineno - 1 - above, one.body[0].col_offset
         if lines[body][:before].strip():
             continue
-        start = min((one.lineno, *(each.lineno for each in one.decorator_list))) - 1
-        end = one.end_lineno or one.lineno
+        start = min((one.lineno, *(each.lineno for each in one.decorator_list))) - 1 - above
+        end = (one.end_lineno or one.lineno) - above
         if one is not node:
             methods.append((one.name, "".join(lines[start:end]), start))
         head += lines[done:body]

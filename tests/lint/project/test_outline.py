@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.project.lazy_index import read_outline
+from flake8_torchperf.project.lazy_index import bindings, cut, parts_of, read_outline, split
 from flake8_torchperf.project.module_index import ModuleMap, read_module
 
 HERE = Path(__file__).resolve()
@@ -73,6 +73,19 @@ def test_it_says_what_the_full_map_of_a_real_module_says(name: str) -> None:
     outline = read_outline(text, path)
     assert described(outline) == full
     assert len(outline.functions) + len(outline.classes) >= len(full["functions"])  # type: ignore[arg-type]
+
+
+def source(name: str) -> str:
+    return (LIBRARY / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", [name for name in FILES if parts_of(source(name)) is not None])
+def test_parts_of_what_was_parsed_for_others_are_those_of_the_text(name: str) -> None:
+    rest, definitions = cut(source(name))
+    assert bindings(rest, (ast.parse(rest).body, 0)) == bindings(rest)
+    for _, text, line in definitions:
+        there = ast.parse("\n" * (line - 1) + text).body
+        assert split(text, (there, line - 1)) == split(text)
 
 
 def test_what_nobody_asks_for_is_not_parsed() -> None:
