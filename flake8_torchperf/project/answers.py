@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.project.option_values import Given
 
-    # The statements of a text that was parsed for others, and the lines in front of it there.
+    # The statements of a definition that was parsed for others, and the lines in front of it there.
     AsParsed = tuple[list[ast.stmt], int]
     # A module's text without its definitions, and these: name, text, and first line.
     Cut = Callable[[str], tuple[str, Iterable[tuple[str, str, int]]]]
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Split = Callable[[str, AsParsed | None], tuple[str, Iterable[tuple[str, str, int]]]]
     # The attributes that methods of a class write, each with these methods, by the class's text.
     Written = Callable[[str], Iterable[str]]
-    # The names that a text without definitions binds.
-    Bound = Callable[[str, AsParsed | None], "Bindings"]
+    # The names that a text without definitions binds, by its statements.
+    Bound = Callable[[str, list[ast.stmt]], "Bindings"]
 
 # Separates a path and the part of it that is queried; no path holds it.
 PART = "\0"
@@ -145,12 +145,13 @@ class Readers:
 
 
 class Parts:
-    """The parts of a module that may be queried."""
+    """The parts of a module that may be queried; ``outside`` are its statements but definitions."""
 
-    def __init__(self, path: str, text: str, readers: Readers) -> None:
+    def __init__(self, path: str, text: str, readers: Readers, outside: list[ast.stmt]) -> None:
         self._path = path
         self._text = text
         self._readers = readers
+        self._outside = outside
         # The first line and the text of each definition, and of each method.
         self._defined: dict[str, list[tuple[int, str]]] | None = None
         self._methods: dict[str, list[tuple[int, str]]] = {}
@@ -160,18 +161,18 @@ class Parts:
         self._answers: dict[str, str] = {}
         # The parts that were queried in each context of `heard`, innermost last.
         self._heard: list[dict[str, None]] = []
-        # The statements of texts that somebody has parsed anyway, and the lines before them there.
+        # Definitions that are being read, by their texts.
         self._parsed: dict[str, AsParsed] = {}
         # The table that recorded the last query, and the parts recorded in it.
         self._reads: dict[str, str] | None = None
         self._asked: set[str] = set()
 
-    def offer(self, text: str, body: list[ast.stmt], before: int = 0) -> None:
-        """Take the statements of a part's text; ``before`` lines stand in front of it there."""
+    def offer(self, text: str, body: list[ast.stmt], before: int) -> None:
+        """Take a definition as parsed; ``before`` lines stand in front of its text there."""
         self._parsed[text] = body, before
 
     def withdraw(self, text: str) -> None:
-        """Drop the statements of a text, which are not to live longer because of this."""
+        """Drop a definition, which is not to live longer because of this."""
         self._parsed.pop(text, None)
 
     def ask(self, part: str) -> None:
@@ -278,7 +279,7 @@ class Parts:
         if self._defined is None:
             self._defined = {}
             self._level, definitions = self._readers.cut(self._text)
-            self._rest = self._readers.bound(self._level, self._parsed.get(self._level))
+            self._rest = self._readers.bound(self._level, self._outside)
             for name, text, line in definitions:
                 self._defined.setdefault(name, []).append((line, text))
         return self._defined

@@ -151,13 +151,12 @@ def read_outline(text: str, path: Path) -> ModuleMap:
     except (_UnclearError, SyntaxError):
         return read_module(quietly_parsed(text), (text,), path)
     holder: list[ModuleMap] = []
-    parts = Parts(str(path), text, PART_READERS)
+    parts = Parts(str(path), text, PART_READERS, tree.body)
     functions: _Deferred[FunctionInfo] = _Deferred(holder, parts)
     classes: _Deferred[ClassInfo] = _Deferred(holder, parts)
     for definition in definitions:
         (classes if definition.is_class else functions).defer(definition)
     name, package, checked = module_name(path, text)
-    parts.offer(rest, tree.body)
     module = ModuleMap(
         name,
         package,
@@ -186,10 +185,10 @@ def parts_of(text: str) -> Parts | None:
     """Return the parts of a module that may be queried; None if it can only be queried whole."""
     try:
         rest, _ = _cut(text)
-        quietly_parsed(rest)
+        outside = quietly_parsed(rest).body
     except (_UnclearError, SyntaxError, ValueError):
         return None
-    return Parts("", text, PART_READERS)
+    return Parts("", text, PART_READERS, outside)
 
 
 def cut(text: str) -> tuple[str, list[tuple[str, str, int]]]:
@@ -201,15 +200,11 @@ def cut(text: str) -> tuple[str, list[tuple[str, str, int]]]:
     return rest, [(one.name, one.text, one.line) for one in definitions]
 
 
-def bindings(rest: str, known: AsParsed | None = None) -> Bindings:
+def bindings(rest: str, body: list[ast.stmt]) -> Bindings:
     """Return what a module's text without functions and classes binds, as `read_block` reads it.
 
-    ``known`` holds its statements where somebody has parsed it.
+    ``body`` holds the statements of that text.
     """
-    try:
-        body = quietly_parsed(rest).body if known is None else known[0]
-    except (SyntaxError, ValueError, RecursionError):
-        body = []
     lines = rest.split("\n")
     names: dict[str, list[str]] = {}
     imports: list[str] = []

@@ -12,12 +12,13 @@ from flake8_torchperf.interpreter.engine.followed import (
     FOLLOWED_CALLS,
     STANDING,
     CallWatch,
+    made_in,
     note_followed,
     record_followed,
     writers,
 )
 from flake8_torchperf.interpreter.engine.place import Context
-from flake8_torchperf.interpreter.engine.value_data import Made, NoData, is_same
+from flake8_torchperf.interpreter.engine.value_data import NoData, is_same
 from flake8_torchperf.interpreter.inference.from_callees import TAKES, taken_by_body
 from flake8_torchperf.interpreter.inference.parameters import (
     DECLARED,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.interpreter.engine.value_data import Made
     from flake8_torchperf.project.module_index import FunctionInfo
 
 
@@ -97,7 +99,7 @@ def are_same(asked: Sequence[tuple[str, str]], analysis: Analysis, others: Answe
 
     The functions that asked them still have steps left if all of them together take more.
     """
-    made = Made(analysis)
+    made = made_in(analysis)
     more, spare = 0, STEPS_PER_FUNCTION
     try:
         for question, answer in asked:

@@ -199,6 +199,13 @@ def record_followed(analysis: Analysis) -> None:
 
 
 _MADE: Cache[None, Made] = Cache("what makes values again")
+
+
+def made_in(analysis: Analysis) -> Made:
+    """Return what makes values again for an analysis."""
+    return _MADE.kept(analysis, None, lambda: Made(analysis))
+
+
 # While questions are asked again, the answers that stand: by call, and by what is around it.
 STANDING: Cache[str, dict[str, str]] = Cache("answers that stand")
 
@@ -242,7 +249,7 @@ def standing_answer(
         if answer is None:
             return None
         outcome, added, cut, steps, _ = json.loads(answer)
-        known = _MADE.kept(analysis, None, lambda: Made(analysis)).value(outcome)
+        known = made_in(analysis).value(outcome)
         analysis.stack.cut += cut
         return known, added, steps
     except (NoData, RecursionError):

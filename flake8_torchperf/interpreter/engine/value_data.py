@@ -257,7 +257,7 @@ class Made:
                 if place >= len(inside) or ast.dump(inside[place]) != said:
                     raise NoData
                 return inside[place]
-            case "Closure", [node, module, env] if node[0] in ("node", "inner"):
+            case "Closure", [node, module, env]:
                 found = self.value(node)
                 return values.Closure(found, id(found), self.value(env), self._module(module))
             case "other", [kind, said]:
