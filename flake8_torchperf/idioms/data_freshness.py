@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import bound_by
+from flake8_torchperf.syntax.bindings import bound_in
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.syntax.traversal import plain_names
 
@@ -32,11 +32,11 @@ class DataFreshness:
                 self._bind(annotated.target, annotated.value)
         self._entries: set[str] = set()
         for loop in nodes.of_any(ast.For, ast.comprehension):
-            self._entries |= bound_by(loop.target)
+            self._entries |= bound_in(loop.target)
             self._bind(loop.target, loop.iter)
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
-        for name in bound_by(target):
+        for name in bound_in(target):
             self._bound.setdefault(name, []).append(value)
 
     def holds(self, call: ast.Call) -> bool:

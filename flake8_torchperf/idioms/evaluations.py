@@ -12,8 +12,9 @@ from flake8_torchperf.idioms.loop_kinds import (
     may_step,
     names_in,
 )
+from flake8_torchperf.syntax.bindings import bound_in
 from flake8_torchperf.syntax.names import is_name, named_parameters
-from flake8_torchperf.syntax.traversal import bound_in, walk
+from flake8_torchperf.syntax.traversal import walk
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.names import names_of
+from flake8_torchperf.syntax.bindings import bound_by
 from flake8_torchperf.syntax.names import dotted_name, spelled
 from flake8_torchperf.syntax.traversal import inside, once, walk
 
@@ -43,8 +44,7 @@ def interval_flags(function: ast.AST) -> frozenset[str]:
                     flags.append(name)
     if not flags:
         return frozenset()
-    bound = [one.id for one in inside(function, ast.Name) if isinstance(one.ctx, ast.Store)]
-    counts = Counter(bound)
+    counts = Counter(name for one in inside(function, ast.Name) for name in bound_by(one))
     return frozenset(name for name, count in Counter(flags).items() if counts[name] == count)
 
 
@@ -92,13 +92,9 @@ def _locals(function: ast.AST) -> frozenset[str]:
     nodes = walk([function])
     shared = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
     aliases = {id(target) for node in nodes for target in _aliases(node)}
-    bound = {
-        node.id if isinstance(node, ast.Name) else node.arg
-        for node in nodes
-        if isinstance(node, ast.arg)
-        or (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-        if id(node) not in aliases
-    }
+    bound = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    own = (one for one in nodes if isinstance(one, ast.Name) and id(one) not in aliases)
+    bound.update(name for one in own for name in bound_by(one))
     return frozenset(bound - shared)
 
 

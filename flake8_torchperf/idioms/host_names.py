@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterator
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.syntax.bindings import times_bound
 from flake8_torchperf.syntax.names import given_to
-from flake8_torchperf.syntax.traversal import times_bound
 
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes

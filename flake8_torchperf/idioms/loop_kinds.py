@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.syntax.bindings import bound_in
 from flake8_torchperf.syntax.names import (
     asks_super,
     dotted_name,
@@ -363,7 +364,7 @@ def _made(loop: ast.AST) -> set[str]:
         name
         for node in direct(loop)
         if isinstance(node, (ast.Assign, ast.AugAssign))
-        for name in bound_by(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+        for name in bound_in(node.targets[0] if isinstance(node, ast.Assign) else node.target)
     }
 
 
@@ -452,7 +453,7 @@ def _bound_before(loop: ast.AST) -> frozenset[str]:
     bound: set[str] = set()
     head = head_of(loop)
     if head is not None:
-        bound |= bound_by(head.target)
+        bound |= bound_in(head.target)
     used: set[str] = set()
     waiting: list[ast.AST] = list(reversed(getattr(loop, "body", [])))
     while waiting:
@@ -460,7 +461,7 @@ def _bound_before(loop: ast.AST) -> frozenset[str]:
         if isinstance(node, ast.Assign):
             used |= plain_names(node.value) - bound
             for target in node.targets:
-                bound |= bound_by(target)
+                bound |= bound_in(target)
         elif isinstance(node, ast.expr):
             used |= plain_names(node) - bound
         elif not isinstance(node, SCOPES):
@@ -483,12 +484,3 @@ def names_in(node: ast.AST) -> set[str]:
         elif isinstance(inner, ast.Attribute):
             found.add(inner.attr)
     return found
-
-
-def bound_by(target: ast.expr) -> set[str]:
-    """Return the names that an assignment to ``target``, or a loop with it, binds."""
-    return {
-        inner.id
-        for inner in walk([target])
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
-    }

@@ -14,8 +14,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.project.function_facts import FunctionFact
+from flake8_torchperf.syntax.bindings import bound_in, times_bound
 from flake8_torchperf.syntax.names import dotted_name, moves_to_device
-from flake8_torchperf.syntax.traversal import times_bound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -84,7 +84,8 @@ def placed_names(nodes: Nodes, loaders: set[str], batches: Iterable[str] = ()) -
     bindings = nodes.of_any(ast.Assign, ast.For, ast.AsyncFor)
     for node in sorted(bindings, key=lambda one: one.lineno):
         value = node.value if isinstance(node, ast.Assign) else node.iter
-        names = [*_names(node.targets if isinstance(node, ast.Assign) else [node.target])]
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        names = [name for one in targets for name in bound_in(one)]
         moved = isinstance(node, ast.Assign) and _again(value) in names
         if moved or _is_part(value, found) or _gives_batches(node, value, loaders):
             placed.update(names)
@@ -152,13 +153,6 @@ def _targets(made: ast.Assign) -> Iterator[str]:
     for target in made.targets:
         parts = target.elts if isinstance(target, (ast.Tuple, ast.List)) else [target]
         yield from filter(None, map(dotted_name, parts))
-
-
-def _names(targets: list[ast.expr]) -> Iterator[str]:
-    for target in targets:
-        for node in ast.walk(target):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-                yield node.id
 
 
 def _again(value: ast.expr) -> str:

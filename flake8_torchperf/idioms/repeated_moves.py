@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.loop_kinds import STATEMENTS
-from flake8_torchperf.syntax.traversal import changes_in, once, walk
+from flake8_torchperf.syntax.bindings import changes_in
+from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

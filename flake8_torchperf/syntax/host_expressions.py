@@ -168,7 +168,7 @@ def _collect(nodes: Nodes, bound: dict[str, list[ast.expr | None]]) -> None:
     for node in nodes.of_any(ast.AugAssign, ast.AnnAssign, ast.NamedExpr):
         if node.value is not None:
             _bind(node.target, node.value, bound)
-    for loop in nodes.of_any(ast.For, ast.comprehension):
+    for loop in nodes.of_any(ast.For, ast.AsyncFor, ast.comprehension):
         ranged = isinstance(loop.iter, ast.Call) and _called(loop.iter) == "range"
         _bind(loop.target, ast.Constant(0) if ranged else None, bound)
     for item in nodes.of(ast.withitem):

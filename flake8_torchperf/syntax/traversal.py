@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -194,27 +193,6 @@ def method_calls(roots: Sequence[ast.AST], names: Container[str]) -> Iterator[as
     for node in walk(roots):
         if isinstance(node, CALL) and isinstance(node.func, ATTRIBUTE) and node.func.attr in names:
             yield node
-
-
-@once
-def bound_in(code: ast.AST) -> frozenset[str]:
-    """Return the names that a piece of code binds."""
-    if isinstance(code, FUNCTIONS):
-        names = inside(code, ast.Name)
-    else:
-        names = [node for node in walk([code]) if isinstance(node, ast.Name)]
-    return frozenset([name.id for name in names if isinstance(name.ctx, ast.Store)])
-
-
-def times_bound(nodes: Nodes) -> Counter[str]:
-    """Return how often some nodes bind each name."""
-    return Counter(name.id for name in nodes.of(NAME) if isinstance(name.ctx, ast.Store))
-
-
-def changes_in(node: ast.expr, loop: ast.AST) -> bool:
-    """True if an expression may change each round, because it uses a name that the loop binds."""
-    bound = bound_in(loop)
-    return any(isinstance(inner, ast.Name) and inner.id in bound for inner in walk([node]))
 
 
 def round_counters(loop: ast.AST) -> set[str]:

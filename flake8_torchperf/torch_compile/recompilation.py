@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.batching import REPEATED, ROW_BY_ROW
 from flake8_torchperf.program.outlines.outlining import Callable_
+from flake8_torchperf.syntax.bindings import all_bound_by
 from flake8_torchperf.syntax.names import given_to
 from flake8_torchperf.syntax.traversal import SCOPES, children, round_counters
 from flake8_torchperf.torch_compile.callables import PARTIAL, TRANSFORMS
@@ -303,13 +304,9 @@ def _places(body: list[ast.stmt]) -> Iterator[_Place]:
 
 def _bound_in(loops: tuple[ast.AST, ...], call: ast.Call) -> bool:
     """True if the call uses a name that the loops around it bind."""
-    bound: set[str] = set()
+    bound = set(all_bound_by([loops[0]]))
     for node in ast.walk(loops[0]):
         match node:
-            case ast.Name(id=name, ctx=ast.Store()):
-                bound.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                bound.add(name)
             case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()):
                 bound.add(name)
     return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(call))

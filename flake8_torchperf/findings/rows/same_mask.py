@@ -11,6 +11,7 @@ import ast
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_torchperf.syntax.bindings import bound_by
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.site import SiteKind
 
@@ -149,10 +150,9 @@ def _bound_once(roots: Sequence[ast.AST]) -> dict[str, ast.Assign]:
     found: dict[str, ast.Assign] = {}
     for node in walk(list(roots)):
         match node:
-            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                counts[name] += 1
             case ast.Assign(targets=[ast.Name(id=name)]):
                 found[name] = node
+        counts.update([node.arg] if isinstance(node, ast.arg) else bound_by(node))
     return {name: node for name, node in found.items() if counts[name] == 1}
 
 

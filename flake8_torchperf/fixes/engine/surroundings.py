@@ -11,8 +11,9 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from flake8_torchperf.syntax.bindings import bound_by
 from flake8_torchperf.syntax.statement_lines import ByLine
-from flake8_torchperf.syntax.traversal import DEFINITIONS, FUNCTIONS, Nodes, children
+from flake8_torchperf.syntax.traversal import FUNCTIONS, Nodes, below, children
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -209,14 +210,9 @@ def names_bound(scope: ast.AST) -> dict[str, str]:
     for statement in nodes.of_any(ast.Import, ast.ImportFrom):
         for name, qualified in _imported(statement):
             found[name] = qualified if found.get(name, qualified) == qualified else ""
-    names = [one.id for one in nodes.of(ast.Name) if not isinstance(one.ctx, ast.Load)]
+    inside = (one for one in below(scope) if not isinstance(one, (ast.Import, ast.ImportFrom)))
+    names = [name for one in inside for name in bound_by(one)]
     names += [one.arg for one in nodes.of(ast.arg)]
-    names += [one.name for one in nodes.of_any(*DEFINITIONS) if one is not scope]
-    clauses = nodes.of_any(ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
-    names += [one.name for one in clauses if one.name is not None]
-    names += [one.rest for one in nodes.of(ast.MatchMapping) if one.rest is not None]
-    for declared in nodes.of_any(ast.Global, ast.Nonlocal):
-        names += declared.names
     found.update(dict.fromkeys(names, ""))
     return found
 

@@ -9,11 +9,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.finding import Edit
-from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, named_after, names_in
+from flake8_torchperf.fixes.shared.code import fresh_name, named_after, names_in
 from flake8_torchperf.fixes.shared.effects import acting_before, is_pure, place_of_end, stored_by
 from flake8_torchperf.fixes.shared.evaluation import is_lazy
 from flake8_torchperf.fixes.shared.siblings import around_in_block, block_of, index_of
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.syntax.bindings import all_bound_by
 from flake8_torchperf.syntax.traversal import once
 from flake8_torchperf.values.site import SiteKind
 
@@ -51,7 +52,7 @@ def plan(place: FixPlace) -> Edit | None:
         return None
     match first:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if (
-            value is read and name not in bound_by(lines[1:])
+            value is read and name not in all_bound_by(lines[1:])
         ):
             return Edit(tuple(reads[1:]), {"name": name})
     base = named_after(_source(read), around)
@@ -132,7 +133,7 @@ def _read_again(
             break
         lines.append(line)
         reads += same
-        if bound_by([line]) & names_in([read]) or not is_pure(line, place.around):
+        if all_bound_by([line]) & names_in([read]) or not is_pure(line, place.around):
             break
     return lines, reads
 

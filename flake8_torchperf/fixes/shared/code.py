@@ -45,16 +45,6 @@ def names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
     )
 
 
-def bound_by(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the names that pieces of code bind or delete."""
-    return frozenset(
-        inner.id
-        for node in nodes
-        for inner in ast.walk(node)
-        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load)
-    )
-
-
 def writes_into(line: ast.AST, names: frozenset[str]) -> bool:
     """True if a statement writes to a part of a named value, or calls its method in place."""
     return any(names & written_by(node) for node in ast.walk(line))

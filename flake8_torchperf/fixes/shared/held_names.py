@@ -8,9 +8,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.code import bound_by, names_in
+from flake8_torchperf.fixes.shared.code import names_in
 from flake8_torchperf.fixes.shared.numbers import is_whole
 from flake8_torchperf.fixes.shared.siblings import block_of
+from flake8_torchperf.syntax.bindings import all_bound_by
 from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class HeldNames:
 
     def _stays(self, between: Sequence[ast.stmt]) -> bool:
         """True if the place to move to is the same before the statements in between."""
-        if names_in(self._where) & bound_by(between):
+        if names_in(self._where) & all_bound_by(between):
             return False
         # A call may move an object to another device, but a tensor keeps its own.
         parts = [one for where in self._where for one in ast.walk(where)]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.table import Op, TensorReturn, load
+from flake8_torchperf.syntax.bindings import bound_by
 from flake8_torchperf.syntax.traversal import FUNCTIONS, below, once
 
 if TYPE_CHECKING:
@@ -409,20 +410,6 @@ def _bound(function: ast.AST) -> dict[str, list[Binding]]:
             if id(node) not in plain and not isinstance(node.ctx, ast.Load):
                 found.setdefault(node.id, []).append(None)
         else:
-            for name in dict.fromkeys(_also_bound(node)):
+            for name in dict.fromkeys(bound_by(node)):
                 found.setdefault(name, []).append(None)
     return found
-
-
-def _also_bound(node: ast.AST) -> list[str]:
-    """The names that a node binds without an `ast.Name`."""
-    match node:
-        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-            return [name]
-        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-            return [alias.asname or alias.name for alias in aliases]
-        case ast.Global(names=names) | ast.Nonlocal(names=names):
-            return names
-        case ast.FunctionDef(name=str(name)) | ast.ClassDef(name=str(name)):
-            return [name]
-    return []

@@ -13,7 +13,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.project.function_facts import IS_LONG
 from flake8_torchperf.project.mapped_files import read_file
 from flake8_torchperf.project.whole_modules import storing
-from flake8_torchperf.syntax.binding_statements import binding_statements
+from flake8_torchperf.syntax.bindings import binding_statements
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.values import (

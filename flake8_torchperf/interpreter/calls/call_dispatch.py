@@ -53,7 +53,8 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import kind_of_in
 from flake8_torchperf.interpreter.transfer import attributes
 from flake8_torchperf.interpreter.transfer.evaluated_arguments import evaluate_arguments
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.traversal import changes_in, once, walk
+from flake8_torchperf.syntax.bindings import changes_in
+from flake8_torchperf.syntax.traversal import once, walk
 from flake8_torchperf.values import host_data
 from flake8_torchperf.values.arguments import Arguments
 from flake8_torchperf.values.environments import path_of

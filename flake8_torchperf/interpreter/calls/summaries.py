@@ -41,7 +41,7 @@ from flake8_torchperf.interpreter.inference.parameters import (
 from flake8_torchperf.interpreter.stated_types.annotations import record
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import is_abstract
 from flake8_torchperf.project.function_facts import IS_LONG, SETS_ATTRIBUTES
-from flake8_torchperf.syntax.binding_statements import binding_statements
+from flake8_torchperf.syntax.bindings import binding_statements
 from flake8_torchperf.values.combining import held_tensor
 from flake8_torchperf.values.environments import bind, forget_inside
 from flake8_torchperf.values.values import (

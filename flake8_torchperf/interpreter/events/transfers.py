@@ -13,8 +13,9 @@ from flake8_torchperf.interpreter.events.recording import early, emit
 from flake8_torchperf.interpreter.inference.argument_writes import may_fill
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.project.stores.module_facts import once_per_module
+from flake8_torchperf.syntax.bindings import bound_in
 from flake8_torchperf.syntax.names import called_name, given_to
-from flake8_torchperf.syntax.traversal import bound_in, once, plain_names, walk
+from flake8_torchperf.syntax.traversal import once, plain_names, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import BESIDE_HOST, SOMETIMES, names_device
 from flake8_torchperf.values.environments import path_of

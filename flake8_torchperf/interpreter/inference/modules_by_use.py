@@ -10,14 +10,9 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_moves import RETURNING_SELF
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
+from flake8_torchperf.syntax.bindings import bound_in
 from flake8_torchperf.syntax.names import called_a_device, dotted_name
-from flake8_torchperf.syntax.traversal import (
-    DEFINITIONS,
-    bound_in,
-    children,
-    inside,
-    once,
-)
+from flake8_torchperf.syntax.traversal import DEFINITIONS, children, inside, once
 from flake8_torchperf.values.devices import BESIDE_HOST, is_host_name, names_device
 from flake8_torchperf.values.values import UNKNOWN, Instance, Value, tensor_of
 

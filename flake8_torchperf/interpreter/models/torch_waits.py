@@ -11,7 +11,7 @@ from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.knowledge.overloads import best_fitting
 from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
 from flake8_torchperf.suspects.words import PER_PARAMETER
-from flake8_torchperf.syntax.traversal import changes_in
+from flake8_torchperf.syntax.bindings import changes_in
 from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 from flake8_torchperf.values.arguments import Argument, Arguments, kind_of, kinds
 from flake8_torchperf.values.cause import Cause

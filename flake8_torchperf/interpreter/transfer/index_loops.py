@@ -6,17 +6,11 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.idioms.loop_kinds import bound_by
 from flake8_torchperf.interpreter.engine.dispatch import evaluate
 from flake8_torchperf.interpreter.engine.place import Site
 from flake8_torchperf.interpreter.events.recording import emit
-from flake8_torchperf.syntax.traversal import (
-    bound_in,
-    changes_in,
-    plain_names,
-    round_counters,
-    walk,
-)
+from flake8_torchperf.syntax.bindings import bound_in, changes_in
+from flake8_torchperf.syntax.traversal import plain_names, round_counters, walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.environments import Env, path_of
 from flake8_torchperf.values.site import SiteKind
@@ -191,11 +185,11 @@ def _from_items(names: set[str], counters: set[str], loop: ast.AST) -> bool:
 
     So is a number made of one: ``for span in spans: n = int(span[1])``.
     """
-    items = bound_by(loop.target) - counters if isinstance(loop, ast.For) else set()
+    items = bound_in(loop.target) - counters if isinstance(loop, ast.For) else set()
     made = [
         node.value
         for node in walk([loop])
-        if isinstance(node, ast.Assign) and not names.isdisjoint(bound_by(node.targets[0]))
+        if isinstance(node, ast.Assign) and not names.isdisjoint(bound_in(node.targets[0]))
     ]
     return any(not items.isdisjoint(plain_names(value)) for value in made) or any(
         isinstance(part, ast.Subscript) and not counters.isdisjoint(plain_names(part.slice))

@@ -18,7 +18,7 @@ from flake8_torchperf.interpreter.transfer.iteration import move_items, unpack_r
 from flake8_torchperf.interpreter.transfer.narrowing import narrow
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.suspects.words import PER_PARAMETER
-from flake8_torchperf.syntax.traversal import changes_in
+from flake8_torchperf.syntax.bindings import changes_in
 from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.elements import OF_MODULES, element_of, goes_through_layers

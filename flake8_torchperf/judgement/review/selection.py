@@ -25,9 +25,10 @@ from flake8_torchperf.suspects.nominate import (
 )
 from flake8_torchperf.suspects.waiting_signs import converts, decides, indices, masks, places
 from flake8_torchperf.suspects.words import JOINING_CALLS, MOVE_CALLS, WAITING_CALLS
+from flake8_torchperf.syntax.bindings import bound_in
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.syntax.names import called_name, dotted_name
-from flake8_torchperf.syntax.traversal import COMPREHENSIONS, bound_in, walk
+from flake8_torchperf.syntax.traversal import COMPREHENSIONS, walk
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import UNKNOWN, Tensor
 

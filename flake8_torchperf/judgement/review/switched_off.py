@@ -15,7 +15,8 @@ from flake8_torchperf.interpreter.inference.parameters import literal_default
 from flake8_torchperf.judgement.heat import Heat, Level
 from flake8_torchperf.judgement.worth.features import OFF_BY_DEFAULT
 from flake8_torchperf.program.origins.comparisons import asked_by, may_be, parts, passes_none
-from flake8_torchperf.syntax.traversal import PLAIN, bound_in
+from flake8_torchperf.syntax.bindings import bound_in
+from flake8_torchperf.syntax.traversal import PLAIN
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:

@@ -9,13 +9,8 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.code import (
-    argument_text,
-    bound_by,
-    invariant,
-    text_of,
-    used_outside,
-)
+from flake8_torchperf.fixes.shared.code import argument_text, invariant, text_of, used_outside
+from flake8_torchperf.syntax.bindings import all_bound_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +70,9 @@ def rounds_of(place: FixPlace, loop: ast.AST | None) -> Rounds | None:
     iterable = argument_text(place, loop.iter)
     if isinstance(loop.iter, (ast.Lambda, ast.IfExp, ast.NamedExpr)):
         iterable = text_of(place, loop.iter)
-    return Rounds(_target_text(parts), iterable, tuple(conditions), tuple(body), bound_by([loop]))
+    return Rounds(
+        _target_text(parts), iterable, tuple(conditions), tuple(body), all_bound_by([loop])
+    )
 
 
 def _target_text(parts: Sequence[ast.expr]) -> str:
@@ -117,7 +114,7 @@ def _negated(place: FixPlace, test: ast.expr) -> str:
 def is_list(place: FixPlace, node: ast.expr) -> bool:
     """True if a name is a parameter annotated as a list or tuple, and never bound again."""
     function = place.around.function(node)
-    if not isinstance(node, ast.Name) or function is None or node.id in bound_by(function.body):
+    if not isinstance(node, ast.Name) or function is None or node.id in all_bound_by(function.body):
         return False
     for parameter in ast.walk(function.args):
         if isinstance(parameter, ast.arg) and parameter.arg == node.id and parameter.annotation:

@@ -9,8 +9,9 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.code import bound_by, names_in, written_by
+from flake8_torchperf.fixes.shared.code import names_in, written_by
 from flake8_torchperf.fixes.shared.effects import is_pure
+from flake8_torchperf.syntax.bindings import all_bound_by
 from flake8_torchperf.syntax.names import given_to
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def changes_of(loop: ast.For, around: Surroundings) -> LoopWrites:
     if id(loop) not in known:
         nodes = [node for one in loop.body for node in ast.walk(one)]
         known[id(loop)] = LoopWrites(
-            bound_by([loop.target, *loop.body]),
+            all_bound_by([loop.target, *loop.body]),
             frozenset(name for node in nodes for name in _written(node, around)),
             frozenset(name for node in nodes for name in _given(node, around)),
         )

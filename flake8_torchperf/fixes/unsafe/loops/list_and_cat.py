@@ -6,10 +6,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.finding import Edit
-from flake8_torchperf.fixes.shared.code import argument_text, bound_by, fresh_name, invariant
+from flake8_torchperf.fixes.shared.code import argument_text, fresh_name, invariant
 from flake8_torchperf.fixes.shared.code import names_in as names
 from flake8_torchperf.fixes.shared.tensors import is_tensor
 from flake8_torchperf.knowledge.methods import methods_of
+from flake8_torchperf.syntax.bindings import all_bound_by
 from flake8_torchperf.syntax.traversal import below
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class _Uses:
         self._place = place
         self._name = name
         self._loop = loop
-        self._bound = bound_by([loop])
+        self._bound = all_bound_by([loop])
         self._known: set[int] = set()
         self._dims: set[str] = set()
         self._changed = _changed_in(loop)

@@ -9,14 +9,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.finding import Edit
-from flake8_torchperf.fixes.shared.code import (
-    argument_text,
-    bound_by,
-    fresh_name,
-    invariant,
-    text_of,
-)
+from flake8_torchperf.fixes.shared.code import argument_text, fresh_name, invariant, text_of
 from flake8_torchperf.fixes.unsafe.loops.total_norm import norm_of
+from flake8_torchperf.syntax.bindings import all_bound_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +43,7 @@ def plan(place: FixPlace) -> Edit | None:
     if found is None or torch is None or any(one.is_async for one in clauses):
         return None
     tensor, order = found
-    if not invariant(order, bound_by([loop])):
+    if not invariant(order, all_bound_by([loop])):
         return None
     wanted = ("grads", "gradients") if ".grad" in ast.unparse(tensor) else ("tensors", "params")
     name = fresh_name(place, statement, wanted)

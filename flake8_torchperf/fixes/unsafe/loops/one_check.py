@@ -9,9 +9,10 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.finding import Edit
-from flake8_torchperf.fixes.shared.code import bound_by, exits, fresh_name, invariant, text_of
+from flake8_torchperf.fixes.shared.code import exits, fresh_name, invariant, text_of
 from flake8_torchperf.fixes.shared.loops.flags import both_checked
 from flake8_torchperf.fixes.shared.loops.gather import rounds_of
+from flake8_torchperf.syntax.bindings import all_bound_by
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +40,7 @@ def plan(place: FixPlace) -> Edit | None:
     if found is None or scaled is None or subject is None:
         return None
     tensor, factor = scaled
-    bound = rounds.bound | bound_by(checks)
+    bound = rounds.bound | all_bound_by(checks)
     if ast.dump(_memory(subject)) != ast.dump(_memory(tensor)):
         return None
     if not (invariant(found[0], bound) and invariant(factor, bound)):

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.finding import Edit
 from flake8_torchperf.fixes.shared.code import (
     argument_text,
-    bound_by,
     fresh_name,
     invariant,
     names_in,
@@ -23,6 +22,7 @@ from flake8_torchperf.fixes.shared.code import (
 from flake8_torchperf.fixes.shared.kinds import has_float64
 from flake8_torchperf.fixes.shared.loops.gather import Rounds, rounds_of
 from flake8_torchperf.fixes.shared.siblings import around_in_block, statements_before
+from flake8_torchperf.syntax.bindings import all_bound_by
 from flake8_torchperf.syntax.traversal import below
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _zero(place: FixPlace, loop: ast.For, total: str) -> ast.stmt | None:
                     return line
         if not isinstance(line, ast.Assign) or total.partition("[")[0] in names_in([line]):
             return None
-        if _names(total) & bound_by([line]):
+        if _names(total) & all_bound_by([line]):
             return None
     return None
 

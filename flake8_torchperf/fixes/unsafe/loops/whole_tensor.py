@@ -10,14 +10,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.finding import Edit
-from flake8_torchperf.fixes.shared.code import (
-    bound_by,
-    exits,
-    invariant,
-    text_of,
-    used_outside,
-)
+from flake8_torchperf.fixes.shared.code import exits, invariant, text_of, used_outside
 from flake8_torchperf.knowledge.table import load
+from flake8_torchperf.syntax.bindings import all_bound_by
 from flake8_torchperf.syntax.names import given_to
 
 if TYPE_CHECKING:
@@ -50,7 +45,7 @@ def planned(place: FixPlace, *, leaves: bool) -> Edit | None:
     row = loop.target.id
     if not isinstance(tensor, (ast.Name, ast.Attribute)) or used_outside(place, row, loop):
         return None
-    body = _Body(place, tensor, row, bound_by(loop.body) | {row})
+    body = _Body(place, tensor, row, all_bound_by(loop.body) | {row})
     if not invariant(tensor, body.bound) or not body.lifts(loop.body) or body.leaves != leaves:
         return None
     return Edit((loop,), {"row": row, "tensor": text_of(place, tensor)})

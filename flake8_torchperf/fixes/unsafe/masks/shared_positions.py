@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.finding import Edit
-from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in, writes_into
+from flake8_torchperf.fixes.shared.code import fresh_name, names_in, writes_into
 from flake8_torchperf.fixes.shared.evaluation import is_lazy
 from flake8_torchperf.fixes.shared.masks import (
     has_shape_of,
@@ -24,6 +24,7 @@ from flake8_torchperf.fixes.shared.siblings import block_of
 from flake8_torchperf.fixes.unsafe.masks import masked_assignment
 from flake8_torchperf.fixes.unsafe.masks.dimensions import has_dimensions, known_mask
 from flake8_torchperf.fixes.unsafe.masks.masked_reduction import reduced_by
+from flake8_torchperf.syntax.bindings import all_bound_by
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import Tensor
 
@@ -154,7 +155,7 @@ def _uses(
             if any(is_lazy(place, u.node, line) or _is_reduced(u.node, place) for u in here):
                 break  # a reduction needs no count at all
             found += [use for use in here if not _is_store_alone(use.node, line)]
-        if names & bound_by([line]) or writes_into(line, names):
+        if names & all_bound_by([line]) or writes_into(line, names):
             break
         if attribute and any(isinstance(one, ast.Call) for one in ast.walk(line)):
             break  # the call may bind it to another mask

@@ -9,10 +9,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.finding import Edit
-from flake8_torchperf.fixes.shared.code import bound_by, fresh_name, names_in
+from flake8_torchperf.fixes.shared.code import fresh_name, names_in
 from flake8_torchperf.fixes.shared.loops.element_reads import elements_read, number_reads
 from flake8_torchperf.fixes.shared.loops.unchanged import is_unchanged, runs_always
 from flake8_torchperf.fixes.shared.tensors import bindings, is_tensor
+from flake8_torchperf.syntax.bindings import all_bound_by
 from flake8_torchperf.syntax.traversal import FUNCTIONS, below
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def _loop(place: FixPlace, node: ast.AST, index: str) -> ast.For | None:
     while here is not None and not isinstance(here, (*FUNCTIONS, ast.Lambda)):
         if isinstance(here, ast.For) and inner in here.body and index in names_in([here.target]):
             return here if _counts(place, here, index) else None
-        if index in bound_by(ast.iter_child_nodes(here)) and not isinstance(here, ast.For):
+        if index in all_bound_by(ast.iter_child_nodes(here)) and not isinstance(here, ast.For):
             stores = (one for one in ast.walk(here) if isinstance(one, ast.comprehension))
             if any(index in names_in([one.target]) for one in stores):
                 return None
@@ -103,7 +104,7 @@ def _loop(place: FixPlace, node: ast.AST, index: str) -> ast.For | None:
 
 def _counts(place: FixPlace, loop: ast.For, index: str) -> bool:
     """True for ``for i in range(n)`` and ``for i, x in enumerate(xs)``, if nothing else binds i."""
-    if index in bound_by(loop.body) or not isinstance(loop.iter, ast.Call):
+    if index in all_bound_by(loop.body) or not isinstance(loop.iter, ast.Call):
         return False
     called = place.around.qualified(loop.iter.func)
     match loop.target:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.findings.finding import Edit
-from flake8_torchperf.fixes.shared.code import bound_by, named_after, names_in
+from flake8_torchperf.fixes.shared.code import named_after, names_in
 from flake8_torchperf.fixes.shared.effects import (
     acting_before,
     appending_call,
@@ -26,6 +26,7 @@ from flake8_torchperf.fixes.shared.effects import (
 from flake8_torchperf.fixes.shared.evaluation import is_lazy
 from flake8_torchperf.fixes.shared.kinds import averaged, has_float64, kind_of, may_be_number
 from flake8_torchperf.fixes.shared.siblings import block_of, index_of
+from flake8_torchperf.syntax.bindings import all_bound_by
 from flake8_torchperf.syntax.traversal import below, once
 from flake8_torchperf.values.site import SIZED_KINDS
 from flake8_torchperf.values.values import Tensor
@@ -293,7 +294,7 @@ def _bound_alone(read: _Read, lines: Sequence[ast.stmt]) -> str:
             before = [one for one in lines if one.lineno < read.statement.lineno]
             behind = [one for one in lines if one.lineno > read.statement.lineno]
             free = name not in names_in([read.tensor, *before])
-            bound = bound_by(behind)
+            bound = all_bound_by(behind)
             return name if free and name not in bound else ""
     return ""
 

@@ -14,14 +14,8 @@ from flake8_torchperf.interpreter.events.training.handed_losses import (
     handed,
 )
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.traversal import (
-    changes_in,
-    children,
-    method_calls,
-    once,
-    plain_names,
-    walk,
-)
+from flake8_torchperf.syntax.bindings import changes_in
+from flake8_torchperf.syntax.traversal import children, method_calls, once, plain_names, walk
 from flake8_torchperf.values.environments import path_of
 from flake8_torchperf.values.site import SiteKind
 from flake8_torchperf.values.values import NDArray, Reason, Scalar, Strength, Tensor, Value

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.idioms.evaluations import GRADIENTS_OFF, opens
 from flake8_torchperf.idioms.loop_kinds import may_step
 from flake8_torchperf.project.stores.module_facts import once_per_module
+from flake8_torchperf.syntax.bindings import bound_in
 from flake8_torchperf.syntax.names import dotted_name, given_to
-from flake8_torchperf.syntax.traversal import COMPREHENSIONS, bound_in, inside, once, walk
+from flake8_torchperf.syntax.traversal import COMPREHENSIONS, inside, once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,8 @@ from flake8_torchperf.interpreter.events.training.accumulation import (
 )
 from flake8_torchperf.interpreter.events.training.handed_losses import BACKWARD_CALLS
 from flake8_torchperf.knowledge.methods import methods_of
-from flake8_torchperf.syntax.traversal import changes_in, inside, method_calls, once, walk
+from flake8_torchperf.syntax.bindings import changes_in
+from flake8_torchperf.syntax.traversal import inside, method_calls, once, walk
 from flake8_torchperf.values.environments import path_of
 
 if TYPE_CHECKING:

@@ -1,18 +1,74 @@
-"""The statements of a long function that decide the value of one attribute."""
+"""The names that code binds, and the statements of a function that decide one attribute."""
 
 from __future__ import annotations
 
 import ast
 import copy
+from collections import Counter
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.syntax.names import is_name
-from flake8_torchperf.syntax.traversal import DEFINITIONS, once, walk
+from flake8_torchperf.syntax.traversal import DEFINITIONS, FUNCTIONS, NAME, inside, once, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from flake8_torchperf.syntax.traversal import Nodes
 
 # If an attribute depends on more simple statements than this, interpreting them takes too long.
 MAX_STATEMENTS = 60
 # The most steps from an attribute to the names that its value depends on.
 MAX_STEPS = 8
 BLOCKS = ("body", "orelse", "finalbody")
+# Nodes with the name that they bind in a field; that of a clause or a pattern may be None.
+_NAMED = (*DEFINITIONS, ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+
+
+def bound_by(node: ast.AST) -> Sequence[str]:
+    """Return the names that a node without its parts binds, deletes or shares with outer code.
+
+    A parameter is bound by the call, so it is none of these.
+    """
+    if isinstance(node, ast.Name):
+        return () if isinstance(node.ctx, ast.Load) else (node.id,)
+    if isinstance(node, _NAMED):
+        return () if node.name is None else (node.name,)
+    match node:
+        case ast.MatchMapping(rest=str(name)):
+            return (name,)
+        case ast.Import(names=names):
+            return [one.asname or one.name.partition(".")[0] for one in names]
+        case ast.ImportFrom(names=names):
+            return [one.asname or one.name for one in names]
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            return names
+    return ()
+
+
+def all_bound_by(code: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the names that pieces of code bind, delete or share with outer code in any way."""
+    return frozenset(name for root in code for node in ast.walk(root) for name in bound_by(node))
+
+
+@once
+def bound_in(code: ast.AST) -> frozenset[str]:
+    """Return the names that a piece of code gives a value, other than by a definition."""
+    if isinstance(code, FUNCTIONS):
+        names = inside(code, ast.Name)
+    else:
+        names = [node for node in walk([code]) if isinstance(node, ast.Name)]
+    return frozenset([name.id for name in names if isinstance(name.ctx, ast.Store)])
+
+
+def times_bound(nodes: Nodes) -> Counter[str]:
+    """Return how often some nodes give each name a value."""
+    return Counter(name.id for name in nodes.of(NAME) if isinstance(name.ctx, ast.Store))
+
+
+def changes_in(node: ast.expr, loop: ast.AST) -> bool:
+    """True if an expression may change each round, because it uses a name that the loop binds."""
+    bound = bound_in(loop)
+    return any(isinstance(inner, ast.Name) and inner.id in bound for inner in walk([node]))
 
 
 def binding_statements(
