@@ -31,7 +31,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
     torch_kind,
 )
 from flake8_torchperf.judgement.frequency.call_graph import Calls
-from flake8_torchperf.judgement.frequency.own_heat import evaluates, own_heat
+from flake8_torchperf.judgement.frequency.own_heat import UNDECIDED, evaluates, own_heat
 from flake8_torchperf.judgement.frequency.propagation import SETTLED_CAUSES, CalledHeats
 from flake8_torchperf.judgement.frequency.protocols import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 SAID_OR_TEST = SAID | {Cause.TEST}
 # Expressions of which the program tells the objects.
 HOLDING_OBJECTS = (ast.Name, ast.Attribute)
-# Causes of functions whose own text does not show how often they run.
-UNDECIDED = frozenset((Cause.NOTHING, Cause.GIVEN_TENSORS))
 LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
 
 

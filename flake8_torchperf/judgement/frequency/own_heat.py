@@ -38,6 +38,8 @@ SET_UP = frozenset((
 # With these causes (a setting, a test, a tracer, a dead class), not even loops over elements or
 # steps are reported.
 FINAL = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.NEVER_MADE))
+# Causes of functions whose own text does not show how often they run.
+UNDECIDED = frozenset((Cause.NOTHING, Cause.GIVEN_TENSORS))
 
 
 def _unknown() -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from flake8_torchperf.judgement.frequency.own_heat import SET_UP
+from flake8_torchperf.judgement.frequency.own_heat import FINAL, SET_UP
 from flake8_torchperf.judgement.frequency.rates import rate_of
 from flake8_torchperf.judgement.frequency.reachability import Every, Some
 from flake8_torchperf.judgement.heat import Call, Cost, Heat, Level
@@ -21,18 +21,13 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import Calls, CallSite
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
+# With these causes, a caller is no evidence for the functions that it calls.
+SILENT = FINAL | {Cause.RESULT_KEPT}
 # Causes that no call changes: a setting, a test, a tracer's function, a cached result, dead code,
 # what a loader runs on the host.
-SETTLED_CAUSES = frozenset((
-    Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT,
-    Cause.NEVER_MADE, Cause.DATA_WORKER,
-))  # fmt: skip
+SETTLED_CAUSES = SILENT | {Cause.NAMED_HOT, Cause.DATA_WORKER}
 # Causes that rest on a call.
 CALLS = (Cause.CALLED, Cause.CALLED_IN_LOOP)
-# With these causes, a caller is no evidence for the functions that it calls.
-SILENT = frozenset((
-    Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT, Cause.NEVER_MADE,
-))  # fmt: skip
 
 
 class Texts(Protocol):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
-from flake8_torchperf.judgement.frequency.own_heat import SET_UP
+from flake8_torchperf.judgement.frequency.own_heat import SET_UP, UNDECIDED
 from flake8_torchperf.judgement.frequency.propagation import called_from, called_heat
 from flake8_torchperf.judgement.frequency.reachability import MAX_IN_PACKAGE, Every, Some
 from flake8_torchperf.judgement.heat import Level
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Causes of functions that run beside the loop over steps, or in it where an option says so.
 BESIDE_STEPS = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SWITCHED_OFF)
 # Causes of cold functions that a call seen elsewhere in the package outweighs.
-WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
+WARMED = UNDECIDED | {Cause.CONVENTION}
 CONSTRUCTOR = "__init__"
 CACHED_PROPERTY = "functools.cached_property"
 
