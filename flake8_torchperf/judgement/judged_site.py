@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from operator import is_
 from typing import TYPE_CHECKING
+
+from flake8_torchperf.values.values import tensor_of
 
 if TYPE_CHECKING:
     import ast
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.syntax.positions import Snippet
     from flake8_torchperf.values.cause import Cause
     from flake8_torchperf.values.site import SiteKind
-    from flake8_torchperf.values.values import Value
+    from flake8_torchperf.values.values import Tensor, Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +65,21 @@ class JudgedSite:
     leader_line: int = 0
     placed_at: tuple[str, int] | None = None
 
+    @property
+    def key(self) -> tuple[int, SiteKind]:
+        """The key that tells a site from the others of its function: its node and its kind."""
+        return id(self.node), self.kind
+
+    @property
+    def tensor(self) -> Tensor | None:
+        """The tensor that is read, or may be on some path; None if there is none."""
+        return None if self.operand is None else tensor_of(self.operand)
+
+    @property
+    def is_nested(self) -> bool:
+        """True if the site is in a function inside another one."""
+        return ".<locals>." in self.function
+
     def heated(self, heat: Heat) -> JudgedSite:
         """Return the same site with another heat."""
         return replace(self, heat=heat)
@@ -89,6 +107,11 @@ class Judged:
 
     def updated(self, other: Judged) -> Judged:
         """Return these sites, in their order, each as ``other`` has it where it does."""
-        there = {(id(site.node), site.kind): site for site in other.sites}
-        sites = (there.get((id(site.node), site.kind), site) for site in self.sites)
-        return replace(self, sites=tuple(sites))
+        there = {site.key: site for site in other.sites}
+        return self.having(there.get(site.key, site) for site in self.sites)
+
+    def having(self, sites: Iterable[JudgedSite]) -> Judged:
+        """Return this with other sites; the same object if they are the same."""
+        found = tuple(sites)
+        same = len(found) == len(self.sites) and all(map(is_, found, self.sites))
+        return self if same else replace(self, sites=found)

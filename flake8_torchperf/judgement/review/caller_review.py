@@ -7,17 +7,14 @@ The callers, in any module, are interpreted to learn the arguments that they pas
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
-from operator import is_
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.calls.filled_parameters import fill_as_called
-from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
-from flake8_torchperf.interpreter.inference.parameters import declared_parameters
+from flake8_torchperf.judgement.frequency.own_heat import UNDECIDED
 from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.judged_site import Judged
+from flake8_torchperf.judgement.review.given_values import sites_given
 from flake8_torchperf.judgement.review.host_callers import HostCallers
 from flake8_torchperf.judgement.review.lambdas import Lambdas
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
@@ -40,18 +37,11 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.judged_site import JudgedSite
     from flake8_torchperf.judgement.review.reach import Unreached
     from flake8_torchperf.project.module_index import FunctionInfo
-    from flake8_torchperf.values.values import Value
 
 # Causes that no call in the package changes.
 DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
 # Causes of functions that no step leads to: of the loops in these, only those over elements count.
 NO_STEP = (Cause.UNREACHED, Cause.NEVER_RUN)
-# Causes of nested functions that what runs them outweighs.
-OPEN_INSIDE = (Cause.GIVEN_TENSORS, Cause.NOTHING)
-# A call, and whether it is set-up; None if its caller decides that.
-_Judged: TypeAlias = "tuple[CallSite, bool | None]"
-# The most callers of a function that are interpreted to learn the arguments that they pass.
-MAX_CALLERS = 1
 
 
 class CallerReview:
@@ -80,10 +70,9 @@ class CallerReview:
     def _shown(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites with what is known of the calls that lead to them."""
         callers = self.callers.evidence(info)
-        sites = (
+        return result.having(
             one.showing((*callers, *self._evidence_at(one.node, info))) for one in result.sites
         )
-        return replace(result, sites=tuple(sites))
 
     def _evidence_at(self, node: ast.AST, info: FunctionInfo) -> Iterator[str]:
         """Yield the features of a node of a function: the branches around it, what leads there."""
@@ -94,26 +83,23 @@ class CallerReview:
 
     def _inside(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites, those cold that are in a nested function which no step reaches."""
-        sites = tuple(self._in_its_place(one, info) for one in result.sites)
-        unchanged = all(map(is_, sites, result.sites))  # what is the same is not reported again
-        return result if unchanged else replace(result, sites=sites)
+        return result.having(self._in_its_place(one, info) for one in result.sites)
 
     def _in_its_place(self, site: JudgedSite, info: FunctionInfo) -> JudgedSite:
         """Return a site of a function, cold if what holds it is nested and no step reaches that."""
-        if ".<locals>." not in site.function or site.heat.cause not in OPEN_INSIDE:
+        if not _is_open_inside(site):
             return site
         unreached = self._reach.unreached_inside(site.function, info)
         if unreached is None:
             return site
-        return replace(site, heat=_unreached_heat(site.function.rpartition(".")[2], unreached))
+        return site.heated(_unreached_heat(site.function.rpartition(".")[2], unreached))
 
     def _is_run_in_steps(self, site: JudgedSite, info: FunctionInfo) -> bool:
         """True if a site is in a function nested in another, and a step runs that."""
         unit = self.lambdas.unit(site.node, info.module, info)
         if unit is not None and self.lambdas.calls_in_steps(unit):
             return True
-        nested = ".<locals>." in site.function and site.heat.cause in OPEN_INSIDE
-        return nested and self._reach.is_reached_inside(site.function, info)
+        return _is_open_inside(site) and self._reach.is_reached_inside(site.function, info)
 
     def _by_calls(self, result: Judged, info: FunctionInfo) -> Judged:
         heat = self._heats.called(info)
@@ -125,21 +111,19 @@ class CallerReview:
             return _cooled(result, cold, info, self._is_run_in_steps)
         if heat.level >= Level.STEP and heat.cause not in CALLS:
             return result
-        nearby = self._judged(self._heats.calls(info.module).of(info))
-        often = any(answer is False for _, answer in nearby)
+        nearby = self._outside_set_up(self._heats.calls(info.module).of(info))
+        often = any(self.package.sets_up(site) is False for site in nearby)
         asked = heat.level is Level.HOT or heat.cause is Cause.NOTHING
         counts = Cause.SET_UP_CALLS not in self._analysis.ignored
         if counts and not often and asked and self.package.only_set_up(info):
             cold = Heat(Level.COLD, Cause.SET_UP_CALLS, info.name, loops=False)
             return _cooled(result, cold, info, self._is_run_in_steps)
         # The rest of the package is searched only where its own module leaves the question open.
-        probe = self._watch(info) if len(_callers(nearby)) <= MAX_CALLERS else None
-        if probe is None:
+        sites = self._as_called(info) if _have_one_caller(nearby) else None
+        if sites is None:
             return result
-        called = judge(interpret_function(info, probe), self._heats)
-        there = {(id(site.node), site.kind) for site in result.sites}
-        sites = [site for site in called.sites if (id(site.node), site.kind) in there]
-        return replace(result, sites=tuple(sites))
+        there = {site.key for site in result.sites}
+        return result.having(site for site in sites if site.key in there)
 
     def rewarmed(self, result: Judged, found: Interpreted, info: FunctionInfo) -> Judged:
         """Return a helper's sites, judged again if a step or a loop elsewhere leads to it.
@@ -155,45 +139,33 @@ class CallerReview:
                 result = judge(found, self._heats)
         return self.lambdas.warmed(result, info.module, info)
 
-    def _judged(self, calls: list[CallSite]) -> list[_Judged]:
-        return [(site, self.package.sets_up(site)) for site in calls]
+    def _outside_set_up(self, calls: list[CallSite]) -> list[CallSite]:
+        return [site for site in calls if not self.package.sets_up(site)]
 
-    def _watch(self, info: FunctionInfo) -> Analysis | None:
-        """Return an analysis in which a function has what all calls outside set-up pass.
+    def _as_called(self, info: FunctionInfo) -> tuple[JudgedSite, ...] | None:
+        """Return the sites of a function with what all calls outside set-up pass.
 
-        None if no call is outside set-up, or if the calls show nothing.
+        None if no call is outside set-up, if several functions hold these, which seldom agree, or
+        if they show nothing.
         """
-        judged = self._judged(self.callers.of(info))
-        warm = [site for site, answer in judged if not answer]
-        callers = _callers(judged)
-        if not warm or len(callers) > MAX_CALLERS:
+        warm = self._outside_set_up(self.callers.of(info))
+        if not warm or not _have_one_caller(warm):
             return None
         given = [self.arguments.seen.given_at(info, site) for site in warm]
         names = set(given[0]).intersection(*given)
-        agreed = {name: _same([one[name] for one in given]) for name in names}
-        if not self._tells(info, agreed):
-            return None
-        probe = self._analysis.watching(info.key)
-        probe.agreed[info.key] = agreed
-        return probe
-
-    def _tells(self, info: FunctionInfo, agreed: dict[str, Value]) -> bool:
-        """True if the calls show more about a parameter than its declaration does."""
-        declared = declared_parameters(info, self._analysis)
-        filled = dict(declared)
-        fill_as_called(filled, agreed, private=info.name.startswith("_"))
-        return filled != declared
+        values = {name: [one[name] for one in given] for name in names}
+        agreed = {name: join_all(all_) for name, all_ in values.items() if UNKNOWN not in all_}
+        return sites_given(info, agreed, self._analysis, self._heats)
 
 
-def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:
-    """Return the functions that hold the calls outside set-up code, by their keys."""
-    warm = [site.caller for site, answer in judged if not answer]
-    return {caller.key: caller for caller in warm if caller is not None}
+def _have_one_caller(calls: list[CallSite]) -> bool:
+    """True if one function at most holds some calls, beside those at module level."""
+    return len({site.caller.key for site in calls if site.caller is not None}) <= 1
 
 
-def _same(values: list[Value]) -> Value:
-    """Return a value that covers all values; UNKNOWN if one of them is unknown."""
-    return UNKNOWN if UNKNOWN in values else join_all(values)
+def _is_open_inside(site: JudgedSite) -> bool:
+    """True for a site in a nested function of which what runs it shows more than its text."""
+    return site.is_nested and site.heat.cause in UNDECIDED
 
 
 def _cooled(
@@ -210,7 +182,7 @@ def _cooled(
     to the function, only loops over elements count: others are those of an evaluation or a
     demonstration. Where nothing makes what leads there, no loop does.
     """
-    sites = [
+    return result.having(
         site
         if site.compiled
         or site.heat.costs_nothing
@@ -218,10 +190,9 @@ def _cooled(
         or _is_in_result(site, info)
         or in_steps(site, info)
         or (cold.cause is not Cause.NEVER_MADE and _shows_itself(site, cold))
-        else replace(site, heat=cold)
+        else site.heated(cold)
         for site in result.sites
-    ]
-    return replace(result, sites=tuple(sites))
+    )
 
 
 def _unreached_heat(name: str, found: Unreached) -> Heat:
@@ -231,12 +202,7 @@ def _unreached_heat(name: str, found: Unreached) -> Heat:
 
 def _shows_itself(site: JudgedSite, cold: Heat) -> bool:
     """True if the text of the loop around a site shows what it goes over, in spite of a cause."""
-    return site.heat.own_text and (cold.cause not in NO_STEP or _by_elements(site))
-
-
-def _by_elements(site: JudgedSite) -> bool:
-    """True if a loop over elements repeats the site."""
-    return site.heat.cost is Cost.ELEMENT
+    return site.heat.own_text and (cold.cause not in NO_STEP or site.heat.cost is Cost.ELEMENT)
 
 
 def _is_in_result(site: JudgedSite, info: FunctionInfo) -> bool:
@@ -255,4 +221,4 @@ def returned(function: ast.AST) -> frozenset[str]:
 def _is_nested_step(site: JudgedSite) -> bool:
     """True if the site is in a nested function whose own name says that it runs in each step."""
     named = site.heat.cause is Cause.CONVENTION and site.heat.level >= Level.STEP
-    return named and ".<locals>." in site.function
+    return named and site.is_nested

@@ -1,6 +1,7 @@
 """The values that calls give a function, as its interpretation takes them.
 
-Here are the values that lie on the host, and what one call alone shows of the arguments.
+Here are the values that lie on the host, what one call alone shows of the arguments, and the sites
+that a function has with what some calls give it.
 """
 
 from __future__ import annotations
@@ -9,11 +10,16 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpreter.calls.filled_parameters import fill_as_called
+from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
 from flake8_torchperf.interpreter.inference.parameters import (
     ANY_KEYWORDS,
     declared_parameters,
     on_host,
 )
+from flake8_torchperf.judgement.fate import FROM_DEVICE
+from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.review.constructors import HOST, is_host
 from flake8_torchperf.syntax.shape_tests import is_none
 from flake8_torchperf.values.devices import BESIDE_HOST
@@ -37,6 +43,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
+    from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
+    from flake8_torchperf.judgement.judged_site import JudgedSite
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value
 
@@ -44,6 +52,36 @@ if TYPE_CHECKING:
 MAX_KINDS = 4
 # The words of tests that ask what a value is.
 TYPE_TEST_WORDS = frozenset(("isinstance", "is_tensor", "hasattr"))
+
+
+def sites_given(
+    info: FunctionInfo,
+    given: dict[str, Value],
+    analysis: Analysis,
+    heats: FunctionHeats,
+    *,
+    alone: bool = False,
+) -> tuple[JudgedSite, ...] | None:
+    """Return the sites of a function with some arguments; None if these show nothing new.
+
+    ``alone`` says that the calls seen so far show nothing of these arguments.
+    """
+    declared = declared_parameters(info, analysis)
+    filled = dict(declared)
+    fill_as_called(filled, given, private=info.name.startswith("_"))
+    if filled == declared:
+        return None
+    probe = analysis.watching(info.key)
+    probe.agreed[info.key] = given
+    if alone:
+        seen = probe.observed.get(info.key, {})
+        probe.observed[info.key] = {name: one for name, one in seen.items() if name not in given}
+    return judge(interpret_function(info, probe), heats).sites
+
+
+def waits_on_device(site: JudgedSite) -> bool:
+    """True if a site may be reported, and costs nothing if its value lies on the host."""
+    return site.heat.level > Level.COLD and site.kind in FROM_DEVICE
 
 
 def as_a_call_gives(

@@ -12,7 +12,6 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.interpreter.calls.filled_parameters import fill_as_called
 from flake8_torchperf.interpreter.calls.instances import ATTRIBUTES
 from flake8_torchperf.interpreter.calls.summaries import SUMMARIES
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
@@ -22,7 +21,6 @@ from flake8_torchperf.interpreter.inference.parameters import (
     on_host,
 )
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import find_method
-from flake8_torchperf.judgement.fate import FROM_DEVICE
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from
 from flake8_torchperf.judgement.heat import Level
@@ -37,7 +35,9 @@ from flake8_torchperf.judgement.review.given_values import (
     kind_of,
     kinds_of_calls,
     may_be_tensors,
+    sites_given,
     tested_parameters,
+    waits_on_device,
 )
 from flake8_torchperf.judgement.review.seen_callers import CALLED_UNNAMED, SeenCallers
 from flake8_torchperf.syntax.names import named_parameters
@@ -124,13 +124,9 @@ class HostCallers:
             name: one for name, one in probe.caches.items() if name not in OBJECT_CACHES
         }
         probe.agreed.update(given_host(owner, names, self._analysis))
-        return _freed(result, self._reads_of(probe, result, info))
-
-    def _reads_of(self, probe: Analysis, result: Judged, info: FunctionInfo) -> _Sites:
-        """Return the sites of a function that read host values as an analysis has it."""
         there = judge(interpret_function(info, probe), self._heats)
         kept = {_key(site) for site in there.sites if not _on_host(site)}
-        return set(map(_key, result.sites)) - kept
+        return _freed(result, set(map(_key, result.sites)) - kept)
 
     def _as_called(
         self,
@@ -154,16 +150,9 @@ class HostCallers:
             return result
         by_call = {site: there[kinds.index(kind_of(one, kinds))] for site, one in given.items()}
         if others:
-            sites = (self._for_others(site, info, by_call) for site in result.sites)
-            return replace(result, sites=tuple(sites))
-        return replace(
-            result,
-            sites=tuple(
-                found
-                for site in result.sites
-                if (found := self._for_calls(site, info, by_call, sets_up)) is not None
-            ),
-        )
+            return result.having(self._for_others(site, info, by_call) for site in result.sites)
+        sites = (self._for_calls(site, info, by_call, sets_up) for site in result.sites)
+        return result.having(site for site in sites if site is not None)
 
     def _for_others(
         self, site: JudgedSite, info: FunctionInfo, by_call: dict[CallSite, _There | None]
@@ -238,18 +227,10 @@ class HostCallers:
 
     def _there(self, info: FunctionInfo, given: dict[str, Value]) -> _There | None:
         """Return the sites of a function with these arguments; None if they show nothing new."""
-        declared = declared_parameters(info, self._analysis)
-        filled = dict(declared)
-        fill_as_called(filled, given, private=info.name.startswith("_"))
-        if filled == declared:
+        sites = sites_given(info, given, self._analysis, self._heats, alone=True)
+        if sites is None:
             return None
-        probe = self._analysis.watching(info.key)
-        probe.agreed[info.key] = given
-        # The other calls say nothing of this one.
-        seen = probe.observed.get(info.key, {})
-        probe.observed[info.key] = {name: one for name, one in seen.items() if name not in given}
-        there = judge(interpret_function(info, probe), self._heats)
-        run = [one for one in there.sites if one.heat.hidden_by is not Cause.NEVER_LEFT_OUT]
+        run = [one for one in sites if one.heat.hidden_by is not Cause.NEVER_LEFT_OUT]
         return _There(set(map(_key, run)), {_key(one) for one in run if not _on_host(one)})
 
     def _is_seen(self, site: CallSite) -> bool:
@@ -424,9 +405,8 @@ def _asks(site: JudgedSite) -> bool:
     """True if a site may be reported, and reads a tensor that nothing shows to be on a device."""
     if site.kind is SiteKind.RACE:
         return True  # there is none if the tensor that it copies lies on the host already
-    tensor = None if site.operand is None else tensor_of(site.operand)
-    placed = tensor is None or tensor.device == "device"
-    return site.heat.level > Level.COLD and site.kind in FROM_DEVICE and not placed
+    tensor = site.tensor
+    return tensor is not None and tensor.device != "device" and waits_on_device(site)
 
 
 def _rests_on_calls(result: Judged) -> bool:
@@ -441,7 +421,7 @@ def _names_no_device(site: JudgedSite) -> bool:
 
 def _key(site: JudgedSite) -> tuple[int, SiteKind, bool]:
     """Return what tells a site from others of its function: a copy goes one way or the other."""
-    return id(site.node), site.kind, "to-device" in site.traits
+    return *site.key, "to-device" in site.traits
 
 
 def _freed_on_host(result: Judged) -> Judged:
@@ -452,13 +432,10 @@ def _freed_on_host(result: Judged) -> Judged:
 def _freed(result: Judged, sites: _Sites) -> Judged:
     """Return the sites of a function, those given made free; a race among them is none."""
     found = ((site, _asks(site) and _key(site) in sites) for site in result.sites)
-    return replace(
-        result,
-        sites=tuple(
-            _as_free(site) if free else site
-            for site, free in found
-            if not free or site.kind is not SiteKind.RACE
-        ),
+    return result.having(
+        _as_free(site) if free else site
+        for site, free in found
+        if not free or site.kind is not SiteKind.RACE
     )
 
 

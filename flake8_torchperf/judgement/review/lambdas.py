@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
-from operator import is_
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from
@@ -54,8 +52,7 @@ class Lambdas:
         lambdas = [one for one in nodes.of(ast.Lambda) if id(one) not in named]
         if not lambdas:
             return result
-        sites = tuple(self._warmed(one, module, lambdas) for one in result.sites)
-        return result if all(map(is_, sites, result.sites)) else replace(result, sites=sites)
+        return result.having(self._warmed(one, module, lambdas) for one in result.sites)
 
     def unit(self, node: ast.AST, module: ModuleMap, info: FunctionInfo) -> Unit | None:
         """Return the lambda of a function around a node as a body; None if there is none."""
@@ -79,7 +76,7 @@ class Lambdas:
             return site
         cause = Cause.CALLED if path[0].caller else Cause.CALLED_IN_LOOP
         heat = Heat(Level.STEP, cause, "the lambda", around=Level.STEP, calls=path)
-        return replace(site, heat=heat.costing(Cost.STEP))
+        return site.heated(heat.costing(Cost.STEP))
 
     def calls_in_steps(self, unit: Unit) -> tuple[Call, ...]:
         """Return the calls from a lambda to a step that runs it for certain; none without one."""

@@ -11,12 +11,9 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
 from flake8_torchperf.interpreter.inference.combined import places_of
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
-from flake8_torchperf.judgement.fate import FROM_DEVICE
-from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.judge import judge
+from flake8_torchperf.judgement.review.given_values import sites_given, waits_on_device
 from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.devices import BESIDE_HOST, CHOSEN
 from flake8_torchperf.values.values import Tensor, Value, tensor_of
@@ -47,10 +44,7 @@ class PlacedValues:
         if not any(map(_asks, result.sites)):
             return result
         combined = self._combined(result, info)
-        return replace(
-            combined,
-            sites=tuple(self._by_program(site, info.module) for site in combined.sites),
-        )
+        return combined.having(self._by_program(site, info.module) for site in combined.sites)
 
     def _by_program(self, site: JudgedSite, module: ModuleMap) -> JudgedSite:
         """Return a site, on the device that the program chooses if it puts the value there."""
@@ -73,33 +67,24 @@ class PlacedValues:
             for name, value in declared.items()
             if name in places and (tensor := tensor_of(value)) is not None
         }
-        if not given:
-            return result
-        probe = self._analysis.watching(info.key)
-        probe.agreed[info.key] = given
         there = {
-            (id(site.node), site.kind): site
-            for site in judge(interpret_function(info, probe), self._heats).sites
-            if (tensor := _tensor(site)) is not None and tensor.device in SHOWN_PLACES
+            site.key: site
+            for site in sites_given(info, given, self._analysis, self._heats) or ()
+            if site.tensor is not None and site.tensor.device in SHOWN_PLACES
         }
-        return replace(result, sites=tuple(_as_there(site, there) for site in result.sites))
+        return result.having(_as_there(site, there) for site in result.sites)
 
 
 def _asks(site: JudgedSite) -> bool:
     """True if a site may be reported, and nothing shows where the value that it reads lies."""
-    tensor = _tensor(site)
-    unknown = tensor is not None and tensor.device == "unknown"
-    return unknown and site.heat.level > Level.COLD and site.kind in FROM_DEVICE
-
-
-def _tensor(site: JudgedSite) -> Tensor | None:
-    return None if site.operand is None else tensor_of(site.operand)
+    tensor = site.tensor
+    return tensor is not None and tensor.device == "unknown" and waits_on_device(site)
 
 
 def _as_there(site: JudgedSite, there: dict[tuple[int, SiteKind], JudgedSite]) -> JudgedSite:
     """Return a site with its value where another run of the function has it."""
-    found = there.get((id(site.node), site.kind))
-    tensor = None if found is None else _tensor(found)
+    found = there.get(site.key)
+    tensor = None if found is None else found.tensor
     if found is None or tensor is None or not _asks(site) or not isinstance(site.operand, Tensor):
         return site
     placed = replace(site, operand=replace(site.operand, device=tensor.device))

@@ -6,7 +6,6 @@ The values are followed to where they are written, so only sites that would be t
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -87,18 +86,15 @@ class Switches:
             for site in warm
             if any(_fails_by_default(test, info) for test in above.get(id(site.node), ()))
         }
-        if not off and not by_default:
-            return result
         cold = Heat(Level.COLD, Cause.SWITCHED_OFF, "", loops=False)
-        sites = (
-            replace(one, heat=cold)
+        return result.having(
+            one.heated(cold)
             if id(one) in off
             else one.showing((OFF_BY_DEFAULT,))
             if id(one.node) in by_default
             else one
             for one in result.sites
         )
-        return replace(result, sites=tuple(sites))
 
     def _is_never_run(self, info: FunctionInfo) -> bool:
         """True if all that leads to a function stands in branches that are never taken."""

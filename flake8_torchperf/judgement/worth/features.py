@@ -10,7 +10,6 @@ from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import BESIDE_HOST
 from flake8_torchperf.values.provenance import Strength
 from flake8_torchperf.values.site import LAUNCHING_KINDS
-from flake8_torchperf.values.values import tensor_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -93,7 +92,7 @@ def _of_site(site: JudgedSite) -> Iterator[str]:
     yield from _of_value(site)
     if len(site.loops) > 1:
         yield NESTED
-    if ".<locals>." in site.function:
+    if site.is_nested:
         yield IN_NESTED_FUNCTION
 
 
@@ -116,7 +115,7 @@ def _of_rate(site: JudgedSite) -> Iterator[str]:
 
 
 def _of_value(site: JudgedSite) -> Iterator[str]:
-    tensor = None if site.operand is None else tensor_of(site.operand)
+    tensor = site.tensor
     if tensor is None:
         yield "value:none"
         return

@@ -195,13 +195,12 @@ def with_queues(result: Judged, code: Code, before: Before) -> Judged:
         for site, queue in zip(result.sites, found, strict=True)
     )
     followed = walk.followed
-    shown = (
+    return result.having(
         one.showing((f"queue:{followed[id(one.node)]}-behind",))
         if id(one.node) in followed
         else one
         for one in sites
     )
-    return replace(result, sites=tuple(shown))
 
 
 def behind_all(start: Queue | None, queue: Queue | None) -> Queue | None:
