@@ -197,6 +197,13 @@ class FunctionHeats:
             self._over_steps[info.node] = known
         return known
 
+    def repeats(self, site: CallSite) -> bool:
+        """True if a loop repeats a call; a loop over epochs, around the steps, does not count."""
+        if site.caller is None:
+            return bool(site.loops)
+        module = site.caller.module
+        return any(not self.is_around_steps(loop, module) for loop in site.loops)
+
     def repeats_steps(self, site: CallSite) -> bool:
         """True if each round of a loop around a call is a step, or calls one.
 
@@ -295,6 +302,12 @@ class FunctionHeats:
             calls = self.calls(module)
             self._called[name] = CalledHeats(calls, self, self._names.ignored)
         return self._called[name]
+
+    def in_steps(self, site: CallSite) -> bool | None:
+        """True if a call stands in a step; None if the callers of its caller decide."""
+        if site.caller is None:
+            return site.steps and not self.is_seldom(site)
+        return self.of_module(site.caller.module).in_steps(site.caller, site)
 
     def is_seldom(self, site: CallSite) -> bool:
         """True if a call runs once in several rounds, or only where an option is switched on."""

@@ -42,6 +42,9 @@ class Texts(Protocol):
     def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
         """True if a loop contains the loop over steps."""
 
+    def repeats(self, site: CallSite) -> bool:
+        """True if a loop repeats a call; a loop over epochs, around the steps, does not count."""
+
     def repeats_steps(self, site: CallSite) -> bool:
         """True if each round of a loop around a call is a step, or calls one."""
 
@@ -60,13 +63,13 @@ class CalledHeats:
         self._calls = calls
         self._texts: Texts = texts
         self._own = texts.own
-        self._before_steps = Every(calls, self._runs_before_steps)
-        self._set_up = Every(calls, self._sets_up)
-        self._seldom = Every(calls, self._runs_seldom)
-        self._in_steps = Some(calls, self.in_steps)
-        self._off_in_steps = Some(calls, self._rarely_in_steps)
-        self._hot = Some(calls, self.makes_hot)
-        self._in_epochs = Some(calls, self._is_in_epochs)
+        self._before_steps = Every(calls.of, self._runs_before_steps)
+        self._set_up = Every(calls.of, self._sets_up)
+        self._seldom = Every(calls.of, self._runs_seldom)
+        self._in_steps = Some(calls.of, self.in_steps)
+        self._off_in_steps = Some(calls.of, self._rarely_in_steps)
+        self._hot = Some(calls.of, self.makes_hot)
+        self._in_epochs = Some(calls.of, self._is_in_epochs)
 
     def forget(self) -> None:
         """Drop the references back to this object, so that it is freed with its last user."""
@@ -113,13 +116,6 @@ class CalledHeats:
         if not path:
             return Cause.BEFORE_STEPS
         return Cause.SELDOM_CALLS if path[-1].seldom else Cause.SWITCHED_OFF
-
-    def repeats(self, site: CallSite) -> bool:
-        """True if a loop repeats a call; a loop over epochs, around the steps, does not count."""
-        if site.caller is None:
-            return bool(site.loops)
-        module = site.caller.module
-        return any(not self._texts.is_around_steps(loop, module) for loop in site.loops)
 
     def _made_hot(self, info: FunctionInfo, heat: Heat) -> Heat | None:
         """Return the heat by the first call from a step, else from a loop; None if there is none.
@@ -192,7 +188,7 @@ class CalledHeats:
         # A function that is only known to be given tensors is no evidence for its callees.
         if self._seldom.of(site.caller) or self._set_up.of(site.caller):
             return None
-        return self.repeats(site) or None
+        return self._texts.repeats(site) or None
 
     def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if the call stands in code that sets up, saves or shows something.
@@ -212,7 +208,7 @@ class CalledHeats:
             return None  # the name of a caller is no evidence for its callees
         if own.cause in SET_UP or own.cause is Cause.NAMED_COLD:
             return True
-        if own.level is Level.STEP or self.repeats(site):
+        if own.level is Level.STEP or self._texts.repeats(site):
             return False
         return True if own.cause is Cause.OUTSIDE_STEPS else None
 
@@ -240,7 +236,7 @@ class CalledHeats:
         own = self._own(caller)
         if own.cause is Cause.OUTSIDE_STEPS:
             return not self.in_steps(info, site)
-        if own.level is Level.STEP or self.repeats(site):
+        if own.level is Level.STEP or self._texts.repeats(site):
             return False
         return False if own.cause in SET_UP else None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,17 +17,12 @@ if TYPE_CHECKING:
 
 # True and False are the call's own answer; None means that the answer for its caller decides.
 Judge: TypeAlias = "Callable[[FunctionInfo, CallSite], bool | None]"
+# Returns the calls that lead to a function.
+CallsOf: TypeAlias = "Callable[[FunctionInfo], Sequence[CallSite]]"
 
 # The most functions of one module, or of a package, on the way to a function that are looked at.
 MAX_IN_MODULE = 10_000
 MAX_IN_PACKAGE = 40
-
-
-class CallsOf(Protocol):
-    """The calls that lead to functions."""
-
-    def of(self, info: FunctionInfo) -> Sequence[CallSite]:
-        """Return the calls that lead to a function."""
 
 
 class _Ways:
@@ -56,7 +51,7 @@ class _Ways:
         while waiting:
             info = waiting.pop()
             self.is_whole = self.is_whole and len(self.said) <= most
-            for site in calls.of(info) if self.is_whole else ():
+            for site in calls(info) if self.is_whole else ():
                 answer, caller = judge(info, site), site.caller
                 if caller is None or answer is not None:
                     if caller is None or caller.key != info.key:
@@ -148,12 +143,12 @@ class Some:
         # The number of calls to the nearest one that meets the condition; None if none does.
         self._known: dict[str, int | None] = {}
 
-    def first(self, info: FunctionInfo) -> CallSite | None:
+    def _first(self, info: FunctionInfo) -> CallSite | None:
         """Return the first call that meets the condition, or the first that leads nearer to one."""
         mine = self._away(info)
         if mine is None:
             return None
-        for site in self._calls.of(info):
+        for site in self._calls(info):
             answer, caller = self._judge(info, site), site.caller
             if caller is not None and caller.key == info.key:
                 continue
@@ -167,14 +162,14 @@ class Some:
     def path(self, info: FunctionInfo) -> list[CallSite]:
         """Return the calls from a function to one that meets the condition; empty if none does."""
         found: list[CallSite] = []
-        site = self.first(info)
+        site = self._first(info)
         while site is not None:
             found.append(site)
             caller = site.caller
             if caller is None or self._judge(info, site) is not None:
                 break
             info = caller
-            site = self.first(info)
+            site = self._first(info)
         return found
 
     def _away(self, info: FunctionInfo) -> int | None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.judgement.worth.queue import LARGE, LastWait, Queue, behind_all
 from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.syntax.names import dotted_name
-from flake8_torchperf.syntax.traversal import walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 # The most places that run a function, and the most functions one above another, that are looked at.
 MAX_PLACES = 8
 MAX_ABOVE = 6
-# Part of the qualified name of a function inside another.
-IN_FUNCTION = ".<locals>."
 
 
 class Heads:
@@ -34,14 +31,13 @@ class Heads:
         self._program = callers.program
         self._tails = tails
         self._known: dict[tuple[Unit, int], Queue | None] = {}
-        self._nodes: dict[str, dict[tuple[int, int], list[ast.AST]]] = {}
 
     def before(self, info: FunctionInfo, function: str) -> Queue | None:
         """Return the queue in front of a function or, by the qualified name, of one inside it.
 
         It is the fullest one that there is; None if a place that runs it shows none.
         """
-        if function == info.qualname or IN_FUNCTION not in function:
+        if function == info.qualname or ".<locals>." not in function:
             unit = self._program.unit(info)
         else:
             unit = self._program.inside(info, function)
@@ -71,7 +67,7 @@ class Heads:
         caller, around = self._callers.site_at(run).caller, Unit(run.path, run.body)
         if caller is None or around == unit:
             return None
-        node = self._running(run, caller, self._program.name_of(unit))
+        node = self._running(run, self._program.name_of(unit))
         queue = None if node is None else self._tails.before(caller, node)
         if queue is None:
             return None
@@ -84,23 +80,12 @@ class Heads:
         above = self._before(around, left - 1)
         return None if above is None else behind_all(above, queue)
 
-    def _running(self, run: Run, caller: FunctionInfo, name: str) -> ast.AST | None:
+    def _running(self, run: Run, name: str) -> ast.AST | None:
         """Return the node that runs a function: a call by its name, or the innermost one there."""
-        if caller.key not in self._nodes:
-            self._nodes[caller.key] = _by_place(caller)
-        at = self._nodes[caller.key].get((run.line, run.column), [])
+        at = self._callers.nodes_at(run)
         calls = [one for one in at if isinstance(one, ast.Call)]
         named = [one for one in calls if dotted_name(one.func).rpartition(".")[2] == name]
         for found in (named, calls, at):
             if found:
                 return found[-1]
         return None
-
-
-def _by_place(caller: FunctionInfo) -> dict[tuple[int, int], list[ast.AST]]:
-    """Return the nodes of a function by the line and column where they begin, outer ones first."""
-    found: dict[tuple[int, int], list[ast.AST]] = {}
-    for node in walk([caller.node]):
-        if isinstance(node, (ast.expr, ast.stmt)):
-            found.setdefault((node.lineno, node.col_offset), []).append(node)
-    return found

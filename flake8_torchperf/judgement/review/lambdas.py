@@ -91,15 +91,9 @@ class Lambdas:
 
     def _in_step(self, site: CallSite) -> tuple[Call, ...]:
         """Return the calls from a place to a step around it; none if there is none."""
-        caller = site.caller
-        if caller is None:
-            repeated = site.steps and not self._heats.is_seldom(site)
-            return (called_from(site),) if repeated else ()
-        answer = self._heats.of_module(caller.module).in_steps(caller, site)
-        if answer:
-            return (called_from(site),)
-        if answer is False:
-            return ()
+        caller, answer = site.caller, self._heats.in_steps(site)
+        if answer is not None or caller is None:
+            return (called_from(site),) if answer else ()
         self._package.warm(caller)
         heat = self._heats.called(caller)
         if heat.cause in CALLS and heat.around is Level.STEP:

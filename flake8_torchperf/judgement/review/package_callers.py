@@ -25,6 +25,7 @@ from flake8_torchperf.judgement.worth.features import (
 from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.whole_modules import noted_module
+from flake8_torchperf.syntax.traversal import walk
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.named_types import TENSOR_CLASSES
 
@@ -50,6 +51,7 @@ class PackageCallers:
         self._modules: dict[str, ModuleMap] = {}
         self._sites: dict[tuple[str, int, int], CallSite] = {}
         self._finders: dict[str, CallPlaces] = {}
+        self._nodes: dict[str, dict[tuple[int, int], list[ast.AST]]] = {}
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
         """Return the calls that lead to a function; none if there may be others."""
@@ -107,11 +109,12 @@ class PackageCallers:
         return run.body > 0 and self.program.is_dead(Unit(run.path, run.body))
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
-        """Return calls that lead to a function for certain; there may be others."""
+        """Return calls in functions that lead to a function for certain; there may be others."""
         if self._heats.called(info).cause is Cause.SET_UP_ROOT:
             return []  # a framework calls it once, even if a base class calls it in each step
         runs = self.program.runs_of(info)
-        return [self.site_at(run) for run in runs.outside_tests if run.is_sure]
+        found = (self.site_at(run) for run in runs.outside_tests if run.is_sure)
+        return [site for site in found if site.caller is not None]
 
     def around(self, info: FunctionInfo) -> list[CallSite]:
         """Return the calls in other modules that may lead to a function."""
@@ -186,6 +189,15 @@ class PackageCallers:
             self._sites[key] = self._finder(run.path).site(run.line, run.column)
         return self._sites[key]
 
+    def nodes_at(self, run: Run) -> list[ast.AST]:
+        """Return the nodes that begin at a place in a function, outer ones first."""
+        caller = self.site_at(run).caller
+        if caller is None:
+            return []
+        if caller.key not in self._nodes:
+            self._nodes[caller.key] = _by_place(caller)
+        return self._nodes[caller.key].get((run.line, run.column), [])
+
     def module_of(self, run: Run) -> ModuleMap:
         """Return the module of a place that runs a function."""
         return self._module(run.path)
@@ -204,6 +216,15 @@ class PackageCallers:
             if known is not project.linted and not project.is_in_package(path, project.linted):
                 project.adopt(known)
         return known
+
+
+def _by_place(caller: FunctionInfo) -> dict[tuple[int, int], list[ast.AST]]:
+    """Return the nodes of a function by the line and column where they begin, outer ones first."""
+    found: dict[tuple[int, int], list[ast.AST]] = {}
+    for node in walk([caller.node]):
+        if isinstance(node, (ast.expr, ast.stmt)):
+            found.setdefault((node.lineno, node.col_offset), []).append(node)
+    return found
 
 
 def _is_of_tensors(test: ast.expr, module: ModuleMap) -> bool:

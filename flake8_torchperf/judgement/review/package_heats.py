@@ -28,17 +28,6 @@ CONSTRUCTOR = "__init__"
 CACHED_PROPERTY = "functools.cached_property"
 
 
-class _Leading:
-    """The calls in a package that lead to functions for certain, but for their own."""
-
-    def __init__(self, callers: PackageCallers) -> None:
-        self._callers = callers
-
-    def of(self, info: FunctionInfo) -> list[CallSite]:
-        """Return the calls that lead to a function."""
-        return [one for one in self._callers.leading(info) if one.caller is not None]
-
-
 class PackageHeats:
     """Decides how often the functions of one module run, by calls in other modules."""
 
@@ -47,10 +36,9 @@ class PackageHeats:
         self._heats = heats
         self._callers = callers
         self._known: dict[CallSite, bool | None] = {}
-        leading = _Leading(callers)
-        self._set_up = Every(callers, lambda _, site: self.sets_up(site), MAX_IN_PACKAGE)
-        self._in_steps = Some(leading, self._is_in_steps, MAX_IN_PACKAGE)
-        self._in_loops = Some(leading, self._is_in_loops, MAX_IN_PACKAGE)
+        self._set_up = Every(callers.of, lambda _, site: self.sets_up(site), MAX_IN_PACKAGE)
+        self._in_steps = Some(callers.leading, self._is_in_steps, MAX_IN_PACKAGE)
+        self._in_loops = Some(callers.leading, self._is_in_loops, MAX_IN_PACKAGE)
 
     def forget(self) -> None:
         """Drop the references back to this object, so that it is freed without a collection."""
@@ -92,7 +80,7 @@ class PackageHeats:
     def _is_in_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if a call stands in a step; None if the callers of its caller decide."""
         assert site.caller is not None
-        answer = self._heats.of_module(site.caller.module).in_steps(info, site)
+        answer = self._heats.in_steps(site)
         if answer is None and self._heats.called(site.caller).around is Level.STEP:
             return True
         return answer
@@ -135,7 +123,7 @@ class PackageHeats:
         called = self._heats.called(caller)
         if is_test_file(caller.module):
             return True
-        repeated = self._heats.of_module(caller.module).repeats(site)
+        repeated = self._heats.repeats(site)
         if called.level >= Level.STEP or self._heats.repeats_steps(site):
             return False
         if called.cause in BESIDE_STEPS:

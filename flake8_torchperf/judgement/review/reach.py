@@ -134,10 +134,10 @@ class Reach:
                 if self._is_dead(Unit(run.path, run.body)):
                     continue
                 nested = self._program.nested_in(run)
-                answer = self._in_step(info, site) if nested is None else site.steps or None
+                answer = self._in_step(site) if nested is None else site.steps or None
                 if answer or (caller is not None and site.loops and self._evaluates(caller)):
                     return None
-                if is_root and self._repeats(site):
+                if is_root and self._heats.repeats(site):
                     return None  # a loop that calls a module, or a step by name, may be over steps
                 if answer is not None or caller is None:
                     cause = Cause.UNREACHED
@@ -157,12 +157,6 @@ class Reach:
         by_name = own.cause is Cause.CONVENTION and own.level is Level.STEP
         return by_name or own.cause is Cause.STEP_ROOT
 
-    def _repeats(self, site: CallSite) -> bool:
-        """True if a loop repeats a call, other than a loop around the steps."""
-        if site.caller is None:
-            return bool(site.loops)
-        return self._heats.of_module(site.caller.module).repeats(site)
-
     def _is_dead(self, unit: Unit) -> bool:
         """True if nothing runs a body; new code, as in an editor, has no callers yet."""
         if Cause.NEVER_RUN in self._analysis.ignored:
@@ -174,13 +168,11 @@ class Reach:
         is_by_class = self._program.is_dead_by_class(unit)
         return Cause.NEVER_MADE if is_by_class else Cause.NEVER_RUN
 
-    def _in_step(self, info: FunctionInfo, site: CallSite) -> bool | None:
+    def _in_step(self, site: CallSite) -> bool | None:
         """True if a call stands in a step; None if the callers of its caller decide."""
-        caller = site.caller
+        caller, answer = site.caller, self._heats.in_steps(site)
         if caller is None:
-            return site.steps and not self._heats.is_seldom(site)
-        heats = self._heats.of_module(caller.module)
-        answer = heats.in_steps(info, site)
+            return answer
         if answer and not site.steps and self._heats.own(caller).cause is Cause.STEP_ROOT:
             return None  # torch calls it, and something calls torch
         if answer is not None:

@@ -49,7 +49,7 @@ class Switches:
         self._callers = callers
         self._off: set[FunctionInfo] = set()
         self._taken: set[FunctionInfo | ClassInfo] = set()
-        self._tested: dict[FunctionInfo, dict[tuple[int, int], _Tests]] = {}
+        self._tests: dict[FunctionInfo, dict[int, _Tests]] = {}
 
     def reviewed(
         self, result: Judged, info: FunctionInfo, is_set_up: Callable[[CallSite], bool]
@@ -68,7 +68,7 @@ class Switches:
             return not is_set_up(self._callers.site_at(run))
 
         whole = self._is_never_run(info)
-        above = tests_above(info.node, frozenset(id(site.node) for site in warm))
+        above = self._tests_in(info)
         off = {
             id(site)
             for site in warm
@@ -130,17 +130,19 @@ class Switches:
             tests, module = self._callers.site_at(run).tests, self._callers.module_of(run)
             asker = Asker(module, None, None)
         else:
-            tests, module = self._tests(run, info), info.module
+            above = self._tests_in(info)
+            found = (above.get(id(node), ()) for node in self._callers.nodes_at(run))
+            tests, module = max(found, key=len, default=()), info.module
             asker = Asker(module, info.node, info.owner)
         if is_never_taken(tests, asker, self._analysis):
             return True
         return self._pass_none(tests, module, info, None)
 
-    def _tests(self, run: Run, info: FunctionInfo) -> _Tests:
-        """Return the tests on the way to a place in a function, those that leave it included."""
-        if info not in self._tested:
-            self._tested[info] = _tests_by_place(info.node)
-        return self._tested[info].get((run.line, run.column), ())
+    def _tests_in(self, info: FunctionInfo) -> dict[int, _Tests]:
+        """Return the tests on the way to each node of a function, those that leave it included."""
+        if info not in self._tests:
+            self._tests[info] = _tests_above(info.node)
+        return self._tests[info]
 
     def _pass_none(
         self,
@@ -254,28 +256,16 @@ def _is_kept(asked: Asked, info: FunctionInfo) -> bool:
     return isinstance(asked, ast.Name) and asked.id not in bound_in(info.node)
 
 
-def _tests_by_place(function: ast.AST) -> dict[tuple[int, int], _Tests]:
-    """Return the most tests on the way to a node that begins at a place, by the place."""
-    nodes = [node for node in ast.walk(function) if isinstance(node, (ast.expr, ast.stmt))]
-    found: dict[tuple[int, int], _Tests] = {}
-    above = tests_above(function, frozenset(map(id, nodes)))
-    for node in nodes:
-        place = node.lineno, node.col_offset
-        found[place] = max(found.get(place, ()), above.get(id(node), ()), key=len)
-    return found
-
-
-def tests_above(function: ast.AST, wanted: frozenset[int]) -> dict[int, _Tests]:
-    """Return the nearest tests on the way to nodes of a function, by the identity of the node.
+def _tests_above(function: ast.AST) -> dict[int, _Tests]:
+    """Return the nearest tests on the way to the nodes of a function, by the identity of the node.
 
     Each comes with the outcome that leads on.
     """
     found: dict[int, _Tests] = {}
     waiting: list[tuple[ast.AST, _Tests]] = [(function, ())]
-    while waiting and len(found) < len(wanted):
+    while waiting:
         node, tests = waiting.pop()
-        if id(node) in wanted:
-            found[id(node)] = tests
+        found[id(node)] = tests
         if type(node) not in PLAIN and node._fields:
             waiting += _children(node, tests[-MAX_TESTS:])
     return found
