@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.texts.text_search import TrainingSigns
 
 
-# The most bodies on the way to a function that are looked at.
-MAX_ABOVE = 40
+# The most bodies on the way to a function that are looked at: each takes a search for what runs it.
+MAX_ON_THE_WAY = 40
 # A program that imports more modules of its project than this is not read whole.
 MAX_IMPORTED = 100
 
@@ -337,12 +337,12 @@ class Program:
     def leading(self, info: FunctionInfo) -> Iterator[tuple[ModuleMap, Run]]:
         """Yield the places that run a function, and those that run their bodies, nearest first.
 
-        Each comes with its module. Ends at `MAX_ABOVE` bodies.
+        Each comes with its module. Ends at `MAX_ON_THE_WAY` bodies.
         """
         start = self.unit(info)
         waiting = [] if start is None else [start]
         seen = set(waiting)
-        while waiting and len(seen) <= MAX_ABOVE:
+        while waiting and len(seen) <= MAX_ON_THE_WAY:
             for run in self.runs(waiting.pop(0)).outside_tests:
                 module = self.module_at(run.path)
                 if module is not None:
@@ -359,7 +359,7 @@ class Program:
         waiting = [start]
         while waiting:
             runs = self.runs(waiting.pop())
-            if runs.open or len(seen) > MAX_ABOVE:
+            if runs.open or len(seen) > MAX_ON_THE_WAY:
                 return set()
             for run in runs.outside_tests:
                 above = Unit(run.path, run.body)

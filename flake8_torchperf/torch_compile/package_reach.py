@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.program.linking import Unit
-from flake8_torchperf.program.running import Program
+from flake8_torchperf.program.running import MAX_ON_THE_WAY, Program
+from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.whole_modules import noted_module
 from flake8_torchperf.torch_compile.compile_calls import CompileSettings
 from flake8_torchperf.torch_compile.compiled_code import Compilation
@@ -20,14 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.program.outlines.outlining import Callable_
-    from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.project.resolver import Project
 
     Place = tuple[int, int]
-
-# The most functions on the way to a function that are looked at.
-MAX_CALLERS = 40
 
 
 class PackageReach:
@@ -36,7 +32,6 @@ class PackageReach:
     def __init__(self, project: Project) -> None:
         self._project = project
         self._program = Program(project)
-        self._functions: dict[str, dict[str, FunctionInfo]] = {}
         self._places: dict[ast.AST, frozenset[Place]] = {}
         # The entry that leads to a function, by the function's key; "" if none does.
         self._known: dict[str, str] = {}
@@ -54,7 +49,7 @@ class PackageReach:
         """Return the ``forward`` that leads to a function through traced code; "" if none does."""
         seen = {start.key}
         waiting = [start]
-        while waiting and len(seen) <= MAX_CALLERS:
+        while waiting and len(seen) <= MAX_ON_THE_WAY:
             for caller in self._callers(waiting.pop(0)):
                 found = caller.qualname if is_entry(caller) else self._known.get(caller.key)
                 if found:
@@ -63,28 +58,22 @@ class PackageReach:
                 if found is None and caller.key not in seen:
                     seen.add(caller.key)
                     waiting.append(caller)
-        if len(seen) <= MAX_CALLERS:
+        if len(seen) <= MAX_ON_THE_WAY:
             self._known.update(dict.fromkeys(seen, ""))
         return ""
 
     def _callers(self, info: FunctionInfo) -> Iterator[FunctionInfo]:
         """Yield the functions that the compiler traces up to a call of a function."""
         for run in self._program.runs_of(info).outside_tests:
-            caller = self._caller(run) if run.is_sure else None
+            if not run.is_sure:
+                continue
+            caller = function_at(noted_module(run.path, self._project), run.line)
             if caller is None or not_traced(caller.node, caller.module):
                 continue
             if caller.node not in self._places:
                 self._places[caller.node] = frozenset(_traced_places(caller.node))
             if (run.line, run.column) in self._places[caller.node]:
                 yield caller
-
-    def _caller(self, run: Run) -> FunctionInfo | None:
-        """Return the function around a place that stands in no other one."""
-        if run.path not in self._functions:
-            module = noted_module(run.path, self._project)
-            self._functions[run.path] = {info.qualname: info for info in module.defined}
-        body = self._program.outermost(Unit(run.path, run.body))
-        return self._functions[run.path].get(body.qualname)
 
 
 def _traced_places(function: Callable_) -> Iterator[Place]:

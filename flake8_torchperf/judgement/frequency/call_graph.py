@@ -121,12 +121,6 @@ class Calls:
         unit = self._program.unit(info)
         return Runs((), "") if unit is None else self._program.alone(unit.path).runs(unit)
 
-    def at(self, caller: FunctionInfo, node: ast.AST) -> list[CallSite]:
-        """Return the place of a node in a function as the site of a call."""
-        line, column = getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
-        site = self._places.site(line, column)
-        return [site] if site.caller is not None and site.caller.key == caller.key else []
-
 
 @dataclass(slots=True, eq=False)
 class _Place:

@@ -325,11 +325,10 @@ class FunctionHeats:
         if any(holds and self._is_off_by_name(test) for test, holds in asked):
             return True
         caller = site.caller
-        if caller is None:
-            return is_never_taken(site.tests, Asker(None, None, None), self._analysis)
-        return is_never_taken(
-            site.tests, Asker(caller.module, caller.node, caller.owner), self._analysis
-        )
+        asker = Asker(None, None, None)
+        if caller is not None:
+            asker = Asker(caller.module, caller.node, caller.owner)
+        return is_never_taken(site.tests, asker, self._analysis)
 
     def _is_off_by_name(self, test: ast.expr) -> bool:
         """True for a flag, as ``self.debug``, of which a convention says that it is off."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heapify, heappop, heappush
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.project.module_index import FunctionInfo
 
+# What is known of one function.
+Answer = TypeVar("Answer")
 # True and False are the call's own answer; None means that the answer for its caller decides.
 Judge: TypeAlias = "Callable[[FunctionInfo, CallSite], bool | None]"
 # Returns the calls that lead to a function.
 CallsOf: TypeAlias = "Callable[[FunctionInfo], Sequence[CallSite]]"
 
-# The most functions of one module, or of a package, on the way to a function that are looked at.
+# The most functions of one module on the way to a function that are looked at.
 MAX_IN_MODULE = 10_000
-MAX_IN_PACKAGE = 40
 
 
 class _Ways:
@@ -93,18 +94,29 @@ def _nothing(_info: FunctionInfo, _site: CallSite) -> bool | None:
     return None
 
 
-class Every:
-    """Decides if a function is called at all, and only by calls that meet the condition.
+class _Question(Generic[Answer]):
+    """A question about the calls that lead to functions, with its answers by the functions' keys.
 
-    False if more than ``most`` functions lead to it. For functions that call each other in a
-    circle, the calls from outside the circle decide.
+    At most ``most`` functions on the way to one are looked at.
     """
 
     def __init__(self, calls: CallsOf, judge: Judge, most: int = MAX_IN_MODULE) -> None:
         self._calls = calls
         self._judge = judge
         self._most = most
-        self._known: dict[str, bool] = {}
+        self._known: dict[str, Answer] = {}
+
+    def forget(self) -> None:
+        """Drop the reference to the judge, which often belongs to the owner of this object."""
+        self._judge = _nothing
+
+
+class Every(_Question[bool]):
+    """Decides if a function is called at all, and only by calls that meet the condition.
+
+    False if more than ``most`` functions lead to it. For functions that call each other in a
+    circle, the calls from outside the circle decide.
+    """
 
     def of(self, info: FunctionInfo) -> bool:
         """Return True if every call that leads to the function meets the condition."""
@@ -119,29 +131,19 @@ class Every:
             self._known.update((key, key not in refused) for key in ways.said)
         return self._known[info.key]
 
-    def forget(self) -> None:
-        """Drop the reference to the judge, which often belongs to the owner of this object."""
-        self._judge = _nothing
-
 
 # The most functions in circles of calls whose own calls are followed one by one.
 MAX_CIRCLES = 50
 
 
-class Some:
+class Some(_Question["int | None"]):
     """Decides if any of the calls that lead to a function meets the condition.
 
     A call is evidence for its callee and for all that the callee leads to. It is no evidence for
     its own caller, even if the callee calls the caller back, nor for functions reached only through
-    the caller.
+    the caller. Known is the number of calls to the nearest one that meets the condition; None if
+    none does.
     """
-
-    def __init__(self, calls: CallsOf, judge: Judge, most: int = MAX_IN_MODULE) -> None:
-        self._calls = calls
-        self._judge = judge
-        self._most = most
-        # The number of calls to the nearest one that meets the condition; None if none does.
-        self._known: dict[str, int | None] = {}
 
     def _first(self, info: FunctionInfo) -> CallSite | None:
         """Return the first call that meets the condition, or the first that leads nearer to one."""
@@ -199,10 +201,6 @@ class Some:
             inside = ways.reached_from(dict.fromkeys(ways.agreeing[by], 0), but=by)
             found.update((k, n) for k, n in inside.items() if n < found.get(k, n + 1))
         return found
-
-    def forget(self) -> None:
-        """Drop the reference to the judge, which often belongs to the owner of this object."""
-        self._judge = _nothing
 
     def _is_known(self, key: str) -> bool | None:
         return None if key not in self._known else self._known[key] is not None

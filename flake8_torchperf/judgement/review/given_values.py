@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value
 
-# The most kinds of calls, by what they give, for which a function is interpreted.
+# The most kinds of calls, by what they give, for each of which a function is interpreted.
 MAX_KINDS = 4
 # The words of tests that ask what a value is.
 TYPE_TEST_WORDS = frozenset(("isinstance", "is_tensor", "hasattr"))

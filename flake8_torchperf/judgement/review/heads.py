@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo
 
-# The most places that run a function, and the most functions one above another, that are looked at.
-MAX_PLACES = 8
-MAX_ABOVE = 6
+# The most places that run a function, and the most functions one above another, whose queues are
+# computed; with more, the queue in front of the function is not known.
+MAX_RUNS = 8
+MAX_QUEUES_ABOVE = 6
 
 
 class Heads:
@@ -41,7 +42,7 @@ class Heads:
             unit = self._program.unit(info)
         else:
             unit = self._program.inside(info, function)
-        return None if unit is None else self._before(unit, MAX_ABOVE)
+        return None if unit is None else self._before(unit, MAX_QUEUES_ABOVE)
 
     def _before(self, unit: Unit, left: int) -> Queue | None:
         """Look at ``left`` callers one above another at most."""
@@ -54,7 +55,7 @@ class Heads:
 
     def _fullest(self, unit: Unit, left: int) -> Queue | None:
         runs = [one for one in self._program.runs(unit).outside_tests if one.is_sure]
-        if not runs or len(runs) > MAX_PLACES:
+        if not runs or len(runs) > MAX_RUNS:
             return None
         found = [self._at(run, unit, left) for run in runs if not self._callers.is_dead(run)]
         known = [one for one in found if one is not None]

@@ -39,7 +39,12 @@ from flake8_torchperf.judgement.review.given_values import (
     tested_parameters,
     waits_on_device,
 )
-from flake8_torchperf.judgement.review.seen_callers import CALLED_UNNAMED, SeenCallers
+from flake8_torchperf.judgement.review.seen_callers import (
+    CALLED_UNNAMED,
+    MAX_AGREEING,
+    MAX_GIVING_ABOVE,
+    SeenCallers,
+)
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.values.cause import Cause
 from flake8_torchperf.values.devices import BESIDE_HOST
@@ -61,10 +66,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
     from flake8_torchperf.values.values import Value
 
-# The most calls of a function that are followed, and the most levels of callers.
-MAX_CALLS = 12
-MAX_ABOVE = 3
-
 
 class HostCallers:
     """Finds what the callers give, for the functions of one module."""
@@ -82,7 +83,7 @@ class HostCallers:
 
         ``sets_up`` returns True for a call in set-up code, which makes no site wait often.
         """
-        if Cause.HOST_CALLERS in self._analysis.ignored or not self._asks(result, info):
+        if Cause.HOST_CALLERS in self._analysis.ignored or not self._are_asked(result, info):
             return result
         if self._is_called_on_host(info):
             return _freed_on_host(result)
@@ -96,13 +97,13 @@ class HostCallers:
             return self._as_called(result, info, self._calls(info), sets_up)
         if _rests_on_calls(result) and tested_parameters(info):
             calls = self._callers.possible(info) or []
-            if len(calls) <= MAX_CALLS:
+            if len(calls) <= MAX_AGREEING:
                 return self._as_called(result, info, calls, sets_up, others=True)
         return result
 
-    def _asks(self, result: Judged, info: FunctionInfo) -> bool:
+    def _are_asked(self, result: Judged, info: FunctionInfo) -> bool:
         """True if the calls may show that one of the sites of a function is none."""
-        if any(map(_asks, result.sites)):
+        if any(map(_may_lie_on_host, result.sites)):
             return True
         warm = any(site.heat.level > Level.COLD for site in result.sites)
         return warm and bool(tested_parameters(info))
@@ -115,7 +116,7 @@ class HostCallers:
             return result
         if not any("device" in one.arg for one in named_parameters(maker.info.tree.args)):
             return result
-        given = self._given(maker.info, MAX_ABOVE)
+        given = self._given(maker.info, MAX_GIVING_ABOVE)
         names = [name for name, one in given.items() if one == HOST]
         if not names or not self._are_all_made_here(owner, maker.info):
             return result
@@ -125,7 +126,7 @@ class HostCallers:
         }
         probe.agreed.update(given_host(owner, names, self._analysis))
         there = judge(interpret_function(info, probe), self._heats)
-        kept = {_key(site) for site in there.sites if not _on_host(site)}
+        kept = {_key(site) for site in there.sites if not _reads_host(site)}
         return _freed(result, set(map(_key, result.sites)) - kept)
 
     def _as_called(
@@ -217,7 +218,7 @@ class HostCallers:
         if self._is_on_host_at(site):
             return self._all_on_host(info)
         declared = declared_parameters(info, self._analysis)
-        seen = self._seen_at(info, site, MAX_ABOVE, unreached=unreached)
+        seen = self._seen_at(info, site, MAX_GIVING_ABOVE, unreached=unreached)
         return as_a_call_gives(info, declared, seen)
 
     def _all_on_host(self, info: FunctionInfo) -> dict[str, Value]:
@@ -231,7 +232,7 @@ class HostCallers:
         if sites is None:
             return None
         run = [one for one in sites if one.heat.hidden_by is not Cause.NEVER_LEFT_OUT]
-        return _There(set(map(_key, run)), {_key(one) for one in run if not _on_host(one)})
+        return _There(set(map(_key, run)), {_key(one) for one in run if not _reads_host(one)})
 
     def _is_seen(self, site: CallSite) -> bool:
         """True if the caller is known, and something runs it."""
@@ -270,7 +271,7 @@ class HostCallers:
         if not self._analysis.project.trains:
             found = [one for one in found if self._is_own(one)]
         calls = [site for site in found if site.caller is None or site.caller.key != info.key]
-        return calls if len(calls) <= MAX_CALLS else []
+        return calls if len(calls) <= MAX_AGREEING else []
 
     def _is_own(self, site: CallSite) -> bool:
         """True for a call that a program of the project may run."""
@@ -289,7 +290,7 @@ class HostCallers:
         Functions on the way may call each other, as a container of transforms and one that chooses.
         """
         seen, level, begun = {start.key}, [start], False
-        for _ in range(MAX_ABOVE + 1):
+        for _ in range(MAX_GIVING_ABOVE + 1):
             above: dict[str, FunctionInfo] = {}
             for one in level:
                 calls = self._calls(one)
@@ -386,7 +387,7 @@ class _There:
 
     def waits(self, site: JudgedSite) -> bool:
         """True if a site is one with these arguments."""
-        return _key(site) in (self.off_host if _asks(site) else self.run)
+        return _key(site) in (self.off_host if _may_lie_on_host(site) else self.run)
 
 
 # Returns True for a call in set-up code.
@@ -401,7 +402,7 @@ CALLED_UNSEEN = frozenset((*SET_UP, Cause.STEP_ROOT)) - {Cause.CONVENTION}
 OBJECT_CACHES = (ATTRIBUTES.name, SUMMARIES.name)
 
 
-def _asks(site: JudgedSite) -> bool:
+def _may_lie_on_host(site: JudgedSite) -> bool:
     """True if a site may be reported, and reads a tensor that nothing shows to be on a device."""
     if site.kind is SiteKind.RACE:
         return True  # there is none if the tensor that it copies lies on the host already
@@ -431,7 +432,7 @@ def _freed_on_host(result: Judged) -> Judged:
 
 def _freed(result: Judged, sites: _Sites) -> Judged:
     """Return the sites of a function, those given made free; a race among them is none."""
-    found = ((site, _asks(site) and _key(site) in sites) for site in result.sites)
+    found = ((site, _may_lie_on_host(site) and _key(site) in sites) for site in result.sites)
     return result.having(
         _as_free(site) if free else site
         for site, free in found
@@ -442,12 +443,12 @@ def _freed(result: Judged, sites: _Sites) -> Judged:
 def _as_free(site: JudgedSite) -> JudgedSite:
     """Return a site that reads a host value, or is none as it is called."""
     operand = site.operand
-    if isinstance(operand, Tensor) and _asks(site):
+    if isinstance(operand, Tensor) and _may_lie_on_host(site):
         operand = replace(operand, device="host")
     return replace(site.cooled(Cause.HOST_CALLERS), operand=operand)
 
 
-def _on_host(site: JudgedSite) -> bool:
+def _reads_host(site: JudgedSite) -> bool:
     """True for a read of a host tensor; a copy to a device is made of one."""
     if "to-device" in site.traits or site.kind is SiteKind.RACE:
         return False

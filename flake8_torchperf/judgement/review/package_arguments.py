@@ -12,7 +12,7 @@ from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_from, called_heat
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.review.read_parameters import KINDS_OF_READS, positions
-from flake8_torchperf.judgement.review.seen_callers import SeenCallers
+from flake8_torchperf.judgement.review.seen_callers import MAX_LOOKED_UP, MAX_SHOWING, SeenCallers
 from flake8_torchperf.values.values import (
     COMPARED,
     STR,
@@ -36,10 +36,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value
 
-# The most functions of a linted file that are looked up, and the most callers interpreted for each.
-MAX_ASKED = 12
-MAX_CALLERS = 3
-
 
 class PackageArguments:
     """Finds the arguments for the functions of one module in their callers."""
@@ -56,7 +52,7 @@ class PackageArguments:
         for names_of in KINDS_OF_READS:
             for info in functions:
                 names = names_of(info, self._analysis)
-                if names and self._asked < MAX_ASKED:
+                if names and self._asked < MAX_LOOKED_UP:
                     self._asked += 1
                     inside = names_of is positions
                     self._tell(info, names, self._own_calls(info) if inside else [])
@@ -69,7 +65,7 @@ class PackageArguments:
         calls = (*own, *self._callers.around(info))
         sites = [site for site in calls if site.caller is not None]
         sites.sort(key=lambda site: not site.loops)
-        seen = [(site, self.seen.given_at(info, site)) for site in sites[:MAX_CALLERS]]
+        seen = [(site, self.seen.given_at(info, site)) for site in sites[:MAX_SHOWING]]
         for name in names:
             told = [self._note(info, name, given.get(name, UNKNOWN), s.caller) for s, given in seen]
             for (site, given), shown in zip(seen, told, strict=True):
@@ -84,15 +80,16 @@ class PackageArguments:
 
         The functions that receive it are interpreted. A call that hands it on in a step heats it.
         """
-        for giver in self._callers.naming(info)[:MAX_CALLERS]:
+        for giver in self._callers.naming(info)[:MAX_SHOWING]:
             self.seen.look_at(giver)
-        for _, call in self.seen.handing(info)[:MAX_CALLERS]:
+        for _, call in self.seen.handing(info)[:MAX_SHOWING]:
             if isinstance(call.target, Function):
                 self.seen.look_at(call.target.info)
         given = self.seen.given(info)
         for giver, call in self.seen.handing(info):
             told = [self._note(info, name, given.get(name, UNKNOWN), giver) for name in names]
-            for site in self._heats.calls(giver.module).at(giver, call.node) if any(told) else ():
+            site = self._callers.place_of(call.node, giver)
+            if any(told) and site is not None:
                 self._warm(info, site)
 
     def _note(
@@ -118,10 +115,9 @@ class PackageArguments:
         heat = self._heats.called(info)
         if heat.level >= Level.STEP or heat.cause in SET_UP or site.caller is None:
             return
-        heats = self._heats.of_module(site.caller.module)
-        if heats.in_steps(info, site):
+        if self._heats.in_steps(site):
             self._heats.warm(info, called_heat(info, (called_from(site),), Level.STEP))
-        elif heats.makes_hot(info, site):
+        elif self._heats.of_module(site.caller.module).makes_hot(info, site):
             self._heats.warm(info, called_heat(info, (called_from(site),), Level.COLD))
 
 

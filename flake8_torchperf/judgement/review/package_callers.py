@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
-# The most functions inside one another that are looked at.
-MAX_NESTED = 3
+# The most nested functions between a place and the data set that runs it, each run by the next.
+MAX_NESTED_RUNS = 3
 
 
 class PackageCallers:
@@ -80,7 +80,7 @@ class PackageCallers:
         site.in_data = site.in_data or self._is_in_data(run)
         return site
 
-    def _is_in_data(self, run: Run, left: int = MAX_NESTED) -> bool:
+    def _is_in_data(self, run: Run, left: int = MAX_NESTED_RUNS) -> bool:
         """True if a data set runs what runs at a place, which may be in a lambda that it runs."""
         nested = self.program.nested_in(run)
         if nested is None:

@@ -8,8 +8,9 @@ from flake8_torchperf.idioms.module_roles import is_test_file
 from flake8_torchperf.interpreter.stated_types.class_hierarchy import torch_kind
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP, UNDECIDED
 from flake8_torchperf.judgement.frequency.propagation import called_from, called_heat
-from flake8_torchperf.judgement.frequency.reachability import MAX_IN_PACKAGE, Every, Some
+from flake8_torchperf.judgement.frequency.reachability import Every, Some
 from flake8_torchperf.judgement.heat import Level
+from flake8_torchperf.program.running import MAX_ON_THE_WAY
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ class PackageHeats:
         self._heats = heats
         self._callers = callers
         self._known: dict[CallSite, bool | None] = {}
-        self._set_up = Every(callers.of, lambda _, site: self.sets_up(site), MAX_IN_PACKAGE)
-        self._in_steps = Some(callers.leading, self._is_in_steps, MAX_IN_PACKAGE)
-        self._in_loops = Some(callers.leading, self._is_in_loops, MAX_IN_PACKAGE)
+        self._set_up = Every(callers.of, lambda _, site: self.sets_up(site), MAX_ON_THE_WAY)
+        self._in_steps = Some(callers.leading, self._is_in_steps, MAX_ON_THE_WAY)
+        self._in_loops = Some(callers.leading, self._is_in_loops, MAX_ON_THE_WAY)
 
     def forget(self) -> None:
         """Drop the references back to this object, so that it is freed without a collection."""

@@ -41,14 +41,14 @@ class PlacedValues:
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites of a function, with the places of values that are shown elsewhere."""
-        if not any(map(_asks, result.sites)):
+        if not any(map(_is_unplaced, result.sites)):
             return result
         combined = self._combined(result, info)
         return combined.having(self._by_program(site, info.module) for site in combined.sites)
 
     def _by_program(self, site: JudgedSite, module: ModuleMap) -> JudgedSite:
         """Return a site, on the device that the program chooses if it puts the value there."""
-        if not _asks(site) or not isinstance(site.operand, Tensor):
+        if not _is_unplaced(site) or not isinstance(site.operand, Tensor):
             return site
         asked = islice(_sources(site.operand_node or site.node), MAX_SOURCES)
         found = (self._heats.program.placed_at(one, module) for one in asked)
@@ -75,7 +75,7 @@ class PlacedValues:
         return result.having(_as_there(site, there) for site in result.sites)
 
 
-def _asks(site: JudgedSite) -> bool:
+def _is_unplaced(site: JudgedSite) -> bool:
     """True if a site may be reported, and nothing shows where the value that it reads lies."""
     tensor = site.tensor
     return tensor is not None and tensor.device == "unknown" and waits_on_device(site)
@@ -83,9 +83,9 @@ def _asks(site: JudgedSite) -> bool:
 
 def _as_there(site: JudgedSite, there: dict[tuple[int, SiteKind], JudgedSite]) -> JudgedSite:
     """Return a site with its value where another run of the function has it."""
-    found = there.get(site.key)
+    found = there.get(site.key) if _is_unplaced(site) else None
     tensor = None if found is None else found.tensor
-    if found is None or tensor is None or not _asks(site) or not isinstance(site.operand, Tensor):
+    if found is None or tensor is None or not isinstance(site.operand, Tensor):
         return site
     placed = replace(site, operand=replace(site.operand, device=tensor.device))
     return replace(placed, heat=found.heat) if tensor.device == BESIDE_HOST else placed

@@ -16,6 +16,7 @@ from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.worth.features import EVALUATES, TRAINS
 from flake8_torchperf.program.linking import Unit
+from flake8_torchperf.program.running import MAX_ON_THE_WAY
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.heat import Call, Heat
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
     from flake8_torchperf.project.module_index import FunctionInfo
-
-# The most functions on the way to a function that are looked at; a step may lead to it if there
-# are more.
-MAX_CALLERS = 40
 
 
 class Unreached(NamedTuple):
@@ -117,7 +114,7 @@ class Reach:
             is_root = is_root or self._is_root(info)
             found = self._program.runs(one)
             places = found.outside_tests
-            if found.open or len(seen) > MAX_CALLERS:
+            if found.open or len(seen) > MAX_ON_THE_WAY:
                 return None  # code elsewhere may run it
             if self._is_dead(one):
                 cause = cause or self._why_dead(one)

@@ -20,10 +20,15 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.values.values import Value
 
-# The most functions that are interpreted for all functions of a linted file.
+# Callers are interpreted, which takes as long as linting them, so these are limited. For a linted
+# file: the functions that are interpreted, and those that are looked up for what they read.
 MAX_INTERPRETED = 24
-
-
+MAX_LOOKED_UP = 12
+# For one function: the calls that may show a tensor, of which one is enough, and those that have to
+# agree on host values, of which none may be left out; then the callers one above another.
+MAX_SHOWING = 3
+MAX_AGREEING = 12
+MAX_GIVING_ABOVE = 3
 # Methods that calls of their object run.
 CALLED_UNNAMED = frozenset(("forward", "__call__"))
 

@@ -35,8 +35,9 @@ _Tests: TypeAlias = "tuple[tuple[ast.expr, bool], ...]"
 MAX_TESTS = 16
 # Decorators of methods that run without an object of the class.
 OF_NO_OBJECT = frozenset(("staticmethod", "classmethod"))
-# The most functions and classes that are looked at for one function.
-MAX_ABOVE = 60
+# The most functions and classes leading to one function that are looked at; it counts as run if
+# there are more.
+MAX_LEADING = 60
 # Statements that end a block, so that those after a test run only where it fails.
 _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 
@@ -209,7 +210,7 @@ class _Above:
     def _once(self, one: FunctionInfo | ClassInfo, answer: Callable[[], bool]) -> bool:
         if one in self._off:
             return True
-        if one in self._taken or one in self._open or self._met >= MAX_ABOVE:
+        if one in self._taken or one in self._open or self._met >= MAX_LEADING:
             return False
         self._met += 1
         self._open.add(one)
