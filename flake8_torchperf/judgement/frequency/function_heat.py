@@ -32,7 +32,7 @@ from flake8_torchperf.interpreter.stated_types.class_hierarchy import (
 )
 from flake8_torchperf.judgement.frequency.call_graph import Calls
 from flake8_torchperf.judgement.frequency.own_heat import UNDECIDED, evaluates, own_heat
-from flake8_torchperf.judgement.frequency.propagation import SETTLED_CAUSES, CalledHeats
+from flake8_torchperf.judgement.frequency.propagation import CalledHeats
 from flake8_torchperf.judgement.frequency.protocols import Lineage
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
 from flake8_torchperf.program.given import UNCALLING_BASES
@@ -284,12 +284,7 @@ class FunctionHeats:
     def called(self, info: FunctionInfo) -> Heat:
         """Return the heat of a function by its text and by the calls that lead to it."""
         warmed = self._warmed.get(info.key)
-        if warmed is not None:
-            return warmed
-        own = self.own(info)
-        if own.level >= Level.STEP or own.cause in SETTLED_CAUSES:
-            return own  # no call changes this heat
-        return self.of_module(info.module).of(info)
+        return self.of_module(info.module).of(info) if warmed is None else warmed
 
     def warm(self, info: FunctionInfo, heat: Heat) -> None:
         """Store the heat that calls in the rest of the package give a function."""

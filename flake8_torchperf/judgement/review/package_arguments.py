@@ -54,12 +54,9 @@ class PackageArguments:
                 names = names_of(info, self._analysis)
                 if names and self._asked < MAX_LOOKED_UP:
                     self._asked += 1
-                    inside = names_of is positions
-                    self._tell(info, names, self._own_calls(info) if inside else [])
-
-    def _own_calls(self, info: FunctionInfo) -> list[CallSite]:
-        """Return the calls in the function's own module, whose callers may be no suspects."""
-        return self._heats.calls(info.module).of(info)
+                    # The callers in the function's own module may be no suspects.
+                    own = self._heats.calls(info.module).of(info) if names_of is positions else []
+                    self._tell(info, names, own)
 
     def _tell(self, info: FunctionInfo, names: list[str], own: list[CallSite]) -> None:
         calls = (*own, *self._callers.around(info))
