@@ -52,19 +52,19 @@ class CallerReview:
         self._heats = heats
         self.callers = PackageCallers(analysis, heats)
         self.arguments = PackageArguments(analysis, heats, self.callers)
-        self._hosts = HostCallers(analysis, heats, self.callers)
+        self.package = PackageHeats(analysis, heats, self.callers)
+        self._hosts = HostCallers(analysis, heats, self.callers, self.package)
         self._placed = PlacedValues(analysis, heats)
         self._reach = Reach(analysis, heats, self.callers)
-        self._switches = Switches(analysis, self.callers)
+        self._switches = Switches(analysis, self.callers, self.package)
         self._training = Training(self.callers)
-        self.package = PackageHeats(analysis, heats, self.callers)
         self.lambdas = Lambdas(heats, self.callers, self.package)
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that remain once a function's callers are known, with their heat."""
-        called = self._inside(self._by_calls(result, info), info)
-        hosts = self._hosts.reviewed(called, info, self.package.is_set_up)
-        switched = self._switches.reviewed(hosts, info, self.package.is_set_up)
+        called = self._by_calls(result, info)
+        placed = called.having(self._in_its_place(one, info) for one in called.sites)
+        switched = self._switches.reviewed(self._hosts.reviewed(placed, info), info)
         return self._shown(self._placed.reviewed(switched, info), info)
 
     def _shown(self, result: Judged, info: FunctionInfo) -> Judged:
@@ -80,10 +80,6 @@ class CallerReview:
         if place is not None:
             yield from self.callers.evidence_at(place, info)
             yield from self._training.evidence_at(place, info)
-
-    def _inside(self, result: Judged, info: FunctionInfo) -> Judged:
-        """Return the sites, those cold that are in a nested function which no step reaches."""
-        return result.having(self._in_its_place(one, info) for one in result.sites)
 
     def _in_its_place(self, site: JudgedSite, info: FunctionInfo) -> JudgedSite:
         """Return a site of a function, cold if what holds it is nested and no step reaches that."""

@@ -85,14 +85,14 @@ def waits_on_device(site: JudgedSite) -> bool:
 
 
 def as_a_call_gives(
-    info: FunctionInfo, declared: dict[str, Value], seen: dict[str, Value]
+    info: FunctionInfo, analysis: Analysis, seen: dict[str, Value]
 ) -> dict[str, Value]:
     """Return what one call shows of the parameters of a function.
 
     These are values on the host, numbers without their literals, and what tests of the function
     ask for.
     """
-    tested = tested_parameters(info)
+    tested, declared = tested_parameters(info), declared_parameters(info, analysis)
     found: dict[str, Value] = {}
     for name, given in seen.items():
         own, value = declared.get(name, UNKNOWN), _as_combined(given)

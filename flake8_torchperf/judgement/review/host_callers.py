@@ -56,13 +56,12 @@ from flake8_torchperf.values.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.judged_site import Judged, JudgedSite
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
+    from flake8_torchperf.judgement.review.package_heats import PackageHeats
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
     from flake8_torchperf.values.values import Value
 
@@ -70,19 +69,24 @@ if TYPE_CHECKING:
 class HostCallers:
     """Finds what the callers give, for the functions of one module."""
 
-    def __init__(self, analysis: Analysis, heats: FunctionHeats, callers: PackageCallers) -> None:
+    def __init__(
+        self,
+        analysis: Analysis,
+        heats: FunctionHeats,
+        callers: PackageCallers,
+        package: PackageHeats,
+    ) -> None:
         self._analysis = analysis
         self._heats = heats
         self._callers = callers
+        self._package = package
         self._known: dict[str, dict[str, Value]] = {}
-        self._driven: dict[str, bool] = {}
+        # Apart from those of `PackageArguments`, where callers are interpreted without the host
+        # values that their own callers give them: each is interpreted once.
         self._seen = SeenCallers(analysis, heats)
 
-    def reviewed(self, result: Judged, info: FunctionInfo, sets_up: SetsUp) -> Judged:
-        """Return the sites of a function; those that are none for all its calls are free.
-
-        ``sets_up`` returns True for a call in set-up code, which makes no site wait often.
-        """
+    def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
+        """Return the sites of a function; those that are none for all its calls are free."""
         if Cause.HOST_CALLERS in self._analysis.ignored or not self._are_asked(result, info):
             return result
         if self._is_called_on_host(info):
@@ -94,11 +98,11 @@ class HostCallers:
         if self._is_on_host(info) or (self._is_counted(info) and self._is_driven(info)):
             return _freed_on_host(result)
         if self._is_counted(info):
-            return self._as_called(result, info, self._calls(info), sets_up)
+            return self._as_called(result, info, self._calls(info))
         if _rests_on_calls(result) and tested_parameters(info):
             calls = self._callers.possible(info) or []
             if len(calls) <= MAX_AGREEING:
-                return self._as_called(result, info, calls, sets_up, others=True)
+                return self._as_called(result, info, calls, others=True)
         return result
 
     def _are_asked(self, result: Judged, info: FunctionInfo) -> bool:
@@ -130,19 +134,13 @@ class HostCallers:
         return _freed(result, set(map(_key, result.sites)) - kept)
 
     def _as_called(
-        self,
-        result: Judged,
-        info: FunctionInfo,
-        calls: list[CallSite],
-        sets_up: SetsUp,
-        *,
-        others: bool = False,
+        self, result: Judged, info: FunctionInfo, calls: list[CallSite], *, others: bool = False
     ) -> Judged:
         """Return the sites of a function; those that are none for any of its calls are free.
 
         A site that is one only for some names one of these; it is free if they are all set-up.
-        ``sets_up`` returns True for a call in set-up code. ``others`` says that programs outside
-        the project may call the function too, so that nothing is free.
+        ``others`` says that programs outside the project may call the function too, so that nothing
+        is free.
         """
         given = {site: self._values_at(info, site, unreached=others) for site in calls}
         kinds = kinds_of_calls(given.values())
@@ -152,7 +150,7 @@ class HostCallers:
         by_call = {site: there[kinds.index(kind_of(one, kinds))] for site, one in given.items()}
         if others:
             return result.having(self._for_others(site, info, by_call) for site in result.sites)
-        sites = (self._for_calls(site, info, by_call, sets_up) for site in result.sites)
+        sites = (self._for_calls(site, info, by_call) for site in result.sites)
         return result.having(site for site in sites if site is not None)
 
     def _for_others(
@@ -181,11 +179,7 @@ class HostCallers:
         return self._heats.called(caller).level >= Level.STEP
 
     def _for_calls(
-        self,
-        site: JudgedSite,
-        info: FunctionInfo,
-        by_call: dict[CallSite, _There | None],
-        sets_up: SetsUp,
+        self, site: JudgedSite, info: FunctionInfo, by_call: dict[CallSite, _There | None]
     ) -> JudgedSite | None:
         """Return a site as the calls have it, None for a race that is none.
 
@@ -196,7 +190,7 @@ class HostCallers:
         waiting = [call for call, there in by_call.items() if there is None or there.waits(site)]
         if len(waiting) == len(by_call):
             return site
-        often = [call for call in waiting if not sets_up(call)]
+        often = [call for call in waiting if not self._package.is_set_up(call)]
         if not often:
             if site.kind is SiteKind.RACE:
                 # Set-up code seldom waits, but a copy that arrives late is wrong there as well.
@@ -217,9 +211,8 @@ class HostCallers:
         """
         if self._is_on_host_at(site):
             return self._all_on_host(info)
-        declared = declared_parameters(info, self._analysis)
         seen = self._seen_at(info, site, MAX_GIVING_ABOVE, unreached=unreached)
-        return as_a_call_gives(info, declared, seen)
+        return as_a_call_gives(info, self._analysis, seen)
 
     def _all_on_host(self, info: FunctionInfo) -> dict[str, Value]:
         """Return the parameters of a function as a call in a process without a device has them."""
@@ -277,14 +270,7 @@ class HostCallers:
         """True for a call that a program of the project may run."""
         return site.caller is None or self._callers.is_run_by_own_program(site.caller)
 
-    def _is_driven(self, info: FunctionInfo) -> bool:
-        """True if every call of a function is in a process without a device."""
-        known = self._driven.get(info.key)
-        if known is None:
-            known = self._driven[info.key] = self._are_driven(info)
-        return known
-
-    def _are_driven(self, start: FunctionInfo) -> bool:
+    def _is_driven(self, start: FunctionInfo) -> bool:
         """True if all calls that lead to a function begin in a process without a device.
 
         Functions on the way may call each other, as a container of transforms and one that chooses.
@@ -390,8 +376,6 @@ class _There:
         return _key(site) in (self.off_host if _may_lie_on_host(site) else self.run)
 
 
-# Returns True for a call in set-up code.
-SetsUp: TypeAlias = "Callable[[CallSite], bool]"
 # Sites by the identity of their node, their kind, and whether they copy to a device.
 _Sites: TypeAlias = "set[tuple[int, SiteKind, bool]]"
 # Functions that torch or a framework calls.

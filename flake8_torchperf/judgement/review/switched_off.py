@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
-    from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.judgement.judged_site import Judged
     from flake8_torchperf.judgement.review.package_callers import PackageCallers
+    from flake8_torchperf.judgement.review.package_heats import PackageHeats
     from flake8_torchperf.program.origins.comparisons import Asked
     from flake8_torchperf.program.runs import Run
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
@@ -45,19 +45,18 @@ _LEAVING = (ast.Return, ast.Continue, ast.Break, ast.Raise)
 class Switches:
     """Decides which branches of a function no value leads to."""
 
-    def __init__(self, analysis: Analysis, callers: PackageCallers) -> None:
+    def __init__(self, analysis: Analysis, callers: PackageCallers, package: PackageHeats) -> None:
         self._analysis = analysis
         self._callers = callers
+        self._package = package
         self._off: set[FunctionInfo] = set()
         self._taken: set[FunctionInfo | ClassInfo] = set()
         self._tests: dict[FunctionInfo, dict[int, _Tests]] = {}
 
-    def reviewed(
-        self, result: Judged, info: FunctionInfo, is_set_up: Callable[[CallSite], bool]
-    ) -> Judged:
+    def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites, those cold that stand in a branch which is never taken.
 
-        ``is_set_up`` tells which calls are set-up code: a branch takes none of their arguments.
+        A branch takes no arguments of calls in set-up code.
         """
         if Cause.SWITCHED_OFF in self._analysis.ignored:
             return result
@@ -66,7 +65,7 @@ class Switches:
             return result
 
         def counts(run: Run) -> bool:
-            return not is_set_up(self._callers.site_at(run))
+            return not self._package.is_set_up(self._callers.site_at(run))
 
         whole = self._is_never_run(info)
         above = self._tests_in(info)
@@ -191,13 +190,12 @@ class _Above:
 
     def _is_never_run(self, info: FunctionInfo) -> bool:
         owner = info.owner if OF_NO_OBJECT.isdisjoint(info.decorators) else None
-        if owner is not None and self._once(owner, lambda: self._is_never_made(owner)):
+        if owner is not None and self._once(
+            owner, lambda: self._all_off(self._switches.makings(owner))
+        ):
             return True
         places = self._switches.places(info)
         return places == [] or (places is not None and self._all_off(places))
-
-    def _is_never_made(self, owner: ClassInfo) -> bool:
-        return self._all_off(self._switches.makings(owner))
 
     def _all_off(self, runs: list[Run]) -> bool:
         callers = [(run, self._switches.caller(run)) for run in runs]
