@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
     from flake8_torchperf.project.module_index import FunctionInfo
 
-# What is known of one function.
+# The type of an answer for one function.
 Answer = TypeVar("Answer")
 # True and False are the call's own answer; None means that the answer for its caller decides.
 Judge: TypeAlias = "Callable[[FunctionInfo, CallSite], bool | None]"
@@ -141,8 +141,8 @@ class Some(_Question["int | None"]):
 
     A call is evidence for its callee and for all that the callee leads to. It is no evidence for
     its own caller, even if the callee calls the caller back, nor for functions reached only through
-    the caller. Known is the number of calls to the nearest one that meets the condition; None if
-    none does.
+    the caller. The answer is the number of calls to the nearest one that meets the condition, None
+    if none does.
     """
 
     def _first(self, info: FunctionInfo) -> CallSite | None:

@@ -29,6 +29,7 @@ MAX_LOOKED_UP = 12
 MAX_SHOWING = 3
 MAX_AGREEING = 12
 MAX_GIVING_ABOVE = 3
+
 # Methods that calls of their object run.
 CALLED_UNNAMED = frozenset(("forward", "__call__"))
 
