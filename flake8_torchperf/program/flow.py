@@ -32,6 +32,7 @@ from flake8_torchperf.program.given import (
     RUNNING_CLASSES,
 )
 from flake8_torchperf.program.held import MAX_MORE, Following, Held
+from flake8_torchperf.program.hooks import Hooks
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outlines.outline import (
@@ -339,36 +340,11 @@ class _Walk(Following):
 
     def _hooked(self, path: str, call: int, method: str, held: Held) -> None:
         """Note that a hook runs where its object is called later, or a method of the object."""
-        outline = self._linker.outline(path)
-        function = outline.child(call, FUNCTION)
-        holder = None if function is None else outline.child(function, OWNER)
-        word = "" if holder is None else outline.nodes[holder].word
-        found = self._called_later(path, call, method or word, "" if method != "step" else word)
-        if not found and method == "backward":
-            runs = self._runs(Unit(path, outline.nodes[call].body))
-            later = [self._called_later(one.path, one.node, method, "") for one in runs.places]
-            if all(later) and not runs.open:
-                found = [one for places in later for one in places]
+        found = Hooks(self._linker, self._runs).run(path, call, method)
         for place, number in found:
             self._run(place, number, held)
         if not found:
             self._open["it is a hook"] = None
-
-    def _called_later(self, path: str, number: int, word: str, owner: str) -> list[tuple[str, int]]:
-        """Return the calls of a name or method behind a node of the same body, as path and number.
-
-        With ``owner``, those of the object of this name.
-        """
-        outline = self._linker.outline(path)
-        found: list[tuple[str, int]] = []
-        for one in outline.by_word.get(word, ()):
-            used = outline.nodes[one]
-            holder = outline.child(one, OWNER)
-            same = holder is not None and outline.nodes[holder].word == owner
-            called = used.slot == FUNCTION and (not owner or same)
-            if called and outline.is_below(one, number):
-                found.append((path, used.parent))
-        return found
 
     def _bound_to(self, path: str, call: int, held: Held) -> None:
         """Follow an object to the first parameter of the function that is made a method of it."""

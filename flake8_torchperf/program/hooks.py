@@ -1,0 +1,139 @@
+"""Where torch runs a hook: behind the call that registers it, in that body or in its callers.
+
+A hook of a module runs where something calls the module or what holds it, one of an optimizer in
+its steps, one of gradients where a program goes backward.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from flake8_torchperf.program.linking import Unit
+from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from flake8_torchperf.program.linking import Linker
+    from flake8_torchperf.program.outlines.outline import Outline
+    from flake8_torchperf.program.runs import Runs
+
+    # A node of an outline, by the path of the module and its number there.
+    Place: TypeAlias = "tuple[str, int]"
+
+# The methods of an object that run its hooks, by the names of the method of another that is hooked.
+_CALLED = ("forward", "__call__")
+# The most functions, one calling another, that lead to the registration of a hook.
+MAX_ABOVE = 3
+# The most names that the object of a hook goes by in one body.
+MAX_NAMES = 8
+# The slots of a node that hold what it belongs to, or is made by.
+_OUTER = (OWNER, FUNCTION)
+
+
+class Hooks:
+    """Finds the places that run the hooks of objects."""
+
+    def __init__(self, linker: Linker, runs: Callable[[Unit], Runs]) -> None:
+        self._linker = linker
+        self._runs = runs
+
+    def run(self, path: str, call: int, method: str) -> list[Place]:
+        """Return the places that run a hook which a call registers; none if they are not known.
+
+        ``method`` is that of the object, or of any for ``backward``, which runs the hook; "" where
+        the object is called.
+        """
+        outline = self._linker.outline(path)
+        function = outline.child(call, FUNCTION)
+        holder = None if function is None else outline.child(function, OWNER)
+        return self._after(path, call, holder, method, MAX_ABOVE)
+
+    def _after(
+        self, path: str, call: int, holder: int | None, method: str, left: int
+    ) -> list[Place]:
+        """Return what runs a hook behind a call, where ``holder`` is the object with the hook."""
+        outline = self._linker.outline(path)
+        body = outline.nodes[call].body
+        names = [] if holder is None else list(_names(outline, holder, body))
+        found = [(path, number) for number in _called(outline, call, names, method)]
+        if found or left == 0 or body == 0:
+            return found
+        function = Unit(path, body)
+        if method == "" and outline.bodies[body].positional[:1] in [(name,) for name in names]:
+            found = self._own(function)
+        return found or self._in_callers(function, names, method, left - 1)
+
+    def _own(self, method: Unit) -> list[Place]:
+        """Return the places that call objects of the class that a method belongs to."""
+        owner = self._linker.outline(method.path).bodies[method.number].owner
+        if owner < 0:
+            return []
+        klass = Unit(method.path, owner, is_class=True)
+        calls = (self._linker.method(klass, name) for name in _CALLED)
+        called = next((one for one in calls if one is not None), None)
+        runs = None if called is None else self._runs(called)
+        return [] if runs is None else [(run.path, run.node) for run in runs.places]
+
+    def _in_callers(self, function: Unit, names: list[str], method: str, left: int) -> list[Place]:
+        """Return what runs a hook behind all calls of the function that registers it.
+
+        None is known if some call shows none, or if there may be others.
+        """
+        runs = self._runs(function)
+        found: list[Place] = []
+        for run in runs.places:
+            given = self._argument(run.path, run.node, function, names)
+            if method != "backward" and given is None:
+                return []
+            places = self._after(run.path, run.node, given, method, left)
+            if not places:
+                return []
+            found += places
+        return [] if runs.open else found
+
+    def _argument(self, path: str, call: int, function: Unit, names: list[str]) -> int | None:
+        """Return what a call gives the parameter that is one of some names; None for no such."""
+        body = self._linker.body(function)
+        own = body.positional[1 if body.owner >= 0 and not body.is_static else 0 :]
+        for name in (one for one in names if one in (*own, *body.named)):
+            slots = [name, *(str(own.index(name)) for _ in (0,) if name in own)]
+            given = (self._linker.outline(path).child(call, slot) for slot in slots)
+            return next((one for one in given if one is not None), None)
+        return None
+
+
+def _names(outline: Outline, holder: int, body: int) -> Iterator[str]:
+    """Yield the names that an object goes by in a body, and what holds it, nearest first."""
+    waiting: list[int] = [holder]
+    seen: set[str] = set()
+    while waiting and len(seen) < MAX_NAMES:
+        number: int | None = waiting.pop()
+        while number is not None:
+            node = outline.nodes[number]
+            if node.kind in (Kind.NAME, Kind.ATTRIBUTE) and node.word not in seen:
+                seen.add(node.word)
+                yield node.word
+                if node.kind == Kind.NAME:
+                    waiting += _gone_through(outline, body, node.word)
+            inner = (outline.child(one, slot) for one in (number,) for slot in _OUTER)
+            number = next((one for one in inner if one is not None), None)
+
+
+def _gone_through(outline: Outline, body: int, name: str) -> list[int]:
+    """Return what loops of a body go through that bind a name."""
+    bound = outline.bound.get((body, name), ())
+    loops = [one for one in bound if outline.nodes[one].kind == Kind.ITERATED]
+    return [child for one in loops for child in outline.children[one]]
+
+
+def _called(outline: Outline, call: int, names: list[str], method: str) -> Iterator[int]:
+    """Yield the calls behind a call that run the hooks of the object of some names."""
+    for word in [method] if method else names:
+        for one in outline.by_word.get(word, ()):
+            used = outline.nodes[one]
+            if used.slot != FUNCTION or not outline.is_below(one, call):
+                continue
+            holder = outline.child(one, OWNER)
+            if method != "step" or (holder is not None and outline.nodes[holder].word in names):
+                yield used.parent
