@@ -190,11 +190,19 @@ class Uses:
         return False if OF_UNKNOWN_CLASS in found else None
 
     def is_method_of(self, path: str, number: int | None) -> bool:
-        """True if an expression stands for an object whose method of its name the body is."""
+        """True if an expression stands for an object whose method of its name the body is.
+
+        If nothing shows the object, the method is meant if it is the only one of its name.
+        """
         if number is None or self._linker.body(self.body).owner < 0:
             return False
         name = self._linker.body(self.body).name
-        classes = own_classes(self._objects.classes(path, number))
+        found = self._objects.classes(path, number)
+        if not found:
+            defining = self._search(f"def {name}", self.body.path) or ()
+            methods = (self._linker.outline(one).methods.get(name, ()) for one in defining)
+            return sum(map(len, methods)) == 1
+        classes = own_classes(found)
         return any(self._linker.method(one, name) == self.body for one in classes)
 
     def _is_of_super(self, path: str, body: int, word: str, owner: Unit) -> bool | None:

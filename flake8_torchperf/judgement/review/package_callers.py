@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.host_names import classes_asked_for
 from flake8_torchperf.idioms.module_roles import is_test_file
-from flake8_torchperf.judgement.frequency.call_graph import CallPlaces, CallSite
+from flake8_torchperf.judgement.frequency.call_graph import CallPlaces, CallSite, narrowed
 from flake8_torchperf.judgement.worth.features import (
     CALLERS_ELSEWHERE,
     CALLERS_FOUND,
@@ -113,7 +113,8 @@ class PackageCallers:
         if self._heats.called(info).cause is Cause.SET_UP_ROOT:
             return []  # a framework calls it once, even if a base class calls it in each step
         runs = self.program.runs_of(info)
-        found = (self.site_at(run) for run in runs.outside_tests if run.is_sure)
+        sure = (run for run in runs.outside_tests if run.is_sure)
+        found = (self.site_at(narrowed(run, self.site_at)) for run in sure)
         return [site for site in found if site.caller is not None]
 
     def around(self, info: FunctionInfo) -> list[CallSite]:
