@@ -173,7 +173,7 @@ def _judged_there(
     with watched.recorded():
         result = judge(watched.met, heats)
         if info is None:
-            result = review.lambdas.warmed(result, module, None)
+            result = review.inner.warmed(result, module, None)
         else:
             result = review.rewarmed(result, watched.met, info)
             result = result.updated(review.reviewed(result, info))
@@ -394,7 +394,7 @@ class _Judging:
 
         result = judge(interpret_module(module, self.analysis), self.heats)
         if self.follows:
-            result = self.review.lambdas.warmed(result, module, None)
+            result = self.review.inner.warmed(result, module, None)
         return _as_measured(result, self.profiled, self.catalogue)
 
 

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 from linting import ALL, HOT
 
+from flake8_torchperf.findings.finding import Finding
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 
@@ -20,7 +22,7 @@ FOLDERS = [Path(__file__).parent / name for name in ("program", "flows")]
 _FILE_NAME = re.compile(r"`([\w./-]+)`:")
 _FENCE = re.compile(r"```(python|yaml|toml|json|sh)?")
 _NOT_YET = "Not yet: "
-_MARK = re.compile(r"# (?:error: (TPF\d{3}(?:, TPF\d{3})*)|no error)$")
+_MARK = re.compile(r"# (?:error: (TPF\d{3}(?:, TPF\d{3})*)(?: (per [a-z]+))?|no error)$")
 
 
 @dataclass(slots=True)
@@ -64,19 +66,33 @@ def cases_in(page: Path) -> list[Case]:
 
 def marked(text: str) -> dict[int, frozenset[str]]:
     """Return the codes that each marked line must carry by default: none for ``# no error``."""
-    found: dict[int, frozenset[str]] = {}
+    return {line: codes for line, (codes, _) in _marks(text).items()}
+
+
+def rates(text: str) -> dict[int, str]:
+    """Return how often marked lines run, as the messages must say, where that is stated."""
+    return {line: rate for line, (_, rate) in _marks(text).items() if rate}
+
+
+def _marks(text: str) -> dict[int, tuple[frozenset[str], str]]:
+    found: dict[int, tuple[frozenset[str], str]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if match := _MARK.search(line):
-            found[number] = frozenset((match[1] or "").split(", ")) - {""}
+            found[number] = frozenset((match[1] or "").split(", ")) - {""}, match[2] or ""
         elif "error" in line.partition("#")[2]:
             pytest.fail(f"{line}: no mark")
     return found
 
 
-def told(file: Path, options: Options) -> dict[int, frozenset[str]]:
-    """Return the codes by line that the linter reports in a file."""
+def findings_in(file: Path, options: Options) -> list[Finding]:
+    """Return what the linter reports in a file."""
+    return lint(file.read_text(encoding="utf-8"), str(file), options)
+
+
+def codes_by_line(findings: Iterable[Finding]) -> dict[int, frozenset[str]]:
+    """Return the codes of findings by their line."""
     found: dict[int, frozenset[str]] = {}
-    for one in lint(file.read_text(encoding="utf-8"), str(file), options):
+    for one in findings:
         found[one.line] = found.get(one.line, frozenset()) | {one.code}
     return found
 
@@ -114,16 +130,21 @@ def test_what_steps_run_is_told(case: Case, tmp_path: Path) -> None:
         pytest.fail("the case marks no line")
     for name, lines in linted.items():
         # A line that never waits shows nothing, whether or not it is expected to be told.
-        whole = told(tmp_path / name, ALL)
+        whole = codes_by_line(findings_in(tmp_path / name, ALL))
         for line, codes in lines.items():
             if not whole.get(line, frozenset()) >= codes or line not in whole:
                 pytest.fail(f"{name}:{line} does not wait: scope `all` has {whole}")
-    found = {name: told(tmp_path / name, HOT) for name in linted}
+    told = {name: findings_in(tmp_path / name, HOT) for name in linted}
+    found = {name: codes_by_line(findings) for name, findings in told.items()}
     wanted = {
         name: {line: codes for line, codes in lines.items() if codes}
         for name, lines in linted.items()
     }
     assert found == wanted
+    for name, findings in told.items():
+        stated = rates(case.files[name])
+        for one in findings:
+            assert f" {stated.get(one.line, '')}" in one.message
 
 
 def test_names_of_cases_differ() -> None:

@@ -16,7 +16,7 @@ from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.judged_site import Judged
 from flake8_torchperf.judgement.review.given_values import sites_given
 from flake8_torchperf.judgement.review.host_callers import HostCallers
-from flake8_torchperf.judgement.review.lambdas import Lambdas
+from flake8_torchperf.judgement.review.inner_bodies import InnerBodies
 from flake8_torchperf.judgement.review.package_arguments import PackageArguments
 from flake8_torchperf.judgement.review.package_callers import PackageCallers
 from flake8_torchperf.judgement.review.package_heats import PackageHeats
@@ -58,7 +58,7 @@ class CallerReview:
         self._reach = Reach(analysis, heats, self.callers)
         self._switches = Switches(analysis, self.callers, self.package)
         self._training = Training(self.callers)
-        self.lambdas = Lambdas(heats, self.callers, self.package)
+        self.inner = InnerBodies(heats, self.callers, self.package)
 
     def reviewed(self, result: Judged, info: FunctionInfo) -> Judged:
         """Return the sites that remain once a function's callers are known, with their heat."""
@@ -92,8 +92,7 @@ class CallerReview:
 
     def _is_run_in_steps(self, site: JudgedSite, info: FunctionInfo) -> bool:
         """True if a site is in a function nested in another, and a step runs that."""
-        unit = self.lambdas.unit(site.node, info.module, info)
-        if unit is not None and self.lambdas.calls_in_steps(unit):
+        if self.inner.path_to_step(site, info):
             return True
         return _is_open_inside(site) and self._reach.is_reached_inside(site.function, info)
 
@@ -124,7 +123,7 @@ class CallerReview:
     def rewarmed(self, result: Judged, found: Interpreted, info: FunctionInfo) -> Judged:
         """Return a helper's sites, judged again if a step or a loop elsewhere leads to it.
 
-        Those of lambdas are hot if a step runs the lambda.
+        Those of lambdas and nested functions are hot if a step runs these.
         """
         heat = self._heats.called(info)
         if not result.sites:
@@ -133,7 +132,7 @@ class CallerReview:
             self.package.warm(info)
             if self._heats.called(info) is not heat:
                 result = judge(found, self._heats)
-        return self.lambdas.warmed(result, info.module, info)
+        return self.inner.warmed(result, info.module, info)
 
     def _outside_set_up(self, calls: list[CallSite]) -> list[CallSite]:
         return [site for site in calls if not self.package.sets_up(site)]

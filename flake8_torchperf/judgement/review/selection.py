@@ -15,7 +15,7 @@ from flake8_torchperf.interpreter.events.debug_switches import DEBUG_SWITCHES
 from flake8_torchperf.interpreter.inference.parameters import declared_parameters
 from flake8_torchperf.judgement.frequency.own_heat import FINAL
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.review.lambdas import waits_in_lambda
+from flake8_torchperf.judgement.review.inner_bodies import waits_in_lambda
 from flake8_torchperf.project.module_index import nested_info
 from flake8_torchperf.suspects.loop_bodies import repeats, suspect_in_loops
 from flake8_torchperf.suspects.nominate import (

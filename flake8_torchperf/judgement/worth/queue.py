@@ -23,6 +23,7 @@ from flake8_torchperf.syntax.traversal import (
     DEFINITIONS,
     LEAVING,
     PLAIN,
+    SCOPES,
     children,
 )
 from flake8_torchperf.values.site import SIZED_KINDS, SiteKind
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     Behind: TypeAlias = "Callable[[ast.Call], Queue | None]"
     # Returns the queue in front of a function of a qualified name; None if it is not known.
     Before: TypeAlias = "Callable[[str], Queue | None]"
+    Scope: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda"
 
 ON_SOME_PATH = "queue:on-some-path"
 # The kinds of waits: one that nobody would take out, a copy to the host, any other.
@@ -54,7 +56,7 @@ SMALL, LARGE = 1, 20
 LITTLE = 4
 # Nodes whose parts need not run once each, one after the other.
 _FORKS = frozenset((
-    ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, *DEFINITIONS, *COMPREHENSIONS,
+    ast.If, ast.IfExp, ast.For, ast.AsyncFor, ast.While, ast.Try, *SCOPES, *COMPREHENSIONS,
 ))  # fmt: skip
 
 
@@ -182,13 +184,15 @@ def with_queues(result: Judged, code: Code, before: Before) -> Judged:
     firsts = {
         site.function
         for site, queue in zip(result.sites, found, strict=True)
-        if queue is not None and queue.leader is None
+        if queue is not None and queue.leader is None and id(site.node) not in walk.of_lambdas
     }
     starts = {function: before(function) for function in sorted(firsts)}
     sites = (
         _behind(
             site,
-            behind_all(starts.get(site.function), queue),
+            queue
+            if id(site.node) in walk.of_lambdas
+            else behind_all(starts.get(site.function), queue),
             on_paths.get(id(site.node)),
             code,
         )
@@ -260,6 +264,8 @@ class _Walk:
         # True if branches with different queues joined.
         self._differs = False
         self.found: dict[int, Queue] = {}
+        # The waits in lambdas: their queues say nothing of what stands before the code.
+        self.of_lambdas: set[int] = set()
         # The kinds of waits that follow at once on each wait, and on the start of the code.
         self.followed: dict[int, str] = {}
         self.opens = ""
@@ -295,6 +301,18 @@ class _Walk:
         ends = [*self._returned, last]
         self._returned = outer
         return reduce(self._join, ends)
+
+    def _inner(
+        self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda
+    ) -> None:
+        """Walk a function or a lambda inside the code, which runs where something calls it."""
+        opens, known = self.opens, set(self.found)
+        if not isinstance(node, ast.Lambda):
+            self._function(node)
+        else:
+            self._node(node.body, Queue())
+            self.of_lambdas.update(self.found.keys() - known)
+        self.opens = opens
 
     def block(self, nodes: Sequence[ast.AST], queue: Queue) -> Queue:
         """Walk statements in their order."""
@@ -349,8 +367,8 @@ class _Walk:
             case ast.Try():
                 before = self.block(node.body, queue)
                 return self.block([*node.orelse, *node.finalbody], before)
-        if isinstance(node, DEFINITIONS):
-            self._function(node)
+        if isinstance(node, SCOPES):
+            self._inner(node)
             return queue
         return self._repeated(children(node), queue)  # a comprehension
 

@@ -1,12 +1,17 @@
-"""Sites in the bodies of lambdas, which run where the lambda is called, not where it is made."""
+"""Sites in the bodies of lambdas and nested functions.
+
+These run where the function is called, not where it is made.
+"""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.judgement.frequency.call_graph import narrowed
 from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
+from flake8_torchperf.judgement.review.package_heats import WARMED
 from flake8_torchperf.suspects.nominate import module_level
 from flake8_torchperf.suspects.words import WAITING_CALLS
 from flake8_torchperf.syntax.names import called_name
@@ -26,14 +31,14 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.syntax.traversal import Nodes
 
-# Causes of code that runs once, which say nothing of a lambda that is made there.
-MADE_ONCE = frozenset((
-    Cause.MODULE_LEVEL, Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SET_UP_ROOT, Cause.NOTHING,
+# Causes that say how often the code around a body runs, and nothing of the body made there.
+OF_THE_MAKER = WARMED.union((
+    Cause.MODULE_LEVEL, Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SET_UP_ROOT,
 ))  # fmt: skip
 
 
-class Lambdas:
-    """Decides how often the lambdas of the linted module run."""
+class InnerBodies:
+    """Decides how often the lambdas and the nested functions of the linted module run."""
 
     def __init__(
         self, heats: FunctionHeats, callers: PackageCallers, package: PackageHeats
@@ -43,46 +48,69 @@ class Lambdas:
         self._package = package
 
     def warmed(self, result: Judged, module: ModuleMap, info: FunctionInfo | None) -> Judged:
-        """Return the sites of a function or of the module level, with the heat of lambdas.
+        """Return the sites of a function or of the module level, hot if a step runs their body.
 
-        What waits in a lambda with a name is told where that is called.
+        What waits in a lambda is told where the same code calls it by a name.
         """
         nodes = module_level(module) if info is None else info.nodes
-        named = {id(one.value) for one in nodes.of(ast.Assign)}
+        called = {one.func.id for one in nodes.of(ast.Call) if isinstance(one.func, ast.Name)}
+        named = {
+            id(one.value)
+            for one in nodes.of(ast.Assign)
+            if any(isinstance(target, ast.Name) and target.id in called for target in one.targets)
+        }
         lambdas = [one for one in nodes.of(ast.Lambda) if id(one) not in named]
-        if not lambdas:
+        if not lambdas and not any(site.is_nested for site in result.sites):
             return result
-        return result.having(self._warmed(one, module, lambdas) for one in result.sites)
+        return result.having(self._warmed(one, module, info, lambdas) for one in result.sites)
 
-    def unit(self, node: ast.AST, module: ModuleMap, info: FunctionInfo) -> Unit | None:
-        """Return the lambda of a function around a node as a body; None if there is none."""
-        around = _around(node, info.nodes.of(ast.Lambda))
-        return None if around is None else self._unit(around, module)
+    def path_to_step(self, site: JudgedSite, info: FunctionInfo) -> tuple[Call, ...]:
+        """Return the calls from the innermost body around a site to a step; none without one."""
+        around = _around(site.node, info.nodes.of(ast.Lambda))
+        unit = self._unit(site, around, info.module, info)
+        return () if unit is None else self._calls_in_steps(unit)
 
-    def _unit(self, one: ast.Lambda, module: ModuleMap) -> Unit | None:
-        path = self._callers.program.path_of_module(module)
-        return self._callers.program.lambda_at(path, one.lineno, one.col_offset)
+    def _unit(
+        self,
+        site: JudgedSite,
+        around: ast.Lambda | None,
+        module: ModuleMap,
+        info: FunctionInfo | None,
+    ) -> Unit | None:
+        """Return a lambda around a site, or the nested function, as a body; None for no such."""
+        program = self._callers.program
+        if around is not None:
+            path = program.path_of_module(module)
+            return program.lambda_at(path, around.lineno, around.col_offset)
+        if info is None or not site.is_nested:
+            return None
+        return program.inside(info, site.function)
 
     def _warmed(
-        self, site: JudgedSite, module: ModuleMap, lambdas: Iterable[ast.Lambda]
+        self,
+        site: JudgedSite,
+        module: ModuleMap,
+        info: FunctionInfo | None,
+        lambdas: Iterable[ast.Lambda],
     ) -> JudgedSite:
-        """Return a site, hot if it is in a lambda that a step runs."""
-        if site.heat.cause not in MADE_ONCE or site.heat.why is not None:
+        """Return a site, hot if it is in a lambda or a nested function that a step runs."""
+        if site.heat.cause not in OF_THE_MAKER or site.heat.why is not None:
             return site
         around = _around(site.node, lambdas)
-        unit = None if around is None else self._unit(around, module)
-        path = () if unit is None else self.calls_in_steps(unit)
+        unit = self._unit(site, around, module, info)
+        path = () if unit is None else self._calls_in_steps(unit)
         if not path:
             return site
+        name = site.function.rpartition(".")[2] if around is None else "the lambda"
         cause = Cause.CALLED if path[0].caller else Cause.CALLED_IN_LOOP
-        heat = Heat(Level.STEP, cause, "the lambda", around=Level.STEP, calls=path)
+        heat = Heat(Level.STEP, cause, name, around=Level.STEP, calls=path)
         return site.heated(heat.costing(Cost.STEP))
 
-    def calls_in_steps(self, unit: Unit) -> tuple[Call, ...]:
-        """Return the calls from a lambda to a step that runs it for certain; none without one."""
+    def _calls_in_steps(self, unit: Unit) -> tuple[Call, ...]:
+        """Return the calls from a body to a step that runs it for certain; none without one."""
         program = self._callers.program
         for run in program.runs(unit).outside_tests:
-            site = self._callers.site_at(run)
+            site = self._callers.site_at(narrowed(run, self._callers.site_at))
             if run.is_sure and (site.steps or program.nested_in(run) is None):
                 path = self._in_step(site)
                 if path:
