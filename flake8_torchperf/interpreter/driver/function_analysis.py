@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.module_roles import is_kernel
@@ -26,6 +27,7 @@ from flake8_torchperf.values.values import (
     Device,
     Mapping_,
     Scalar,
+    Tensor,
     Value,
     join,
 )
@@ -90,6 +92,8 @@ def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Co
         own = env.get(name, NONE)
         if own is UNKNOWN or isinstance(own, Mapping_) or is_declared_int(own):
             env[name] = value
+        elif isinstance(own, Tensor) and isinstance(value, Tensor) and own.dtype == "unknown":
+            env[name] = replace(own, dtype=value.dtype)
     private = info.name.startswith("_")
     if private or UNKNOWN in env.values():
         filled_parameters.fill_from_calls(env, analysis.given(info.key))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import called_from, called_heat
 from flake8_torchperf.judgement.heat import Level
-from flake8_torchperf.judgement.review.read_parameters import KINDS_OF_READS, positions
+from flake8_torchperf.judgement.review.read_parameters import KINDS_OF_READS, masks, positions
 from flake8_torchperf.judgement.review.seen_callers import MAX_LOOKED_UP, MAX_SHOWING, SeenCallers
 from flake8_torchperf.values.values import (
     COMPARED,
@@ -27,7 +27,7 @@ from flake8_torchperf.values.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.call_graph import CallSite
@@ -55,21 +55,35 @@ class PackageArguments:
                 if names and self._asked < MAX_LOOKED_UP:
                     self._asked += 1
                     # The callers in the function's own module may be no suspects.
-                    own = self._heats.calls(info.module).of(info) if names_of is positions else []
-                    self._tell(info, names, own)
+                    inside = names_of in (positions, masks)
+                    own = self._heats.calls(info.module).of(info) if inside else []
+                    self._tell(info, names, own, _is_mask if names_of is masks else _is_any)
 
-    def _tell(self, info: FunctionInfo, names: list[str], own: list[CallSite]) -> None:
+    def _tell(
+        self,
+        info: FunctionInfo,
+        names: list[str],
+        own: list[CallSite],
+        counts: Callable[[Value], bool],
+    ) -> None:
+        """Find the arguments of some parameters; what does not count shows nothing."""
         calls = (*own, *self._callers.around(info))
         sites = [site for site in calls if site.caller is not None]
         sites.sort(key=lambda site: not site.loops)
-        seen = [(site, self.seen.given_at(info, site)) for site in sites[:MAX_SHOWING]]
+        seen = [
+            (
+                site,
+                {name: one for name, one in self.seen.given_at(info, site).items() if counts(one)},
+            )
+            for site in sites[:MAX_SHOWING]
+        ]
         for name in names:
-            told = [self._note(info, name, given.get(name, UNKNOWN), s.caller) for s, given in seen]
-            for (site, given), shown in zip(seen, told, strict=True):
+            told = [self._note(info, name, one.get(name, UNKNOWN), s.caller) for s, one in seen]
+            for (site, values), shown in zip(seen, told, strict=True):
                 # A call whose argument is not known gives what the others give.
-                if shown or (any(told) and given.get(name, UNKNOWN) is UNKNOWN):
+                if shown or (any(told) and values.get(name, UNKNOWN) is UNKNOWN):
                     self._warm(info, site)
-        if not sites:
+        if not sites and counts is _is_any:
             self._tell_handed(info, names)
 
     def _tell_handed(self, info: FunctionInfo, names: list[str]) -> None:
@@ -116,6 +130,16 @@ class PackageArguments:
             self._heats.warm(info, called_heat(info, (called_from(site),), Level.STEP))
         elif self._heats.of_module(site.caller.module).makes_hot(info, site):
             self._heats.warm(info, called_heat(info, (called_from(site),), Level.COLD))
+
+
+def _is_any(value: Value) -> bool:
+    """True for each value."""
+    return True
+
+
+def _is_mask(value: Value) -> bool:
+    """True for a mask of tensors, and for what a comparison gives, which may be one."""
+    return value is COMPARED or (isinstance(value, Tensor) and value.dtype == "bool")
 
 
 def _entries(value: Value, given: Tensor) -> Mapping_:

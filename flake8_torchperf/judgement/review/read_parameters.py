@@ -17,13 +17,14 @@ from flake8_torchperf.knowledge.logging_calls import READING_METHODS
 from flake8_torchperf.knowledge.methods import methods_of
 from flake8_torchperf.suspects.words import CONVERTING
 from flake8_torchperf.syntax.names import given_to
-from flake8_torchperf.values.values import STR, UNKNOWN, Mapping_
+from flake8_torchperf.values.values import STR, UNKNOWN, Mapping_, Tensor
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.values.values import Value
 
 _READING = methods_of("reads", "copies-to-host")
 
@@ -84,6 +85,24 @@ def positions(info: FunctionInfo, analysis: Analysis) -> list[str]:
     }
     declared = declared_parameters(info, analysis) if names else {}
     return [name for name in names if is_declared_int(declared.get(name, UNKNOWN))]
+
+
+def masks(info: FunctionInfo, analysis: Analysis) -> list[str]:
+    """Return the parameters that stand as an index and may be masks, as far as is declared.
+
+    ``tensor[mask]`` waits for how many elements the mask keeps; an index of integers doesn't wait.
+    """
+    found: dict[str, None] = {}
+    for item in info.nodes.of(ast.Subscript):
+        parts = item.slice.elts if isinstance(item.slice, ast.Tuple) else [item.slice]
+        found.update((part.id, None) for part in parts if isinstance(part, ast.Name))
+    declared = declared_parameters(info, analysis) if found else {}
+    return [name for name in found if name in declared and may_be_mask(declared[name])]
+
+
+def may_be_mask(value: Value) -> bool:
+    """True for a tensor of unknown type, and for a value of which nothing is known."""
+    return value is UNKNOWN or (isinstance(value, Tensor) and value.dtype == "unknown")
 
 
 def _repeats(info: FunctionInfo, analysis: Analysis) -> list[str]:
@@ -233,4 +252,5 @@ KINDS_OF_READS = (
     _written,
     _reduced,
     _bounds,
+    masks,
 )
