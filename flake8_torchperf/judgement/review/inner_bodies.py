@@ -15,7 +15,7 @@ from flake8_torchperf.judgement.review.package_heats import WARMED
 from flake8_torchperf.suspects.nominate import module_level
 from flake8_torchperf.suspects.words import WAITING_CALLS
 from flake8_torchperf.syntax.names import called_name
-from flake8_torchperf.syntax.traversal import walk
+from flake8_torchperf.syntax.traversal import inside, once, walk
 from flake8_torchperf.values.cause import Cause
 
 if TYPE_CHECKING:
@@ -53,13 +53,15 @@ class InnerBodies:
         What waits in a lambda is told where the same code calls it by a name.
         """
         nodes = module_level(module) if info is None else info.nodes
-        called = {one.func.id for one in nodes.of(ast.Call) if isinstance(one.func, ast.Name)}
-        named = {
-            id(one.value)
-            for one in nodes.of(ast.Assign)
-            if any(isinstance(target, ast.Name) and target.id in called for target in one.targets)
-        }
-        lambdas = [one for one in nodes.of(ast.Lambda) if id(one) not in named]
+        lambdas = nodes.of(ast.Lambda)
+        if lambdas:
+            called = _called_in(module.tree if info is None else info.tree)
+            named = {
+                id(one.value)
+                for one in nodes.of(ast.Assign)
+                if any(isinstance(name, ast.Name) and name.id in called for name in one.targets)
+            }
+            lambdas = [one for one in lambdas if id(one) not in named]
         if not lambdas and not any(site.is_nested for site in result.sites):
             return result
         return result.having(self._warmed(one, module, info, lambdas) for one in result.sites)
@@ -136,6 +138,13 @@ def waits_in_lambda(nodes: Nodes) -> bool:
         for one in nodes.of(ast.Lambda)
         for node in walk([one.body])
     )
+
+
+@once
+def _called_in(code: ast.AST) -> frozenset[str]:
+    """Return the names that a piece of code calls."""
+    calls = inside(code, ast.Call)
+    return frozenset(one.func.id for one in calls if isinstance(one.func, ast.Name))
 
 
 def _around(node: ast.AST, lambdas: Iterable[ast.Lambda]) -> ast.Lambda | None:

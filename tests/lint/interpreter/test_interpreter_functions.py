@@ -109,15 +109,18 @@ RETURNED = {
             for row in rows(xs):
                 row.item()  # TPF101
         """,
-    "a private function that is given a mask": """
+    "a function that is given a mask": """
         def _select(x: Tensor, which: Tensor):
             return x[which]  # TPF402
 
         def select(x: Tensor, which: Tensor):
+            return x[which]  # TPF402
+
+        def picked(x: Tensor, which: Tensor):
             return x[which]
 
         def step(x: Tensor):
-            return _select(x, x > 0) + select(x, x > 0)
+            return _select(x, x > 0) + select(x, x > 0) + picked(x, x.argmax(0))
         """,
 }
 
