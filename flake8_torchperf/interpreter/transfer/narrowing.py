@@ -72,9 +72,7 @@ def narrow(test: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
 
 
 def _unary(test: ast.UnaryOp, env: Env, ctx: Context, holds: bool) -> Env | None:
-    if isinstance(test.op, ast.Not):
-        return narrow(test.operand, env, ctx, not holds)
-    return dict(env)
+    return narrow(test.operand, env, ctx, not holds) if isinstance(test.op, ast.Not) else {**env}
 
 
 def _boolean(test: ast.BoolOp, env: Env, ctx: Context, holds: bool) -> Env | None:
@@ -281,8 +279,10 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
     value = evaluate(node, env, ctx.silent())
     left = without(value, NoneValue)
     if left is None:
-        # The value is None by default and never assigned here, so other code assigns it.
-        return {**env, path: UNKNOWN}
+        # Other code assigns an attribute, or a variable that it declares to be another scope's.
+        shared = any(map(ctx.module.says, ("global", "nonlocal")))
+        own = isinstance(node, ast.Name) and path in env and not shared
+        return None if own else {**env, path: UNKNOWN}
     return dict(env) if left is value else {**env, path: left}
 
 
