@@ -30,6 +30,7 @@ from flake8_torchperf.program.given import (
     PASSING_ON,
     RUNNING_CALLS,
     RUNNING_CLASSES,
+    RUNNING_ON,
 )
 from flake8_torchperf.program.held import MAX_MORE, Following, Held
 from flake8_torchperf.program.hooks import Hooks
@@ -191,7 +192,7 @@ class _Walk(Following):
             case Kind.ITERATED if held.depth:
                 for name in names_in(node.word):
                     self._name(path, node.body, name, less)
-            case Kind.ITERATED | Kind.ENTERED if held.how == "iterated":
+            case Kind.ITERATED | Kind.ENTERED | Kind.UNPACKED if held.how == "iterated":
                 self._run(path, root, held)
             case Kind.ITERATED if held.how == "indexed":
                 self._run(path, root, held)
@@ -275,10 +276,15 @@ class _Walk(Following):
                 self._taken(path, called, text, held)
             else:
                 self._go(path, called, held)
-        elif not held.depth and held.how == f".{node.word}":
+        elif not held.depth and (held.how == f".{node.word}" or self._runs_on(node.word, held)):
             self._run(path, called, held)
         elif not held.depth and node.word in KEEPING and held.how != "named":
             self._go(path, called, held)
+
+    def _runs_on(self, word: str, held: Held) -> bool:
+        """True if a method of what a generator returned runs the generator on."""
+        own = self._body.runs == "iterated" and self._body.name not in ENTRANCES
+        return own and held.how == "iterated" and word in RUNNING_ON
 
     def _made_by_base(self, path: str, call: int, word: str, held: Held) -> None:
         """Follow an object that a class method of a base elsewhere makes: `from_pretrained`."""

@@ -82,6 +82,8 @@ FUNCTIONS_TAKING = frozenset((
     "compile", "vmap", "cond", "while_loop", "apply_along_axis", "vectorize", "frompyfunc",
     "fromfunction", "piecewise", "apply_over_axes",
 ))  # fmt: skip
+# Methods of a generator that run its body to the next `yield`.
+RUNNING_ON = frozenset(("send", "throw", "__next__", "asend", "athrow", "__anext__"))
 # Methods that register a hook, with the method of the same object that runs it ("" for a call).
 HOOK_RUNS = {
     "register_step_post_hook": "step",
