@@ -28,6 +28,7 @@ from flake8_torchperf.program.given import (
     OPERATED_ELSEWHERE,
     OPERATOR_METHODS,
     PASSING_ON,
+    PROPERTIES,
     RUNNING_CALLS,
     RUNNING_CLASSES,
     RUNNING_ON,
@@ -116,8 +117,13 @@ class _Walk(Following):
                 self._open["a dict or a set may run it"] = None
         elif body.name.startswith("__") and body.name.endswith("__"):
             self._open["Python runs it without its name"] = None
+        elif body.runs in ("assigned", "deleted"):
+            self._written(owner, body.name, Held(body.runs))
         else:
-            self._method(owner, body.name, Held("called" if body.runs != "read" else "read"))
+            is_read = body.runs == "read"
+            self._method(owner, body.name, Held("read" if is_read else "called"))
+            for number in self._uses.in_class(owner, body.name):
+                self._go(unit.path, number, Held("to be read" if is_read else "called"))
         while self._waiting:
             if self._open:
                 self._left = min(self._left, MAX_MORE)
@@ -203,7 +209,7 @@ class _Walk(Following):
                 owner = self._linker.owner(path, node.body)
                 if node.slot:
                     owner = Unit(path, int(node.slot[1:]), is_class=True)
-                self._attribute(node.word, owner, path, held)
+                self._kept_in(node.word, owner, path, held)
             case Kind.PUT if slot == VALUE:
                 self._put(path, outline.child(root, OWNER), held.within(self._key(path, root)))
             case Kind.RETURNED:
@@ -365,7 +371,9 @@ class _Walk(Following):
         """Follow a value that is given to code which is not read."""
         if held.how == "named":
             return
-        if word in PASSING_ON or (word == BINDING and slot == "0"):
+        if word in PROPERTIES and held.how == "called":
+            self._go(path, call, Held(PROPERTIES[word].get(slot, "called"), (), held.is_sure))
+        elif word in PASSING_ON or (word == BINDING and slot == "0"):
             self._go(path, call, held)
         elif word == BINDING:
             self._bound_to(path, call, held)

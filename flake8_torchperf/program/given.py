@@ -50,11 +50,21 @@ OPERATED_ELSEWHERE = frozenset(("__eq__", "__ne__"))
 # Calls whose result is what they are given, or runs it where it is run itself.
 PASSING_ON = frozenset((
     "partial", "partialmethod", "compile", "script", "wraps", "lru_cache", "cache", "staticmethod",
-    "classmethod", "property", "iter", "aiter", "enumerate", "zip", "reversed", "islice", "chain",
+    "classmethod", "iter", "aiter", "enumerate", "zip", "reversed", "islice", "chain",
     "tqdm", "trange", "cycle", "contextmanager", "asynccontextmanager", "DataParallel",
     "DistributedDataParallel", "FullyShardedDataParallel", "prepare", "deepcopy", "cast",
     "inference_mode", "no_grad", "singledispatch", "update_wrapper", "closing", "tee", "Lambda",
 ))  # fmt: skip
+# Calls that make a property, with when it runs what it is given in a slot.
+_READING = {"0": "to be read", "fget": "to be read", "func": "to be read"}
+PROPERTIES = {
+    "property": {
+        **_READING, "1": "to be assigned", "fset": "to be assigned",
+        "2": "to be deleted", "fdel": "to be deleted",
+    },
+    "abstractproperty": _READING,
+    "cached_property": _READING,
+}  # fmt: skip
 # Calls that run the functions they are given while they run, or once after each call.
 RUNNING_CALLS = frozenset((
     "map", "starmap", "filter", "sorted", "sort", "min", "max", "reduce", "apply", "tree_map",

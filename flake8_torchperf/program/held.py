@@ -37,11 +37,12 @@ MAX_MORE = 400
 class Held(NamedTuple):
     """A value on its way: the use that runs it, and the containers around it.
 
-    ``how`` is "called", "iterated", "indexed", "read" for a property, or "named" for the name of a
-    method. For a class, "made called" and so on: its objects are used so. ".step" and so on is for
-    an object whose method of this name runs the body. ``keys`` has one literal
-    key for each container, the outermost first; "" where nothing shows the key. ``via`` is the
-    function that a name was passed to, and the call that passed it.
+    ``how`` is "called", "iterated", "indexed", "read" for an attribute that is a property, or
+    "named" for the name of a method. A property on its way to an attribute is "to be read", "to be
+    assigned" or "to be deleted". For a class, "made called" and so on: its objects are used so.
+    ".step" and so on is for an object whose method of this name runs the body. ``keys`` has one
+    literal key for each container, the outermost first; "" where nothing shows the key. ``via`` is
+    the function that a name was passed to, and the call that passed it.
     """
 
     how: str
@@ -312,6 +313,24 @@ class Following:
                     self._go(other, number, held)
         if not used:
             self._open[f"`.{name}` holds it, which nothing reads here"] = None
+
+    def _kept_in(self, name: str, owner: Unit | None, path: str, held: Held) -> None:
+        """Follow a value that an attribute holds, or what is done to the property that it is."""
+        when = held.how.removeprefix("to be ")
+        if when == held.how or owner is None:
+            self._attribute(name, owner, path, held)
+        elif when == "read":
+            self._attribute(name, owner, path, Held(when, (), held.is_sure))
+        else:
+            self._written(owner, name, Held(when, (), held.is_sure))
+
+    def _written(self, owner: Unit, name: str, held: Held) -> None:
+        """Note the places that assign to an attribute, whose property runs the body then."""
+        if held.how == "deleted":
+            self._open["`del` runs it"] = None
+            return
+        for path, number, sure in self._uses.assigned(owner, name):
+            self._run(path, number, held._replace(is_sure=sure and held.is_sure))
 
     def _is_new(self, asked: object) -> bool:
         if asked in self._seen:

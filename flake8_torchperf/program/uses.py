@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.attribute_reads import AttributeReads
     from flake8_torchperf.program.linking import Search
     from flake8_torchperf.program.objects import Objects
+    from flake8_torchperf.program.outlines.outline import Outline
 
 CONTAINER_METHODS = frozenset(
     name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
@@ -280,10 +281,50 @@ class Uses:
                 if owner is None or klass in self._linker.lineage(owner):
                     yield Unit(other, number)
 
+    def assigned(self, owner: Unit, name: str) -> Iterator[tuple[str, int, bool]]:
+        """Yield the assignments to an attribute that may be one of an object of a class.
+
+        True comes with one that is for certain.
+        """
+        for path in self.near(owner, name):
+            outline = self._linker.outline(path)
+            augmented = (one for one in outline.by_word.get(name, ()) if _is_changed(outline, one))
+            given = (one for one in outline.of(Kind.TEXT, name) if _is_set(outline, one))
+            for number in (*outline.of(Kind.KEPT, name), *augmented, *given):
+                holder = _set_on(outline, number)
+                if holder is not None and self._may_be_of(path, holder, owner):
+                    yield path, number, bool(own_classes(self._objects.classes(path, holder)))
+            for number in outline.unpacked.get(name, ()):
+                yield path, number, False
+
+    def in_class(self, owner: Unit, name: str) -> Iterator[int]:
+        """Yield the uses of a method's plain name in the body of its class."""
+        outline = self._linker.outline(owner.path)
+        around = self._linker.klass(owner).body
+        for number in outline.by_word.get(name, ()):
+            node = outline.nodes[number]
+            if node.kind != Kind.NAME or node.body != around:
+                continue
+            root = outline.nodes[outline.statement(number)]
+            if root.kind == Kind.KEPT and root.slot:
+                inside = root.slot == f"c{owner.number}"
+            elif root.kind == Kind.DECORATED and root.word.startswith("b"):
+                inside = outline.bodies[int(root.word[1:])].owner == owner.number
+            elif root.kind == Kind.DEFAULT:
+                inside = outline.bodies[int(root.slot)].owner == owner.number
+            else:
+                inside = self._linker.named(owner.path, around, name) is None
+            if inside:
+                yield number
+
     def may_hold(self, path: str, number: int, owner: Unit) -> bool:
         """True if the owner of an attribute may be an object of a class, or of one around it."""
         holder = self._linker.outline(path).child(number, OWNER)
-        found = set() if holder is None else self._objects.classes(path, holder)
+        return holder is None or self._may_be_of(path, holder, owner)
+
+    def _may_be_of(self, path: str, holder: int, owner: Unit) -> bool:
+        """True if an expression may stand for an object of a class, or of one around it."""
+        found = self._objects.classes(path, holder)
         units = [one for one in found if isinstance(one, Unit)]
         if not units:
             return not found or not all(map(self._is_foreign, found))
@@ -323,3 +364,27 @@ class Uses:
         holder = self._linker.outline(path).child(called, OWNER)
         owner = None if holder is None else self._linker.dotted(path, holder)
         return not isinstance(owner, Unit)
+
+
+def _is_changed(outline: Outline, number: int) -> bool:
+    """True for an attribute that an augmented assignment changes, as ``x.total += 1``."""
+    node = outline.nodes[number]
+    above = None if node.parent < 0 else outline.nodes[node.parent]
+    return above is not None and above.kind == Kind.OPERATION and above.word.endswith("=")
+
+
+def _is_set(outline: Outline, number: int) -> bool:
+    """True for a text that a call of `setattr` is given for the name of an attribute."""
+    node = outline.nodes[number]
+    called = None if node.parent < 0 else outline.child(node.parent, FUNCTION)
+    return called is not None and node.slot == "1" and outline.nodes[called].word == "setattr"
+
+
+def _set_on(outline: Outline, number: int) -> int | None:
+    """Return the object whose attribute an assignment or a call of `setattr` sets."""
+    is_text = outline.nodes[number].kind == Kind.TEXT
+    return (
+        outline.child(outline.nodes[number].parent, "0")
+        if is_text
+        else outline.child(number, OWNER)
+    )

@@ -111,9 +111,9 @@ def _follows(owner: ClassInfo, lineage: Lineage, protocol: Protocol) -> bool:
 
 
 def hands_to_tracer(decorator: str) -> bool:
-    """True for ``@torch.library.register_fake(...)``, ``@op.py_impl(...)`` and property setters."""
+    """True for ``@torch.library.register_fake(...)`` and ``@op.py_impl(...)``."""
     last = decorator.rpartition(".")[2]
-    if last in ("setter", "py_impl"):
+    if last == "py_impl":
         return True
     return decorator.startswith("torch.") and last.startswith("register_")
 

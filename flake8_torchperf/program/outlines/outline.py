@@ -76,8 +76,9 @@ class Body(NamedTuple):
     """A piece of code that runs as one: a module level, a function or a lambda.
 
     ``outer`` is the number of the body around it, ``owner`` that of the class whose method it is.
-    ``runs`` says when: "called", "iterated" for a generator, "read" for a property. ``positional``
-    names the parameters that a position may fill, ``named`` those that only a keyword fills.
+    ``runs`` says when: "called", "iterated" for a generator; of a property, "read", "assigned" or
+    "deleted". ``positional`` names the parameters that a position may fill, ``named`` those that
+    only a keyword fills.
     """
 
     name: str

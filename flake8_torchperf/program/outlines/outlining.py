@@ -36,8 +36,8 @@ MAX_DEPTH = 60
 MAX_LAMBDAS = 16
 # Decorators of a method that runs when its name is read.
 READ_DECORATORS = frozenset(("property", "cached_property", "abstractproperty"))
-# Decorators of a method that runs when its name is assigned or deleted.
-WRITE_DECORATORS = frozenset(("setter", "deleter"))
+# Decorators of a method that runs when its name is assigned or deleted, with when it runs.
+WRITE_DECORATORS = {"setter": "assigned", "deleter": "deleted"}
 _BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 # Statements without others inside; most are of these types.
 _SINGLE = frozenset((
@@ -176,9 +176,12 @@ class _Outliner(Rows):
     def _function(self, node: _Function, body: int, owner: int) -> int:
         decorators = {dotted_name(one).rpartition(".")[2] for one in node.decorator_list}
         runs = "called" if READ_DECORATORS.isdisjoint(decorators) else "read"
+        written = [when for word, when in WRITE_DECORATORS.items() if word in decorators]
+        if owner >= 0 and written:
+            runs = written[0]
         static = "staticmethod" in decorators
         methods = self._classes[owner].methods if owner >= 0 else {}
-        getter = None if decorators.isdisjoint(WRITE_DECORATORS) else methods.get(node.name)
+        getter = methods.get(node.name) if written else None
         number = self._body(node, node.name, body, owner, runs, static=static)
         if getter is not None:
             methods[node.name] = getter
