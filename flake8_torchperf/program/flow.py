@@ -218,8 +218,20 @@ class _Walk(Following):
                 self._run(path, root, held)
             case Kind.DECORATED if held.how == "called" and not held.depth:
                 self._run(path, root, held)
+            case Kind.DECORATED if held.how == "iterated" and not held.depth:
+                self._wrapped(path, node.word, held)
             case Kind.DEFAULT:
                 self._name(path, int(node.slot), node.word, held)
+
+    def _wrapped(self, path: str, word: str, held: Held) -> None:
+        """Note the runs of a function, each of which enters a context that decorates it."""
+        if not word.startswith("b"):
+            return
+        runs = self._runs(Unit(path, int(word[1:])))
+        for run in runs.places:
+            self._run(run.path, run.node, held._replace(is_sure=held.is_sure and run.is_sure))
+        if runs.open:
+            self._open[f"a function that it decorates: {runs.open}"] = None
 
     def _operated(self, path: str, number: int, operators: str, held: Held) -> None:
         """Note that an operation on an object runs its method, if one of the operators does."""
