@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.attribute_reads import AttributeReads
+from flake8_torchperf.program.built_names import fits
 from flake8_torchperf.program.given import (
     APPLIED,
     APPLYING_BASES,
@@ -174,6 +175,11 @@ class _Walk(Following):
             case Kind.GROUP | Kind.ROUNDS:
                 key = node.slot if parent.kind == Kind.GROUP else ""
                 self._go(path, node.parent, held.within(key))
+            case Kind.BUILT:
+                if held.how.startswith("part ") and not held.depth:
+                    part = held.how.removeprefix("part ")
+                    if fits(parent.word, part, self._body.name):
+                        self._go(path, node.parent, held._replace(how="named"))
             case Kind.OPERATION:
                 if held.how == "operated" and not held.depth:
                     self._operated(path, node.parent, parent.word, held)
@@ -296,7 +302,7 @@ class _Walk(Following):
                 self._go(path, called, held)
         elif not held.depth and (held.how == f".{node.word}" or self._runs_on(node.word, held)):
             self._run(path, called, held)
-        elif not held.depth and node.word in KEEPING and held.how != "named":
+        elif not held.depth and node.word in KEEPING and not held.is_name:
             self._go(path, called, held)
 
     def _runs_on(self, word: str, held: Held) -> bool:
@@ -352,7 +358,7 @@ class _Walk(Following):
 
     def _passed(self, path: str, call: int, function: Unit, held: Held) -> Held:
         """Return the name of a method with the call that passes it to a function."""
-        if held.how != "named":
+        if not held.is_name:
             return held
         place: Run | None = self._place(path, call, held)
         above, calls = place, 0
@@ -381,7 +387,7 @@ class _Walk(Following):
 
     def _given_away(self, path: str, call: int, word: str, slot: str, held: Held) -> None:
         """Follow a value that is given to code which is not read."""
-        if held.how == "named":
+        if held.is_name:
             return
         if word in PROPERTIES and held.how == "called":
             self._go(path, call, Held(PROPERTIES[word].get(slot, "called"), (), held.is_sure))

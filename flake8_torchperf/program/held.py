@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_torchperf.program.built_names import NameParts, missing
 from flake8_torchperf.program.given import (
     BUILT_IN,
     CALLED_BY_BASES,
@@ -23,7 +24,7 @@ from flake8_torchperf.program.outlines.outline import FUNCTION, KEY, OWNER, STAR
 from flake8_torchperf.program.runs import Run, Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from flake8_torchperf.program.uses import Uses
 
@@ -38,7 +39,8 @@ class Held(NamedTuple):
     """A value on its way: the use that runs it, and the containers around it.
 
     ``how`` is "called", "iterated", "indexed", "read" for an attribute that is a property, or
-    "named" for the name of a method. A property on its way to an attribute is "to be read", "to be
+    "named" for the name of a method, or "part " with what stands for the star in one that is put
+    together. A property on its way to an attribute is "to be read", "to be
     assigned" or "to be deleted". For a class, "made called" and so on: its objects are used so.
     ".step" and so on is for an object whose method of this name runs the body. ``keys`` has one
     literal key for each container, the outermost first; "" where nothing shows the key. ``via`` is
@@ -54,6 +56,11 @@ class Held(NamedTuple):
     def depth(self) -> int:
         """The number of containers around the value."""
         return len(self.keys)
+
+    @property
+    def is_name(self) -> bool:
+        """True for the name of a method, or a part of one."""
+        return self.how == "named" or self.how.startswith("part ")
 
     def within(self, key: str) -> Held:
         """Return the value in one container more; a position may change, so it is no key."""
@@ -77,6 +84,7 @@ class Following:
         self._left = MAX_PLACES
         # The decorators of the body with the places where they decorate it, and what these give.
         self._decorators: dict[Unit, set[tuple[str, int]]] = {}
+        self._parts = NameParts(linker, runs)
         self._texts: dict[tuple[str, Variable], str] = {}
 
     def _decorated(self, unit: Unit, held: Held) -> None:
@@ -238,6 +246,7 @@ class Following:
         for path in self._uses.naming(owner, name):
             for number in self._linker.outline(path).of(Kind.TEXT, name):
                 self._go(path, number, Held("named", held.keys, is_sure=False))
+        self._put_together(owner, name, held)
         for base in self._linker.foreign_bases(owner):
             last = base.rpartition(".")[2]
             if last in STARTING_BASES:
@@ -247,6 +256,24 @@ class Following:
                 continue  # it calls the methods that it has itself, in workers of the loader
             elif self._may_call(last, name, owner.path):
                 self._open[f"`{last}`, a class above it, may call it"] = None
+
+    def _put_together(self, owner: Unit, name: str, held: Held) -> None:
+        """Follow the names put together at run time that may be that of a method.
+
+        Where literals alone are put into them, those that give the name.
+        """
+        for path in self._uses.building(name, owner.path):
+            outline = self._linker.outline(path)
+            for number in outline.built:
+                part = missing(outline.nodes[number].word, name)
+                if part is None:
+                    continue
+                if not part or not self._parts.are_shown(path, outline.child(number, "0")):
+                    self._go(path, number, Held("named", held.keys, is_sure=False))
+                    continue
+                for other in self._uses.naming(owner, part):
+                    for text in self._linker.outline(other).of(Kind.TEXT, part):
+                        self._go(other, text, Held(f"part {part}", held.keys, is_sure=False))
 
     def _may_call(self, base: str, name: str, path: str) -> bool:
         """True if a base of another project may call a method, as far as is known of the base."""
@@ -410,6 +437,13 @@ class Following:
     def _place(self, path: str, number: int, held: Held) -> Run:
         """Return a place, with the call that alone leads there if the value came by its name."""
         node = self._linker.outline(path).nodes[number]
-        inside = held.via is not None and held.via[0] == Unit(path, node.body)
+        inside = held.via is not None and held.via[0] in self._around(path, node.body)
         through = held.via[1] if held.via is not None and inside else None
         return Run(path, node.body, node.line, node.column, number, held.is_sure, through)
+
+    def _around(self, path: str, body: int) -> Iterator[Unit]:
+        """Yield a body and those around it, whose names it sees."""
+        outline = self._linker.outline(path)
+        while body > 0:
+            yield Unit(path, body)
+            body = outline.bodies[body].outer

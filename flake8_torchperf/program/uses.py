@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS, own_classes
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, Kind
+from flake8_torchperf.project.texts.looked_up import BUILDING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -137,6 +138,10 @@ class Uses:
     def naming(self, owner: Unit, name: str) -> tuple[str, ...]:
         """Return the modules that may name a method by a text."""
         return self.anywhere(f'"{name}"', owner.path)
+
+    def building(self, name: str, path: str) -> tuple[str, ...]:
+        """Return the modules that may put the name of a method together, and look it up."""
+        return self.anywhere(f"{BUILDING}{name}", path)
 
     def of_method(self, owner: Unit, name: str) -> Iterator[tuple[str, int, bool]]:
         """Yield the reads that may be of a method of a class, as path and number.

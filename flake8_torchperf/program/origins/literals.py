@@ -139,7 +139,7 @@ class _Walk:
                 return self._called(path, number)
             case Kind.ITEM if node.word.isidentifier():
                 return self.option(f"{OF_ITEM}{node.word}")
-            case Kind.OPERATION | Kind.GROUP | Kind.ROUNDS | Kind.LAMBDA:
+            case Kind.OPERATION | Kind.GROUP | Kind.ROUNDS | Kind.LAMBDA | Kind.BUILT:
                 return ONLY_SOMETHING
         return None
 

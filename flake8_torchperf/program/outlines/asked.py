@@ -95,7 +95,7 @@ def _said(outline: Outline, table: str, key: str) -> Iterator[str]:
         return
     if isinstance(entries, (Mapping, Groups)) and key != EVERY:
         entries = entries.get(_key(table, key))
-    if table in _OF_NODES or table == "lambdas":
+    if table in _OF_NODES or table in ("lambdas", "built"):
         for number in entries or ():
             yield from _place(outline, number)
     elif entries is not None:
@@ -266,3 +266,9 @@ class AskedOutline(Outline):
         """The nodes of the kind LAMBDA."""
         self.ask(question("lambdas"))
         return self._plain.lambdas
+
+    @cached_property
+    def built(self) -> list[int]:
+        """The nodes of the kind BUILT."""
+        self.ask(question("built"))
+        return self._plain.built

@@ -41,6 +41,7 @@ class Kind(IntEnum):
     OPERATION = 10  # ``word`` lists the operators by their names in the ast; slots are positions
     LITERAL = 11  # ``word`` is the text of a number, True, False or None, outside containers
     OTHER = 12  # an argument, or one of several values, of which nothing else is known
+    BUILT = 13  # a text put together: ``word`` has a star for each child, as ``on_*``
     BOUND = 20  # an assignment to a name
     KEPT = 21  # an assignment to an attribute; slots VALUE and OWNER
     PUT = 22  # an assignment to an item; slots VALUE, OWNER and KEY, ``word`` is a literal key
@@ -278,6 +279,11 @@ class Outline:
     def lambdas(self) -> list[int]:
         """The nodes of the kind LAMBDA."""
         return self._of_kind(Kind.LAMBDA)
+
+    @cached_property
+    def built(self) -> list[int]:
+        """The nodes of the kind BUILT."""
+        return self._of_kind(Kind.BUILT)
 
     def is_below(self, number: int, other: int) -> bool:
         """True if a node stands in a later line of the same body than another."""

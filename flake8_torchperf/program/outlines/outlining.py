@@ -19,7 +19,14 @@ from flake8_torchperf.program.outlines.outline import (
     Kind,
     Outline,
 )
-from flake8_torchperf.program.outlines.rows import Rows, Waiting, literal, names_bound, places
+from flake8_torchperf.program.outlines.rows import (
+    Rows,
+    Waiting,
+    built_text,
+    literal,
+    names_bound,
+    places,
+)
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.traversal import ATTRIBUTE as ATTRIBUTE_NODE
 from flake8_torchperf.syntax.traversal import CALL, CONSTANT, FUNCTIONS, NAME, children, once, walk
@@ -387,6 +394,11 @@ class _Outliner(Rows):
     ) -> Sequence[Waiting]:
         """Add an expression; returns those inside it, each with its parent, slot and depth."""
         number = len(self.rows)
+        if isinstance(node, (ast.JoinedStr, ast.BinOp)):
+            name, parts = built_text(node)
+            if name:
+                self.add(Kind.BUILT, name, parent, slot, body, node)
+                return [(one, number, str(place), depth) for place, one in enumerate(parts)]
         match node:
             case ast.Compare(left=left, ops=operators, comparators=compared):
                 return self.operation(node, operators, [left, *compared], parent, slot, body, depth)

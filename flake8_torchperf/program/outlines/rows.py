@@ -20,6 +20,8 @@ Placed: TypeAlias = "ast.stmt | ast.expr | ast.pattern | ast.excepthandler"
 # The parents of which it is of use that something stands there, and those that may be long tables.
 _ASKING = (Kind.CALL, Kind.EITHER)
 _LONG = (Kind.GROUP, Kind.ROUNDS)
+# The most texts that are added to one another for a name.
+MAX_ADDED = 3
 # Longer texts name nothing.
 MAX_TEXT = 120
 
@@ -79,6 +81,48 @@ class Rows:
             for position, one in enumerate(operands)
             if constants or not isinstance(one, CONSTANT)
         ]
+
+
+def built_text(node: ast.expr) -> tuple[str, list[ast.expr]]:
+    """Return the name that an expression puts together, a star for each part, and these parts.
+
+    Empty for any other expression, and for a text that can't be a name.
+    """
+    pieces: list[str | ast.expr] = []
+    match node:
+        case ast.JoinedStr(values=values):
+            pieces += [_piece(one) for one in values]
+        case ast.BinOp(op=ast.Add()):
+            pieces += _added(node, MAX_ADDED)
+        case ast.BinOp(left=ast.Constant(value=str(text)), op=ast.Mod(), right=right):
+            parts = right.elts if isinstance(right, ast.Tuple) else [right]
+            texts = text.split("%s")
+            if len(texts) == len(parts) + 1:
+                for before, part in zip(texts, parts):  # noqa: B905 - the last text follows
+                    pieces += [before, part]
+                pieces.append(texts[-1])
+    holes = [one for one in pieces if not isinstance(one, str)]
+    said = "".join(one for one in pieces if isinstance(one, str))
+    if not holes or not said.isidentifier():
+        return "", []
+    return "".join(one if isinstance(one, str) else "*" for one in pieces), holes
+
+
+def _piece(part: ast.expr) -> str | ast.expr:
+    match part:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.FormattedValue(value=value, conversion=-1, format_spec=None):
+            return value
+    return part
+
+
+def _added(node: ast.expr, left: int) -> list[str | ast.expr]:
+    """Return the parts of a sum of texts."""
+    match node:
+        case ast.BinOp(left=first, op=ast.Add(), right=last) if left:
+            return [*_added(first, left - 1), *_added(last, left - 1)]
+    return [_piece(node)]
 
 
 def literal(key: ast.expr) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import os
 import re
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,6 +24,12 @@ _WORD = re.compile(r"\w+")
 _DOTTED = re.compile(r"\.*\w[\w.]*")
 # The path of a name, as ``models.vit.build``, ``models.vit:build`` or ``train = pkg.cli:main``.
 _PATH = re.compile(r"(?:[\w-]+\s*=\s*)?[\w./-]*[.:]\w+")
+# In front of a name, asks for the modules that may put it together and look it up by this call.
+BUILDING = "getattr "
+LOOKING_UP = BUILDING.encode()
+# The literal parts of names, before another part and behind one.
+_BEGINS = re.compile(rb"[\"'](\w+)(?:\{|%s|[\"']\s*\+)")
+_ENDS = re.compile(rb"(?:\}|%s|\+\s*[\"'])(\w+)[\"']")
 # Calls that ask if an object belongs to a class, and so make none.
 _ASKING = frozenset(("isinstance", "issubclass"))
 # Calls that find any name of the module they stand in, or of the modules it imports from.
@@ -426,6 +432,23 @@ class LookedUp:
                 found |= below
                 waiting += sorted(below)
         return frozenset(found)
+
+
+def may_build(text: bytes, name: bytes) -> bool:
+    """True if a module may put a name together and look it up by it.
+
+    A literal text begins or ends as the name does, and has another part.
+    """
+    if LOOKING_UP.strip() not in text:
+        return False
+    begins, ends = _literal_parts(text)
+    return name.startswith(begins) or name.endswith(ends)
+
+
+@lru_cache(maxsize=1024)
+def _literal_parts(text: bytes) -> tuple[tuple[bytes, ...], tuple[bytes, ...]]:
+    """Return what names that a text puts together begin with, and what they end in."""
+    return tuple({*_BEGINS.findall(text)}), tuple({*_ENDS.findall(text)})
 
 
 def _word(name: str) -> re.Pattern[str]:

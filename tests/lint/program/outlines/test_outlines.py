@@ -223,3 +223,22 @@ def test_the_outlines_in_memory_take_50_megabytes() -> None:
     share = taken / sum(len(text) + ENTRY for text in texts)
     assert sum(len(outline.nodes) for outline in held) > 10_000
     assert share * OUTLINED < 50_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern"),
+    [
+        ('f"on_{event}"', "on_*"),
+        ('"on_" + event', "on_*"),
+        ('"on_" + event + "_end"', "on_*_end"),
+        ('"on_%s_end" % event', "on_*_end"),
+        ('f"{kind}_{event}"', "*_*"),
+        ('f"loss: {event}"', None),
+        ('f"{event}"', None),
+        ("first + event", None),
+        ('"on_%d" % event', None),
+    ],
+)
+def test_names_that_are_put_together(text: str, pattern: str | None) -> None:
+    found = outline_of(ast.parse(f"getattr(part, {text})"))
+    assert [found.nodes.word(one) for one in found.built] == ([] if pattern is None else [pattern])
