@@ -47,7 +47,7 @@ from flake8_torchperf.program.outlines.outline import (
     names_in,
 )
 from flake8_torchperf.program.runs import Run, Runs
-from flake8_torchperf.program.uses import Uses
+from flake8_torchperf.program.uses import LOOKUP, Uses
 from flake8_torchperf.project.file_index import is_test_path
 
 if TYPE_CHECKING:
@@ -255,6 +255,10 @@ class _Walk(Following):
 
     def _results(self, body: Unit, held: Held) -> None:
         """Follow a value from where the body that returns it is run."""
+        if held.via is not None and held.via[0] == body and self._linker.body(body).name == LOOKUP:
+            _, read = held.via  # what `__getattr__` returns is the attribute
+            self._go(read.path, read.node, held._replace(via=None))
+            return
         runs = self._runs(body)
         for run in runs.places:
             if self._linker.outline(run.path).nodes[run.node].kind == Kind.DECORATED:

@@ -247,6 +247,10 @@ class Following:
             for number in self._linker.outline(path).of(Kind.TEXT, name):
                 self._go(path, number, Held("named", held.keys, is_sure=False))
         self._put_together(owner, name, held)
+        for path, number, lookup in self._uses.lacking(owner, name):
+            read = Held("named", held.keys, is_sure=False)
+            via = (lookup, self._place(path, number, read))
+            self._parameter(lookup, "0", read._replace(via=via), bound=True)
         for base in self._linker.foreign_bases(owner):
             last = base.rpartition(".")[2]
             if last in STARTING_BASES:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 CONTAINER_METHODS = frozenset(
     name for kind in (list, dict, set) for name in vars(kind) if not name.startswith("_")
 )
+# The method that Python runs with the name of an attribute which an object lacks.
+LOOKUP = "__getattr__"
 
 
 class Uses:
@@ -285,6 +287,24 @@ class Uses:
                     continue
                 if owner is None or klass in self._linker.lineage(owner):
                     yield Unit(other, number)
+
+    def lacking(self, owner: Unit, name: str) -> Iterator[tuple[str, int, Unit]]:
+        """Yield the reads of an attribute of objects that have no method of this name.
+
+        Each with the ``__getattr__`` of the object's class, to which Python passes the name.
+        """
+        if self._search(f"def {LOOKUP}", owner.path, is_attribute=True) == ():
+            return
+        for path in self.near(owner, name):
+            outline = self._linker.outline(path)
+            for number in outline.by_word.get(name, ()):
+                holder = outline.child(number, OWNER)
+                if holder is None:
+                    continue
+                for one in own_classes(self._objects.classes(path, holder)):
+                    lookup = self._linker.method(one, LOOKUP)
+                    if lookup is not None and self._linker.method(one, name) is None:
+                        yield path, number, lookup
 
     def assigned(self, owner: Unit, name: str) -> Iterator[tuple[str, int, bool]]:
         """Yield the assignments to an attribute that may be one of an object of a class.
