@@ -38,9 +38,9 @@ Row: TypeAlias = "tuple[str | int | float | None, ...]"
 # Path of a module that was looked for -> digest of its content, "" if there was no file. A path
 # that ends in a separator or in `WHOLE` stands for all modules below that folder, one that ends in
 # `PROMISES` for those of them that may hold a function that must not wait, and one that ends in
-# `ALL_SETTINGS`, `ALL_NOTEBOOKS` or `ALL_DOCUMENTS` for such files below it. A path, `PART` and a
-# name stand for one part of a module (see `project/answers.py`). Paths with `EXISTS`, `IS_FOLDER`
-# or `STARTS` stand for what is found at a path, and where an import starts
+# `ALL_SETTINGS`, `ALL_NOTEBOOKS`, `ALL_DOCUMENTS` or `ALL_PACKAGING` for such files below it. A
+# path, `PART` and a name stand for one part of a module (see `project/answers.py`). Paths with
+# `EXISTS`, `IS_FOLDER` or `STARTS` stand for what is found at a path, and where an import starts
 # (`project/import_roots.py`).
 Reads: TypeAlias = "Mapping[str, str]"
 # Asks questions that only an analysis can answer, given with their answers, and those whose answers

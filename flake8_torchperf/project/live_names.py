@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.project.answers import CLASS_FOUND, LOOKED_UP, PART
 from flake8_torchperf.project.texts.settings_files import (
     ALL_NOTEBOOKS,
+    ALL_PACKAGING,
     ALL_SETTINGS,
     read_notebooks,
+    read_packaging,
     read_settings,
 )
 
@@ -23,6 +26,8 @@ def is_class_found(project: Project, name: str, path: str, *, closed: bool = Fal
     As for `is_looked_up`; also if a file of settings says its name, or a folder of its module is
     searched.
     """
+    if _is_entry_point(project, name, path, closed=closed):
+        return True
     texts = project.program_texts("_", closed=closed)
     if texts is None:
         return False
@@ -37,9 +42,12 @@ def is_class_found(project: Project, name: str, path: str, *, closed: bool = Fal
 def is_looked_up(project: Project, name: str, path: str, *, closed: bool = False) -> bool:
     """True if a function, a class or, with no path, a method may be run by its name.
 
-    A text, a file of settings or a notebook of the project names it, or its module is searched.
+    A text, a file of settings or a notebook of the project names it, its module is searched, or it
+    is an entry point of a package.
     False in a project that holds no program, or, unless it counts as ``closed``, does not train.
     """
+    if _is_entry_point(project, name, path, closed=closed):
+        return True
     texts = project.program_texts("_", closed=closed)
     if texts is None:
         return False
@@ -49,6 +57,20 @@ def is_looked_up(project: Project, name: str, path: str, *, closed: bool = False
     project.note(f"{texts.folder}{ALL_SETTINGS}", read_settings(texts.folder).content)
     project.note(f"{texts.folder}{ALL_NOTEBOOKS}", read_notebooks(texts.folder).content)
     return found or name in project.said.found_by
+
+
+def _is_entry_point(project: Project, name: str, path: str, *, closed: bool) -> bool:
+    """True if a package is installed with ``module:name``; for a method, ``module:Class.name``."""
+    texts = project.program_texts(name, closed=closed)
+    if texts is None:
+        return False
+    packaging = read_packaging(texts.folder)
+    project.note(f"{texts.folder}{ALL_PACKAGING}", packaging.content)
+    module = _dotted_in(texts.folder, path)
+    home = re.escape(module.removesuffix(".__init__").rpartition(".")[2])
+    before = rf"\b{home}:" if module else r":\w+\."
+    entry = re.compile(rf"{before}{re.escape(name)}\b")
+    return any(map(entry.search, packaging.that_say(name)))
 
 
 def is_entered(project: Project, name: str, *, closed: bool = False) -> bool:

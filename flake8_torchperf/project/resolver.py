@@ -45,7 +45,7 @@ from flake8_torchperf.project.texts.looked_up import SaidNames, names_said
 from flake8_torchperf.project.texts.settings_files import (
     ALL_DOCUMENTS,
     ALL_SETTINGS,
-    BESIDE_MODULES,
+    SHOWING,
     read_documents,
     read_settings,
 )
@@ -280,7 +280,7 @@ class Project:
         """True if the project shows how to use something: its texts do not only define it."""
         found = texts.is_shown(name)
         self.note(f"{texts.folder}{PART}{SHOWN}{name}", "yes" if found else "")
-        for ending, read in BESIDE_MODULES.items():
+        for ending, read in SHOWING.items():
             if found:
                 break
             held = read(texts.folder)

@@ -1,7 +1,8 @@
 """The files of settings below a project's folder, which give options their values.
 
 These are YAML and JSON files, and shell scripts with the command lines and variables in them.
-Notebooks and documents are read in the same way, as texts that may name the project's functions.
+Notebooks, documents and what says how packages are installed are read in the same way, as texts
+that may name the project's functions.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ ALL_DOCUMENTS = "*documents"
 DOCUMENTS = (".md", ".rst")
 # More than the documents of torch hold.
 MAX_DOCUMENTS = 16_000_000
+# Ends the path of a folder in a query for the files below it that say how packages are installed.
+ALL_PACKAGING = "*packaging"
+INSTALLED_BY = ("pyproject.toml", "setup.cfg")
+MAX_PACKAGING = 1_000_000
 
 
 class Settings(NamedTuple):
@@ -66,6 +71,11 @@ def read_documents(folder: str) -> Settings:
     return _texts_below(folder, DOCUMENTS, MAX_DOCUMENTS)
 
 
+def read_packaging(folder: str) -> Settings:
+    """Return the files below a folder that say how packages are installed; none if too large."""
+    return _texts_below(folder, INSTALLED_BY, MAX_PACKAGING)
+
+
 def _texts_below(
     folder: str, endings: tuple[str, ...], most: int, largest: int | None = None
 ) -> Settings:
@@ -80,9 +90,11 @@ def _texts_below(
     return _LAST[endings]
 
 
-# How to read the texts beside the modules, by the endings of queries for all of them.
-BESIDE_MODULES = {
+# How to read the texts that show the use of modules, by the endings of queries for all of them.
+SHOWING = {
     ALL_SETTINGS: read_settings,
     ALL_NOTEBOOKS: read_notebooks,
     ALL_DOCUMENTS: read_documents,
 }
+# And how to read all texts beside the modules.
+BESIDE_MODULES = {**SHOWING, ALL_PACKAGING: read_packaging}
