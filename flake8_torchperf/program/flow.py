@@ -30,6 +30,7 @@ from flake8_torchperf.program.given import (
     OPERATOR_METHODS,
     PASSING_ON,
     PROPERTIES,
+    REMOTE,
     RUNNING_CALLS,
     RUNNING_CLASSES,
     RUNNING_ON,
@@ -294,6 +295,8 @@ class _Walk(Following):
         called = node.parent if node.slot == FUNCTION else None
         if called is None:
             return
+        if node.word == REMOTE and not held.depth:
+            self._called(path, called, held)
         if held.how.startswith("made ") and not held.depth:
             self._made_by_base(path, called, node.word, held)
         if held.depth and node.word in ITEMS_OF:
@@ -327,6 +330,7 @@ class _Walk(Following):
         called = outline.child(call, FUNCTION)
         if called is None:
             return
+        called = self._called_there(path, called)
         found = self._linker.dotted(path, called)
         word = outline.nodes[called].word
         if found in (f"torch.{word}", f"numpy.{word}") and word not in FUNCTIONS_TAKING:
@@ -359,6 +363,15 @@ class _Walk(Following):
             if methods:
                 return
         self._given_away(path, call, word, slot, held)
+
+    def _called_there(self, path: str, called: int) -> int:
+        """Return what a called expression calls in another process, or the expression itself."""
+        outline = self._linker.outline(path)
+        holder = outline.child(called, OWNER)
+        if holder is None or outline.nodes[called].word != REMOTE:
+            return called
+        named = self._linker.dotted(path, holder)
+        return called if isinstance(named, str) and named else holder
 
     def _passed(self, path: str, call: int, function: Unit, held: Held) -> Held:
         """Return the name of a method with the call that passes it to a function."""
@@ -395,7 +408,7 @@ class _Walk(Following):
             return
         if word in PROPERTIES and held.how == "called":
             self._go(path, call, Held(PROPERTIES[word].get(slot, "called"), (), held.is_sure))
-        elif word in PASSING_ON or (word == BINDING and slot == "0"):
+        elif word in PASSING_ON or (word in (BINDING, REMOTE) and slot == "0"):
             self._go(path, call, held)
         elif word == BINDING:
             self._bound_to(path, call, held)

@@ -94,6 +94,9 @@ FUNCTIONS_TAKING = frozenset((
 ))  # fmt: skip
 # Methods of a generator that run its body to the next `yield`.
 RUNNING_ON = frozenset(("send", "throw", "__next__", "asend", "athrow", "__anext__"))
+# The attribute of a function, a method or a class that calls it in another process; the call and
+# the decorator of this name return what has it.
+REMOTE = "remote"
 # Methods that register a hook, with the method of the same object that runs it ("" for a call).
 HOOK_RUNS = {
     "register_step_post_hook": "step",
@@ -136,7 +139,7 @@ ITEMS_OF = {"values": 0, "items": 0, "copy": 0, "get": 1, "pop": 1, "popleft": 1
 # Methods that return the object they are called on.
 KEEPING = frozenset((
     "to", "cuda", "cpu", "eval", "train", "half", "float", "bfloat16", "requires_grad_", "apply",
-    "double", "to_empty", "share_memory",
+    "double", "to_empty", "share_memory", "options",
 ))  # fmt: skip
 # Methods that return the objects that they are given, as those of Accelerate and Fabric do.
 KEEPING_EACH = frozenset(("prepare", "setup"))
@@ -147,7 +150,7 @@ PLAIN_DECORATORS = frozenset((
     "dataclass", "no_grad", "inference_mode", "singledispatch", "singledispatchmethod",
     "deprecated", "profile", "jit",
     "typechecked", "jaxtyped", "beartype", "cuda_timer", "timeit", "rank_zero_only", "record",
-    "setter", "getter", "deleter", "compile", "main",
+    "setter", "getter", "deleter", "compile", "main", "remote",
 ))  # fmt: skip
 # Decorators of a function that calls those which its ``register`` decorates.
 DISPATCHING = frozenset(("singledispatch", "singledispatchmethod"))

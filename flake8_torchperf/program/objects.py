@@ -17,6 +17,7 @@ from flake8_torchperf.program.given import (
     PARSED,
     PARSERS,
     PARSING,
+    REMOTE,
     TRANSFORMING,
 )
 from flake8_torchperf.program.linking import Linker, Unit, Variable
@@ -166,6 +167,8 @@ class Objects:
         if word in KEEPING and not made:
             kept = self._of(path, holder, steps - 1, items=items)
             return {one for one in kept if not isinstance(one, Itself)}
+        if word == REMOTE and not made and not items:
+            return {*named_classes(self._of(path, holder, steps - 1))}
         return made
 
     def _is_foreign(self, path: str, called: int) -> bool:

@@ -75,7 +75,9 @@ def note_outward(callee: Value, arguments: Arguments, ctx: Context) -> None:
 def note_unclear(callee: Value, arguments: Arguments, ctx: Context) -> None:
     """Note what a call of an unknown value passes, for functions that it is known to run."""
     analysis = ctx.analysis
-    if callee is UNKNOWN and analysis.watched == EVERY_FUNCTION and ctx.sink is not None:
+    is_added = isinstance(callee, BoundMethod) and isinstance(callee.owner, Function)
+    unknown = callee is UNKNOWN or is_added  # a decorator gives a function its own methods
+    if unknown and analysis.watched == EVERY_FUNCTION and ctx.sink is not None:
         line = ctx.module.name, arguments.node.lineno
         analysis.unclear.setdefault(line, {})[arguments.node] = arguments
 

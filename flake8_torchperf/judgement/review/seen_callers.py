@@ -113,8 +113,12 @@ class SeenCallers:
 
 def _may_name(node: ast.Call, info: FunctionInfo) -> bool:
     """True if a call may be one of a method, by its name; any call may be one of an object."""
-    named = isinstance(node.func, ast.Attribute) and node.func.attr == info.name
-    return named or info.name in CALLED_UNNAMED
+    match node.func:
+        case ast.Attribute(value=ast.Name(id=name) | ast.Attribute(attr=name), attr="remote"):
+            return name == info.name  # in another process
+        case ast.Attribute(attr=name) if name == info.name:
+            return True
+    return info.name in CALLED_UNNAMED
 
 
 def _runs(value: Value, info: FunctionInfo) -> bool:

@@ -727,6 +727,7 @@ def read(x: torch.Tensor):
         ("names.py", 'READERS = ["pkg.helper.read"]\n'),
         ("net.yaml", "reader: pkg.helper.read\n"),
         ("look.ipynb", NOTEBOOK),
+        ("setup.cfg", "[options.entry_points]\nmeters =\n    read = pkg.helper:read\n"),
     ],
 )
 def test_a_function_is_looked_at_again_when_something_runs_it(
