@@ -54,6 +54,7 @@ PASSING_ON = frozenset((
     "tqdm", "trange", "cycle", "contextmanager", "asynccontextmanager", "DataParallel",
     "DistributedDataParallel", "FullyShardedDataParallel", "prepare", "deepcopy", "cast",
     "inference_mode", "no_grad", "singledispatch", "update_wrapper", "closing", "tee", "Lambda",
+    "vmap", "grad", "value_and_grad", "grad_and_value", "jacrev", "jacfwd", "hessian", "cmp_to_key",
 ))  # fmt: skip
 # Calls that make a property, with when it runs what it is given in a slot.
 _READING = {"0": "to be read", "fget": "to be read", "func": "to be read"}
@@ -68,7 +69,7 @@ PROPERTIES = {
 # Calls that run the functions they are given while they run, or once after each call.
 RUNNING_CALLS = frozenset((
     "map", "starmap", "filter", "sorted", "sort", "min", "max", "reduce", "apply", "tree_map",
-    "vmap", "grad", "value_and_grad", "checkpoint", "submit", "Thread", "Process", "Timer", "run",
+    "checkpoint", "submit", "Thread", "Process", "Timer", "run",
     "spawn", "start_processes", "run_in_executor", "to_thread", "gather", "create_task", "wait_for",
     "run_until_complete", "imap", "imap_unordered", "apply_async", "map_async", "call_soon",
     "add_done_callback",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
-from flake8_torchperf.program.decorated import decorated
 from flake8_torchperf.program.derivations import Derivations
 from flake8_torchperf.program.given import (
     ALL_ITEMS,
@@ -33,6 +32,7 @@ from flake8_torchperf.program.stated_classes import (
     Classes,
     annotates,
     belongs,
+    decorated,
     is_class_name,
 )
 
