@@ -310,9 +310,10 @@ def _reviewed(result: Judged, info: FunctionInfo, review: CallerReview, options:
     """
     from flake8_torchperf.judgement.heat import Level
 
-    if options.review:
-        return result.updated(review.reviewed(result, info))
-    return result if options.scope is Level.COLD else review.reviewed(result, info)
+    if options.review or options.scope is not Level.COLD:
+        found = review.reviewed(result, info)
+        result = result.updated(found) if options.review else found
+    return review.rates.rated(result, info)
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,8 +377,7 @@ class _Judging:
             said = self.profiled is not None and self.heats.own(info).cause in SAID
             profiled = None if said else self.profiled
             measured = _as_measured(result, profiled, self.catalogue)
-            is_met = is_objected_to(measured, self.catalogue, self.options)
-            if is_met:
+            if is_objected_to(measured, self.catalogue, self.options):
                 result = _reviewed(result, info, self.review, self.options)
                 objected.append(_as_measured(result, profiled, self.catalogue))
                 before.append(partial(heads.before, info) if self.follows else _unknown)
@@ -495,6 +495,6 @@ def _judged(module: ModuleMap, suspects: Suspects, judging: _Judging) -> list[Fi
 def _note_lines(found: Sequence[Finding], project: Project) -> None:
     """Record that findings name the lines of calls in other modules."""
     heats = (heat for one in found for heat in (one.site.heat, one.site.heat.frequency))
-    for call in dict.fromkeys(call for heat in heats for call in heat.calls):
+    for call in dict.fromkeys(call for heat in heats for call in heat.named):
         if call.path and call.path != str(project.linted.path):
             project.note_lines(call.path, call.caller)

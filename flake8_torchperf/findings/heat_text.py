@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_torchperf.judgement.frequency.propagation import BY_CALLS
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.row import LOOP_AT, row_id
 from flake8_torchperf.judgement.rows import BY_CAUSE
@@ -12,7 +13,7 @@ from flake8_torchperf.values.cause import Cause
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.judgement.heat import Heat, Measured
+    from flake8_torchperf.judgement.heat import Call, Heat, Measured
     from flake8_torchperf.judgement.judged_site import JudgedSite
 
 
@@ -50,6 +51,8 @@ def place(site: JudgedSite, *, brief: int = 0) -> FrequencyWords:
         return FrequencyWords("a step by name")
     if heat.cause is Cause.RAN_OFTEN and heat.measured is not None:
         return FrequencyWords(_measured(heat.measured, brief=bool(brief)))
+    if heat.beside is not None and heat.cause in BY_CALLS:
+        return _called_beside(heat.beside, brief=bool(brief))
     loop = next((one for one in site.loops if one.node is heat.node), None)
     if heat.cause is Cause.LOOP and loop is not None:
         found = FrequencyWords(LOOP_AT.format(line=loop.line))
@@ -58,6 +61,13 @@ def place(site: JudgedSite, *, brief: int = 0) -> FrequencyWords:
     if brief or not heat.caller or "{name}" in found.words or heat.cause is Cause.UNREACHED:
         return found
     return FrequencyWords(f"{found.words}, for `{{name}}` at line {heat.line}", heat.caller)
+
+
+def _called_beside(call: Call, *, brief: bool) -> FrequencyWords:
+    """Return words for a call beside the steps, which says how often a function runs."""
+    caller = call.caller.rpartition(".")[2]
+    words = BRIEF[Cause.CALLED] if brief or not caller else BY_CAUSE[Cause.CALLED].words
+    return FrequencyWords(words.replace("{line}", str(call.line)), caller)
 
 
 def _way(heat: Heat, line: int, room: int) -> str:
@@ -108,7 +118,7 @@ def duration(seconds: float) -> str:
 def frequency(site: JudgedSite) -> str:
     """Return how often a place runs and why, whether its wait matters or not."""
     heat = site.heat.frequency
-    if heat.cause is Cause.NOTHING and heat.level is Level.COLD:
+    if heat.cause is Cause.NOTHING and heat.beside is None and heat.level is Level.COLD:
         return f"{heat.often}, and {_unknown(heat)}"
     return f"{heat.often}, {place(site.heated(heat)).text}"
 

@@ -93,6 +93,7 @@ class Heat:
     ``why`` is the cause for which an otherwise hot place is reported only in scope "all".
     ``runs`` is how often the place runs if ``cause`` only says that its wait does not matter.
     ``rate`` says how often the place runs in words of its own, "" if those of ``cost`` do.
+    ``beside`` is the call that makes a function run at that rate, beside the steps.
     ``measured`` holds a profile's measurements, if there are any.
     """
 
@@ -106,6 +107,7 @@ class Heat:
     runs: Heat | None = None
     cost: Cost = Cost.CALL
     rate: str = ""
+    beside: Call | None = None
     own_text: bool = False
     once_a_step: bool = False
     measured: Measured | None = None
@@ -128,6 +130,11 @@ class Heat:
     def by(self, cause: Cause, level: Level, measured: Measured) -> Heat:
         """Return this heat with the level that a profile measured; the loop that it names stays."""
         return replace(self, level=level, cause=cause, why=None, runs=None, measured=measured)
+
+    @property
+    def named(self) -> tuple[Call, ...]:
+        """The calls that a message about the place may name."""
+        return self.calls if self.beside is None else (*self.calls, self.beside)
 
     @property
     def caller(self) -> str:

@@ -93,19 +93,21 @@ def _cost_beside_loops(e: Evidence) -> tuple[Cost, str]:
     for place in reversed(ctx.loops):
         if ctx.analysis.is_around_steps(place.node, ctx.module):
             return Cost.EPOCH, rate_of(place.node)
-    if e.base.cause is Cause.OUTSIDE_STEPS and is_after(e.node, _over_steps(e)):
+    if e.base.level is Level.COLD and is_after(e.node, _over_steps(e)):
         return e.base.cost, AT_THE_END
     return e.base.cost, e.base.rate
 
 
 def _over_steps(e: Evidence) -> list[ast.AST]:
-    """Return the loops over steps of the function around a site, and those around these."""
+    """Return the loops over steps of the function around a site, and those around these.
+
+    Of a function that only calls what holds the steps, those around them.
+    """
     ctx = e.place
     loops = [] if ctx.frame.info is None else ctx.frame.info.nodes.of_any(*STATEMENTS)
+    known = e.step_loops if e.base.cause is Cause.OUTSIDE_STEPS else ()
     return [
-        one
-        for one in loops
-        if id(one) in e.step_loops or ctx.analysis.is_around_steps(one, ctx.module)
+        one for one in loops if id(one) in known or ctx.analysis.is_around_steps(one, ctx.module)
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from flake8_torchperf.judgement.frequency.own_heat import FINAL, SET_UP
+from flake8_torchperf.judgement.frequency.own_heat import FINAL, SET_UP, UNDECIDED
 from flake8_torchperf.judgement.frequency.rates import rate_of
 from flake8_torchperf.judgement.frequency.reachability import Every, Some
 from flake8_torchperf.judgement.heat import Call, Cost, Heat, Level
@@ -26,6 +26,8 @@ SILENT = FINAL | {Cause.RESULT_KEPT}
 # Causes that no call changes: a setting, a test, a tracer's function, a cached result, dead code,
 # what a loader runs on the host.
 SETTLED_CAUSES = SILENT | {Cause.NAMED_HOT, Cause.DATA_WORKER}
+# Causes of functions of which only calls say how often they run.
+BY_CALLS = UNDECIDED | {Cause.UNREACHED, Cause.BEFORE_STEPS, Cause.SET_UP_CALLS}
 # Causes that rest on a call.
 CALLS = (Cause.CALLED, Cause.CALLED_IN_LOOP)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.idioms.loop_kinds import head_of
+from flake8_torchperf.idioms.loop_kinds import head_of, names_in
 from flake8_torchperf.knowledge.names import names_of
 
 if TYPE_CHECKING:
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 # Code that runs once the steps are done.
 AT_THE_END = "at the end"
+# The rate of code that answers requests, each of which is a step.
+PER_REQUEST = "per request"
 # Shorter names say nothing about what a round is.
 SHORTEST_NAME = 3
 
@@ -39,10 +41,24 @@ def rate_of(loop: ast.AST) -> str:
     return f"per {' '.join(words)}" if said and all(map(str.isalpha, words)) else ""
 
 
+def counts(loop: ast.AST) -> bool:
+    """True for a loop that only counts its rounds, as one over epochs does."""
+    head = head_of(loop)
+    if head is None:
+        return isinstance(loop, ast.While)
+    words = (word for name in names_in(head.target) for word in name.split("_"))
+    return "range" in names_in(head.iter) or not names_of("counters").isdisjoint(words)
+
+
 def is_after(node: ast.AST, loops: Iterable[ast.AST]) -> bool:
     """True if an expression or a statement stands after all of some loops, of which there are any.
 
     Both are of one function.
     """
+    return ends_before(getattr(node, "lineno", 0), loops)
+
+
+def ends_before(line: int, loops: Iterable[ast.AST]) -> bool:
+    """True if a line of a function is below all of some of its loops, of which there are any."""
     ends = [getattr(loop, "end_lineno", 0) for loop in loops]
-    return ends != [] and getattr(node, "lineno", 0) > max(ends)
+    return ends != [] and line > max(ends)

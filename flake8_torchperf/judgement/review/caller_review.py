@@ -14,6 +14,7 @@ from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.judged_site import Judged
+from flake8_torchperf.judgement.review.called_rates import CalledRates
 from flake8_torchperf.judgement.review.given_values import sites_given
 from flake8_torchperf.judgement.review.host_callers import HostCallers
 from flake8_torchperf.judgement.review.inner_bodies import InnerBodies
@@ -57,6 +58,7 @@ class CallerReview:
         self._placed = PlacedValues(analysis, heats)
         self._reach = Reach(analysis, heats, self.callers)
         self._switches = Switches(analysis, self.callers, self.package)
+        self.rates = CalledRates(heats, self.callers)
         self._training = Training(self.callers)
         self.inner = InnerBodies(heats, self.callers, self.package)
 
