@@ -130,7 +130,7 @@ def tell(finding: Finding, places: Places, lines: Sequence[str]) -> FindingRecor
         f"{finding.code} {finding.message}",
         finding.end_line,
         finding.end_column,
-        finding.site.heat.cost.value,
+        finding.site.heat.told_cost.value,
         function or MODULE,
         normal_form(node),
         int(any(edit.safety == "safe" for edit in finding.edits)),

@@ -132,6 +132,14 @@ class Heat:
         return replace(self, level=level, cause=cause, why=None, runs=None, measured=measured)
 
     @property
+    def told_cost(self) -> Cost:
+        """The cost as reports tell it, which a rate in words of its own may show better."""
+        if self.rate == Cost.REQUEST.value:
+            return Cost.REQUEST
+        in_rounds = self.beside is not None and self.rate.startswith("per ")
+        return Cost.EPOCH if in_rounds else self.cost
+
+    @property
     def named(self) -> tuple[Call, ...]:
         """The calls that a message about the place may name."""
         return self.calls if self.beside is None else (*self.calls, self.beside)

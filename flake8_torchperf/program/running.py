@@ -13,6 +13,7 @@ from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS, Itself
 from flake8_torchperf.program.origins.comparisons import key_of
 from flake8_torchperf.program.origins.literals import Literals
 from flake8_torchperf.program.origins.placing import Placing
+from flake8_torchperf.program.registered import Registered
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 from flake8_torchperf.project.texts.text_search import signs_train
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.origins.comparisons import Asked, Values
     from flake8_torchperf.program.origins.placing import PlacedAt
     from flake8_torchperf.program.outlines.outline import Body
+    from flake8_torchperf.program.registered import Registration
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.project.texts.text_search import TrainingSigns
@@ -57,6 +59,7 @@ class Program:
             self._linker, self._search, self._live_runs, project, self._living.is_alive
         )
         self._placing = Placing(self._literals)
+        self._registered = Registered(self._linker, self._literals.objects)
         # The numbers of names and attributes by their places: per path and word.
         self._numbers: dict[tuple[str, str], dict[tuple[int, int], int]] = {}
         self._evaluating: dict[Unit, bool] = {}
@@ -324,6 +327,23 @@ class Program:
             entries = sorted(self._entries(unit))
             self._evaluating[unit] = entries != [] and not any(map(self._trains, entries))
         return self._evaluating[unit]
+
+    def is_in_training_program(self, module: ModuleMap) -> bool:
+        """True if a module, or one that it imports through others, takes training steps."""
+        return self._trains(self.path_of_module(module))
+
+    def registrations(self, info: FunctionInfo) -> Iterator[Registration]:
+        """Yield the calls that decorate a function, of methods which the project doesn't define."""
+        unit = self.unit(info)
+        return iter(()) if unit is None else self._registered.decorating(unit)
+
+    def given(self, info: FunctionInfo, paths: Iterable[str], slot: str) -> Iterator[str]:
+        """Yield the dotted names of the calls in some modules that are given a function.
+
+        It is their first argument, or has the keyword ``slot``.
+        """
+        unit = self.unit(info)
+        return iter(()) if unit is None else self._registered.given(unit, paths, slot)
 
     def is_of_script(self, info: FunctionInfo) -> bool:
         """True for a function of a script that runs it, if nothing else of the project leads there.

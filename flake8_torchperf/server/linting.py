@@ -201,7 +201,7 @@ def _problem(finding: Finding, around: _Functions) -> Problem:
         finding.code,
         finding.rule.name,
         finding.message,
-        site.heat.cost.value,
+        site.heat.told_cost.value,
         (finding.line - 1, finding.column, finding.end_line - 1, finding.end_column),
         finding.rule.path.as_uri(),
         function,

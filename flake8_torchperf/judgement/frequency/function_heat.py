@@ -34,6 +34,7 @@ from flake8_torchperf.judgement.frequency.call_graph import Calls
 from flake8_torchperf.judgement.frequency.own_heat import UNDECIDED, evaluates, own_heat
 from flake8_torchperf.judgement.frequency.propagation import CalledHeats
 from flake8_torchperf.judgement.frequency.protocols import Lineage
+from flake8_torchperf.judgement.frequency.requests import Requests, rate_at, request_heat
 from flake8_torchperf.judgement.heat import SAID, Heat, Level
 from flake8_torchperf.program.given import UNCALLING_BASES
 from flake8_torchperf.program.origins.comparisons import parts
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
 
 # Causes of methods that hold even if nothing makes an object of their class.
 SAID_OR_TEST = SAID | {Cause.TEST}
+# Causes that no server changes.
+SETTLED = SAID_OR_TEST | {Cause.TRAINING_STEP, Cause.REGISTERED, Cause.RESULT_KEPT}
 # Expressions of which the program tells the objects.
 HOLDING_OBJECTS = (ast.Name, ast.Attribute)
 LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
@@ -75,6 +78,7 @@ class FunctionHeats:
         self._analysis = analysis
         self._names = names
         self.program = Program(analysis.project)
+        self._requests = Requests(analysis, self.program)
         self._own: dict[str, Heat] = {}
         self._calls: dict[str, Calls] = {}
         self._called: dict[str, CalledHeats] = {}
@@ -119,6 +123,8 @@ class FunctionHeats:
             if found.cause is Cause.EVALUATION and self.program.only_evaluates(info):
                 names = replace(self._names, ignored=self._names.ignored | {Cause.EVALUATION})
                 found = own_heat(info, names, self._lineage, given)
+            if found.cause not in SETTLED and self._requests.are_answered_by(info):
+                found = request_heat(info)
             if found.cause in UNDECIDED and self._loops_over_training_steps(info):
                 found = Heat(Level.COLD, Cause.OUTSIDE_STEPS, info.name, loops=False)
             if self._is_never_run(info, found):
@@ -196,6 +202,11 @@ class FunctionHeats:
             )
             self._over_steps[info.node] = known
         return known
+
+    def rate_at(self, site: CallSite) -> str:
+        """Return the rate of a call in a step, in words of its own: "per request", else ""."""
+        above = "" if site.caller is None else self.called(site.caller).rate
+        return rate_at(site, above)
 
     def repeats(self, site: CallSite) -> bool:
         """True if a loop repeats a call; a loop over epochs, around the steps, does not count."""

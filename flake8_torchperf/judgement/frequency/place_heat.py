@@ -80,7 +80,7 @@ def _frequency(e: Evidence, *, over: bool) -> Heat:
         name = e.place.function.rpartition(".")[2]  # a convention's heat has another name
         return Heat(Level.LOOP, Cause.ELEMENTS, name, around=around, cost=cost, own_text=True)
     if base.level >= Level.STEP and not each:
-        cost, rate = Cost.STEP, ""
+        cost, rate = Cost.STEP, base.rate
     return base.costing(cost, rate)
 
 

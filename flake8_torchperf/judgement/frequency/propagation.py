@@ -44,6 +44,9 @@ class Texts(Protocol):
     def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
         """True if a loop contains the loop over steps."""
 
+    def rate_at(self, site: CallSite) -> str:
+        """Return the rate of a call in a step, in words of its own: "per request", else ""."""
+
     def repeats(self, site: CallSite) -> bool:
         """True if a loop repeats a call; a loop over epochs, around the steps, does not count."""
 
@@ -128,11 +131,15 @@ class CalledHeats:
         """
         path = self._in_steps.path(info)
         if path:
-            return called_heat(info, tuple(map(called_from, path)), Level.STEP)
+            rate = self._texts.rate_at(path[-1])
+            return called_heat(info, tuple(map(called_from, path)), Level.STEP, rate)
         if heat.cause in SET_UP or heat.cause is Cause.OUTSIDE_STEPS:
             return None
         path = self._hot.path(info)
-        return called_heat(info, tuple(map(called_from, path)), Level.COLD) if path else None
+        if not path:
+            return None
+        rate = self._texts.rate_at(path[-1])
+        return called_heat(info, tuple(map(called_from, path)), Level.COLD, rate)
 
     def in_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if the call stands in a step, or in a function that runs every step.
@@ -243,13 +250,14 @@ class CalledHeats:
         return False if own.cause in SET_UP else None
 
 
-def called_heat(info: FunctionInfo, path: tuple[Call, ...], around: Level) -> Heat:
+def called_heat(info: FunctionInfo, path: tuple[Call, ...], around: Level, rate: str = "") -> Heat:
     """Return the heat of a function that calls make hot; ``around`` is the level around its loops.
 
-    ``path`` leads from the function's own call to the one that runs often.
+    ``path`` leads from the function's own call to the one that runs often; ``rate`` is that of the
+    steps behind it, in words of its own.
     """
     cause = Cause.CALLED if path[0].caller else Cause.CALLED_IN_LOOP
-    return Heat(Level.STEP, cause, info.name, around=around, calls=path)
+    return Heat(Level.STEP, cause, info.name, around=around, rate=rate, calls=path)
 
 
 def called_from(site: CallSite) -> Call:

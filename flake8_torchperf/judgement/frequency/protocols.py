@@ -37,13 +37,18 @@ CACHING_DECORATORS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Classes, selected by kind, base or method, and the causes that their methods have."""
+    """Classes, selected by kind, base or method, and the causes that their methods have.
+
+    ``requests`` are globs of methods that answer requests, each with ``takes`` arguments; 0: any.
+    """
 
     id: str
     kinds: frozenset[str]
     bases: frozenset[str]
     has: str
     methods: Mapping[str, Cause]
+    requests: tuple[str, ...] = ()
+    takes: int = 0
 
     def anyone(self) -> bool:
         """True if the protocol applies to every class."""
@@ -77,6 +82,8 @@ def _protocol(row: dict[str, Any]) -> Protocol:
         frozenset(row.get("bases", ())),
         row.get("has", ""),
         methods,
+        tuple(row.get("request", ())),
+        row.get("takes", 0),
     )
 
 

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 # Code that runs once the steps are done.
 AT_THE_END = "at the end"
-# The rate of code that answers requests, each of which is a step.
-PER_REQUEST = "per request"
 # Shorter names say nothing about what a round is.
 SHORTEST_NAME = 3
 

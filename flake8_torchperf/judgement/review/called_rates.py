@@ -113,6 +113,8 @@ class CalledRates:
             return None
         site, module = self._callers.site_at(run), self._callers.module_of(run)
         call = called_from(site)
+        if rate := self._heats.rate_at(site):
+            return Beside(rate, call)
         inner = self._innermost(site, module)
         if inner is not None:
             rate = rate_of(inner) or (Cost.EPOCH.value if counts(inner) else "")

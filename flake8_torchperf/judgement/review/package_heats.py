@@ -57,11 +57,13 @@ class PackageHeats:
             return  # a partial search of a large package shows too little for the time it takes
         path = self._path(self._in_steps, info)
         if path:
-            self._heats.warm(info, called_heat(info, path, Level.STEP))
+            rate = self._rate(self._in_steps, info)
+            self._heats.warm(info, called_heat(info, path, Level.STEP, rate))
         elif heat.cause not in SET_UP:
             path = self._path(self._in_loops, info)
             if path:
-                self._heats.warm(info, called_heat(info, path, Level.COLD))
+                rate = self._rate(self._in_loops, info)
+                self._heats.warm(info, called_heat(info, path, Level.COLD, rate))
 
     def _is_kept_for_step(self, info: FunctionInfo) -> bool:
         """True for a cached property of objects that steps make."""
@@ -77,6 +79,10 @@ class PackageHeats:
         # The known calls of the last caller continue the path.
         above = () if last is None else self._heats.called(last).calls
         return (*map(called_from, path), *above)
+
+    def _rate(self, question: Some, info: FunctionInfo) -> str:
+        """Return the rate of the last call on the way to a condition, in words of its own."""
+        return self._heats.rate_at(question.path(info)[-1])
 
     def _is_in_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """True if a call stands in a step; None if the callers of its caller decide."""

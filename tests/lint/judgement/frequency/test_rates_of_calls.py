@@ -201,3 +201,46 @@ def main(*parts):
     files = {"helper.py": helper, "parts.py": PARTS, "train.py": main}
     told = ["per scene (convention programs)", "at the end (convention programs)"]
     assert words(tmp_path, files, ALL) == told
+
+
+ANSWER = """
+import torch
+
+
+def read(size: int):
+    return torch.ones(size, device="cuda").mean().item()
+"""
+ROUTE = """
+from fastapi import FastAPI
+from helper import read
+
+app = FastAPI()
+
+
+@app.post("/answer")
+def answer(values: list):
+    return read(len(values))
+"""
+QUEUE = """
+from helper import read
+
+
+def serve(requests):
+    while True:
+        request = requests.get()
+        request.reply(read(request.size))
+"""
+
+
+@pytest.mark.parametrize("server", [ROUTE, QUEUE], ids=["a route", "a queue"])
+def test_what_a_server_calls_runs_per_request(server: str, tmp_path: Path) -> None:
+    name, line = ("answer", 10) if server is ROUTE else ("serve", 8)
+    files = {"helper.py": ANSWER, "serve.py": server}
+    said = [f"per request (called by `{name}` at line {line})"]
+    assert words(tmp_path, files, HOT) == said
+    assert words(tmp_path, files, ALL) == said
+
+
+def test_a_program_that_trains_has_other_steps_than_requests(tmp_path: Path) -> None:
+    files = {"helper.py": ANSWER, "serve.py": STEPS + ROUTE}
+    assert words(tmp_path, files, HOT) == []
