@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.idioms.loop_kinds import serves
@@ -82,11 +83,16 @@ class Requests:
                     return True
         return False
 
+    @cached_property
+    def _giving(self) -> tuple[str, ...]:
+        """The modules that may give functions to a library which shows a page."""
+        return self._analysis.project.all_modules_that_say(GIVEN_BY) or ()
+
     def _is_given(self, info: FunctionInfo) -> bool:
         """True for a function that a library which shows a page is given, to answer its events."""
         if info.owner is not None:
             return False
-        paths = self._analysis.project.all_modules_that_say(GIVEN_BY) or ()
+        paths = self._giving
         calls = self._program.given(info, paths, FUNCTION_SLOT) if paths else ()
         events = names_of("request-events")
         return any(
