@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 # Causes of methods that hold even if nothing makes an object of their class.
 SAID_OR_TEST = SAID | {Cause.TEST}
 # Causes that no server changes.
-SETTLED = SAID_OR_TEST | {Cause.TRAINING_STEP, Cause.REGISTERED, Cause.RESULT_KEPT}
+SERVES_NOBODY = SAID_OR_TEST | {Cause.TRAINING_STEP, Cause.REGISTERED, Cause.RESULT_KEPT}
 # Expressions of which the program tells the objects.
 HOLDING_OBJECTS = (ast.Name, ast.Attribute)
 LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
@@ -123,7 +123,7 @@ class FunctionHeats:
             if found.cause is Cause.EVALUATION and self.program.only_evaluates(info):
                 names = replace(self._names, ignored=self._names.ignored | {Cause.EVALUATION})
                 found = own_heat(info, names, self._lineage, given)
-            if found.cause not in SETTLED and self._requests.are_answered_by(info):
+            if found.cause not in SERVES_NOBODY and self._requests.are_answered_by(info):
                 found = request_heat(info)
             if found.cause in UNDECIDED and self._loops_over_training_steps(info):
                 found = Heat(Level.COLD, Cause.OUTSIDE_STEPS, info.name, loops=False)

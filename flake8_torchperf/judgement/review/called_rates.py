@@ -1,4 +1,4 @@
-"""How often functions run that are called beside the steps: per epoch, per scene, at the end."""
+"""The rates of functions that are called beside the steps: per epoch, per scene, at the end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_CALLS = 10
 
 
 class Beside(NamedTuple):
-    """How often a place beside the steps runs, and the call that says so; ONCE says nothing."""
+    """The rate of a place beside the steps, "" if there is no word for it, and the call behind it."""
 
     rate: str
     call: Call | None = None
@@ -42,7 +42,7 @@ class Beside(NamedTuple):
         return self.rate not in ("", AT_THE_END)
 
 
-ONCE = Beside("")
+NO_RATE = Beside("")
 
 
 class CalledRates:
@@ -105,7 +105,7 @@ class CalledRates:
             return None
         if all(one.rate == AT_THE_END for one in found):
             return found[0]
-        return next((one for one in found if one.is_round), ONCE)
+        return next((one for one in found if one.is_round), NO_RATE)
 
     def _at(self, run: Run, left: int) -> Beside | None:
         """Return how often a place runs; None for one in a step or in another loop."""
@@ -121,7 +121,7 @@ class CalledRates:
             is_around = rate and self._heats.is_around_steps(inner, module)
             return Beside(rate, call) if is_around else None
         if site.caller is None:
-            return ONCE
+            return NO_RATE
         if self._heats.called(site.caller).level >= Level.STEP:
             return None
         above = self._of(site.caller, left - 1)

@@ -449,11 +449,13 @@ def test_protocols_are_well_formed() -> None:
     protocols = tomllib.loads(PROTOCOLS.read_text(encoding="utf-8"))["protocol"]
     ids = [one["id"] for one in protocols]
     assert len(ids) == len(set(ids))
+    fields = (*CAUSES, "request")
     for one in protocols:
-        assert set(one) <= {"id", "kinds", "bases", "has", "source", *CAUSES}, one["id"]
+        assert set(one) <= {"id", "kinds", "bases", "has", "takes", "source", *fields}, one["id"]
+        assert "takes" not in one or "request" in one, one["id"]
         assert one["source"].strip(), one["id"]
-        methods = [name for field in CAUSES for name in one.get(field, ())]
+        methods = [name for field in fields for name in one.get(field, ())]
         assert methods, f"{one['id']} names no method"
         assert len(methods) == len(set(methods)), f"{one['id']} names a method twice"
-        lists = [one.get(name, []) for name in ("kinds", "bases", *CAUSES)]
+        lists = [one.get(name, []) for name in ("kinds", "bases", *fields)]
         assert all(isinstance(name, str) and name for names in lists for name in names), one["id"]
