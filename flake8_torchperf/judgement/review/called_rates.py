@@ -31,7 +31,7 @@ _MOST_CALLS = 10
 
 
 class Beside(NamedTuple):
-    """The rate of a place beside the steps, "" if there is no word for it, and the call behind it."""
+    """The rate of a place beside the steps, "" without a word for it, and the call behind it."""
 
     rate: str
     call: Call | None = None
