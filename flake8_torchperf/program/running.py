@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.program.alone import Alone
 from flake8_torchperf.program.flow import Flow
 from flake8_torchperf.program.life.living import Living
+from flake8_torchperf.program.life.registered import Registered
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS, Itself
 from flake8_torchperf.program.origins.comparisons import key_of
 from flake8_torchperf.program.origins.literals import Literals
 from flake8_torchperf.program.origins.placing import Placing
-from flake8_torchperf.program.registered import Registered
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 from flake8_torchperf.project.texts.text_search import signs_train
@@ -21,10 +21,10 @@ from flake8_torchperf.project.texts.text_search import signs_train
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from flake8_torchperf.program.life.registered import Registration
     from flake8_torchperf.program.origins.comparisons import Asked, Values
     from flake8_torchperf.program.origins.placing import PlacedAt
     from flake8_torchperf.program.outlines.outline import Body
-    from flake8_torchperf.program.registered import Registration
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.project.texts.text_search import TrainingSigns

@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.judgement.frequency.called_rates import CalledRates
 from flake8_torchperf.judgement.frequency.own_heat import UNDECIDED
 from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.judged_site import Judged
-from flake8_torchperf.judgement.review.called_rates import CalledRates
 from flake8_torchperf.judgement.review.given_values import sites_given
 from flake8_torchperf.judgement.review.host_callers import HostCallers
 from flake8_torchperf.judgement.review.inner_bodies import InnerBodies
