@@ -101,11 +101,15 @@ def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
 def fill_with_numbers(env: Env, given: Env) -> None:
     """Use numbers for parameters declared as tensors if all recorded calls give numbers.
 
-    The other way round, a tensor counts for a parameter that is declared to be an integer.
+    The other way round, a tensor counts for a parameter that is declared to be an integer. A tensor
+    is a mask if all recorded calls give one.
     """
     for name, value in given.items():
-        if is_of_another_kind(value, env.get(name, UNKNOWN)):
+        own = env.get(name, UNKNOWN)
+        if is_of_another_kind(value, own):
             env[name] = value
+        elif isinstance(own, Tensor) and isinstance(value, Tensor) and value.dtype == "bool":
+            env[name] = replace(own, dtype="bool") if own.dtype == "unknown" else own
 
 
 def _on_host(value: Value) -> bool:
