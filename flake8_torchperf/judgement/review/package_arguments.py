@@ -58,7 +58,7 @@ class PackageArguments:
                     inside = names_of in (positions, masks)
                     own = self._heats.calls(info.module).of(info) if inside else []
                     if names_of is masks:
-                        # What suspects pass is seen when they are interpreted.
+                        # The arguments that suspects pass are seen when these are interpreted.
                         own = [site for site in own if site.caller not in functions]
                     self._tell(info, names, own, _is_mask if names_of is masks else _is_any)
 
