@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.judgement.frequency.called_rates import CalledRates
 from flake8_torchperf.judgement.frequency.own_heat import UNDECIDED
 from flake8_torchperf.judgement.frequency.propagation import CALLS
 from flake8_torchperf.judgement.heat import Cost, Heat, Level
 from flake8_torchperf.judgement.judge import judge
 from flake8_torchperf.judgement.judged_site import Judged
+from flake8_torchperf.judgement.review.called_rates import CalledRates
 from flake8_torchperf.judgement.review.given_values import sites_given
 from flake8_torchperf.judgement.review.host_callers import HostCallers
 from flake8_torchperf.judgement.review.inner_bodies import InnerBodies
@@ -98,6 +98,12 @@ class CallerReview:
             return True
         return _is_open_inside(site) and self._reach.is_reached_inside(site.function, info)
 
+    def _may_run_in_steps(self, site: JudgedSite, info: FunctionInfo) -> bool:
+        """True if a site is in a function nested in another, and a step may run that."""
+        if self._is_run_in_steps(site, info):
+            return True
+        return site.is_nested and self._reach.unreached_inside(site.function, info) is None
+
     def _by_calls(self, result: Judged, info: FunctionInfo) -> Judged:
         heat = self._heats.called(info)
         if heat.cause in DECIDED:
@@ -105,7 +111,10 @@ class CallerReview:
         unreached = self._reach.unreached(info, heat)
         if unreached is not None:
             cold = _unreached_heat(info.name, unreached)
-            return _cooled(result, cold, info, self._is_run_in_steps)
+            runs = (
+                self._may_run_in_steps if cold.cause is Cause.UNREACHED else self._is_run_in_steps
+            )
+            return _cooled(result, cold, info, runs)
         if heat.level >= Level.STEP and heat.cause not in CALLS:
             return result
         nearby = self._outside_set_up(self._heats.calls(info.module).of(info))

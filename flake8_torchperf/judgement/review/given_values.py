@@ -1,7 +1,8 @@
 """The values that calls give a function, as its interpretation takes them.
 
-Here are the values that lie on the host, what one call alone shows of the arguments, and the sites
-that a function has with what some calls give it.
+Here are the values that lie on the host, what one call alone shows of the arguments, the sites that
+a function has with what some calls give it, and what constructors hand to those of the classes
+above theirs, which often keep it.
 """
 
 from __future__ import annotations
@@ -12,15 +13,16 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpreter.calls.filled_parameters import fill_as_called
 from flake8_torchperf.interpreter.driver.function_analysis import interpret_function
+from flake8_torchperf.interpreter.engine.analysis import EVERY_FUNCTION
 from flake8_torchperf.interpreter.inference.parameters import (
     ANY_KEYWORDS,
     declared_parameters,
     on_host,
 )
+from flake8_torchperf.interpreter.stated_types.class_hierarchy import lineage
 from flake8_torchperf.judgement.fate import FROM_DEVICE
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
-from flake8_torchperf.judgement.review.constructors import HOST, is_host
 from flake8_torchperf.syntax.shape_tests import is_none
 from flake8_torchperf.values.devices import BESIDE_HOST
 from flake8_torchperf.values.elements import is_loader
@@ -28,6 +30,7 @@ from flake8_torchperf.values.values import (
     LOADED,
     STR,
     UNKNOWN,
+    Device,
     Instance,
     Mapping_,
     NDArray,
@@ -45,13 +48,17 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpreter.engine.analysis import Analysis
     from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
     from flake8_torchperf.judgement.judged_site import JudgedSite
-    from flake8_torchperf.project.module_index import FunctionInfo
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
     from flake8_torchperf.values.values import Value
 
 # The most kinds of calls, by what they give, for each of which a function is interpreted.
 MAX_KINDS = 4
 # The words of tests that ask what a value is.
 TYPE_TEST_WORDS = frozenset(("isinstance", "is_tensor", "hasattr"))
+# The most constructors that hand arguments on to one another.
+MAX_CONSTRUCTORS = 4
+# The host as an argument: a name that is no literal, which other programs may not pass.
+HOST: Value = Device("host")
 
 
 def sites_given(
@@ -229,3 +236,45 @@ def _is_known(value: Value) -> bool:
         case Union(options=options):
             return all(map(_is_known, options))
     return isinstance(value, (Tensor, NDArray)) or _is_plain(value)
+
+
+def is_host(value: Value) -> bool:
+    """True for the host's device, or its name."""
+    return value == HOST or (isinstance(value, Scalar) and value.known and value.value == "cpu")
+
+
+def given_host(
+    owner: ClassInfo, names: Iterable[str], analysis: Analysis
+) -> dict[object, dict[str, Value]]:
+    """Return what the constructors of an object are given, as `Analysis.agreed` holds it.
+
+    ``names`` are the parameters of the nearest constructor that are given the host.
+    """
+    given = dict.fromkeys(names, HOST)
+    makers = _constructors(owner, analysis)
+    found: dict[object, dict[str, Value]] = {maker.key: given for maker in makers[:1]}
+    for maker, above in zip(makers, [*makers[1:], None], strict=True):
+        if not given:
+            break
+        found[owner.key, maker.key] = given
+        given = {} if above is None else _handed_up(maker, given, above, analysis)
+    return found
+
+
+def _constructors(owner: ClassInfo, analysis: Analysis) -> list[FunctionInfo]:
+    """Return the constructors of a class and of those above it, nearest first."""
+    above = (one for one in lineage(owner, analysis) if not isinstance(one, str))
+    found = [one.methods["__init__"] for one in above if "__init__" in one.methods]
+    return found[:MAX_CONSTRUCTORS]
+
+
+def _handed_up(
+    maker: FunctionInfo, given: dict[str, Value], above: FunctionInfo, analysis: Analysis
+) -> dict[str, Value]:
+    """Return the parameters of another constructor to which one that is given the host hands it."""
+    probe = analysis.watching(EVERY_FUNCTION)
+    probe.observed = {}
+    probe.agreed[maker.key] = given
+    interpret_function(maker, probe)
+    seen = probe.observed.get(above.key, {})
+    return {name: HOST for name, value in seen.items() if is_host(value)}

@@ -25,10 +25,11 @@ from flake8_torchperf.judgement.frequency.own_heat import SET_UP
 from flake8_torchperf.judgement.frequency.propagation import CALLS, called_from
 from flake8_torchperf.judgement.heat import Level
 from flake8_torchperf.judgement.judge import judge
-from flake8_torchperf.judgement.review.constructors import HOST, given_host
 from flake8_torchperf.judgement.review.given_values import (
+    HOST,
     as_a_call_gives,
     as_every_call_gives,
+    given_host,
     holds_host_data,
     host_entries,
     is_no_tensor,
