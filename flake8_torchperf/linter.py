@@ -176,7 +176,7 @@ def _judged_there(
             result = review.inner.warmed(result, module, None)
         else:
             result = review.rewarmed(result, watched.met, info)
-            result = result.updated(review.reviewed(result, info))
+            result = review.rates.rated(result.updated(review.reviewed(result, info)), info)
     return [locate(one, result.snippet) for one in result.sites]
 
 

@@ -293,7 +293,10 @@ class Uses:
 
         Each with the ``__getattr__`` of the object's class, to which Python passes the name.
         """
-        if self._search(f"def {LOOKUP}", owner.path, is_attribute=True) == ():
+        defining = self._search(f"def {LOOKUP}", owner.path, is_attribute=True)
+        if defining is not None and not any(
+            self._linker.outline(one).methods.get(LOOKUP) for one in defining
+        ):
             return
         for path in self.near(owner, name):
             outline = self._linker.outline(path)

@@ -505,7 +505,7 @@ if __name__ == "__main__":
     [
         (8, "loss", "once =", "per step, called by `train` at line 11", CHOSEN),
         (8, "loss", "twice =", "per call, option off by default", CHOSEN),
-        (4, "loss", "once =", "per call, no step reaches it", NOT_SAID),
+        (4, "loss", "once =", "at the end, called by `train` at line 11", NOT_SAID),
         (8, "kept", "once =", "per step, called by `train` at line 11", "on the host"),
     ],
 )
