@@ -205,7 +205,7 @@ class FunctionHeats:
 
     def rate_at(self, site: CallSite) -> str:
         """Return the rate of a call in a step, in words of its own: "per request", else ""."""
-        above = "" if site.caller is None else self.called(site.caller).rate
+        above = "" if site.caller is None or site.loops else self.called(site.caller).rate
         return rate_at(site, above)
 
     def repeats(self, site: CallSite) -> bool:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import pytest
-from linting import ALL, HOT
+from linting import ALL, HOT, check
 
 from flake8_torchperf.linter import lint
 
@@ -244,3 +244,19 @@ def test_what_a_server_calls_runs_per_request(server: str, tmp_path: Path) -> No
 def test_a_program_that_trains_has_other_steps_than_requests(tmp_path: Path) -> None:
     files = {"helper.py": ANSWER, "serve.py": STEPS + ROUTE}
     assert words(tmp_path, files, HOT) == []
+
+
+def test_a_function_that_calls_itself_in_a_loop() -> None:
+    """Its rate is not asked of itself, through others either."""
+    code = """
+        def walk(parts: list, x: Tensor):
+            for part in parts:
+                walk(part, x)
+                fold(part, x)
+            return x.sum().item()  # TPF101
+
+        def fold(parts: list, x: Tensor):
+            for part in parts:
+                walk(part, x)
+        """
+    check(code)
