@@ -31,6 +31,7 @@ from flake8_torchperf.program.given import (
     PASSING_ON,
     PROPERTIES,
     REMOTE,
+    RUN_WHEN_CALLED,
     RUNNING_CALLS,
     RUNNING_CLASSES,
     RUNNING_ON,
@@ -111,7 +112,7 @@ class _Walk(Following):
                     self._go(path, number, Held("called"))
         elif body.name in ENTRANCES:
             self._objects(owner, body.name, Held(ENTRANCES[body.name]))
-            if body.name in ("forward", "__call__"):
+            if body.name in RUN_WHEN_CALLED:
                 self._method(owner, body.name, Held("called"))
         elif body.name in OPERATOR_METHODS:
             self._objects(owner, body.name, Held("operated"))

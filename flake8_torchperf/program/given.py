@@ -98,6 +98,8 @@ RUNNING_ON = frozenset(("send", "throw", "__next__", "asend", "athrow", "__anext
 # The attribute of a function, a method or a class that calls it in another process; the call and
 # the decorator of this name return what has it.
 REMOTE = "remote"
+# Methods that a call of their object runs.
+RUN_WHEN_CALLED = ("forward", "__call__")
 # Methods that register a hook, with the method of the same object that runs it ("" for a call).
 HOOK_RUNS = {
     "register_step_post_hook": "step",

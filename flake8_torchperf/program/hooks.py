@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.program.given import RUN_WHEN_CALLED
 from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, Kind
 
@@ -21,14 +22,10 @@ if TYPE_CHECKING:
     # A node of an outline, by the path of the module and its number there.
     Place: TypeAlias = "tuple[str, int]"
 
-# The methods of an object that run its hooks, by the names of the method of another that is hooked.
-_CALLED = ("forward", "__call__")
 # The most functions, one calling another, that lead to the registration of a hook.
 MAX_ABOVE = 3
 # The most names that the object of a hook goes by in one body.
 MAX_NAMES = 8
-# The slots of a node that hold what it belongs to, or is made by.
-_OUTER = (OWNER, FUNCTION)
 
 
 class Hooks:
@@ -60,7 +57,7 @@ class Hooks:
         if found or left == 0 or body == 0:
             return found
         function = Unit(path, body)
-        if method == "" and outline.bodies[body].positional[:1] in [(name,) for name in names]:
+        if method == "" and not set(names).isdisjoint(outline.bodies[body].positional[:1]):
             found = self._own(function)
         return found or self._in_callers(function, names, method, left - 1)
 
@@ -70,7 +67,7 @@ class Hooks:
         if owner < 0:
             return []
         klass = Unit(method.path, owner, is_class=True)
-        calls = (self._linker.method(klass, name) for name in _CALLED)
+        calls = (self._linker.method(klass, name) for name in RUN_WHEN_CALLED)
         called = next((one for one in calls if one is not None), None)
         runs = None if called is None else self._runs(called)
         return [] if runs is None else [(run.path, run.node) for run in runs.places]
@@ -96,11 +93,14 @@ class Hooks:
         """Return what a call gives the parameter that is one of some names; None for no such."""
         body = self._linker.body(function)
         own = body.positional[1 if body.owner >= 0 and not body.is_static else 0 :]
-        for name in (one for one in names if one in (*own, *body.named)):
-            slots = [name, *(str(own.index(name)) for _ in (0,) if name in own)]
-            given = (self._linker.outline(path).child(call, slot) for slot in slots)
-            return next((one for one in given if one is not None), None)
-        return None
+        name = next((one for one in names if one in (*own, *body.named)), None)
+        if name is None:
+            return None
+        outline = self._linker.outline(path)
+        by_name = outline.child(call, name)
+        if by_name is not None or name not in own:
+            return by_name
+        return outline.child(call, str(own.index(name)))
 
 
 def _names(outline: Outline, holder: int, body: int) -> Iterator[str]:
@@ -116,8 +116,8 @@ def _names(outline: Outline, holder: int, body: int) -> Iterator[str]:
                 yield node.word
                 if node.kind == Kind.NAME:
                     waiting += _gone_through(outline, body, node.word)
-            inner = (outline.child(one, slot) for one in (number,) for slot in _OUTER)
-            number = next((one for one in inner if one is not None), None)
+            owner = outline.child(number, OWNER)
+            number = outline.child(number, FUNCTION) if owner is None else owner
 
 
 def _gone_through(outline: Outline, body: int, name: str) -> list[int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.program.given import RUNNING_CALLS
+from flake8_torchperf.program.given import RUN_WHEN_CALLED, RUNNING_CALLS
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.origins.makers import MAX_CALLS, Makers
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, STARRED, VALUE, Kind
@@ -101,7 +101,7 @@ class PassedArguments:
             return self._linker.method(found, "__init__") == function
         if found == function or (node.kind == Kind.ATTRIBUTE and node.word == body.name):
             return True
-        if body.name not in ("forward", "__call__") or node.word in RUNNING_CALLS:
+        if body.name not in RUN_WHEN_CALLED or node.word in RUNNING_CALLS:
             return False
         classes = self._objects.classes(path, called)
         if not classes:  # the object itself, unless something has given it arguments before
