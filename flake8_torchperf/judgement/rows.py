@@ -200,7 +200,7 @@ ROWS = (
         FREQUENCY,
         COLD,
         "asked for a host value",
-        "The method is itself the conversion to a host value, as `__bool__` or `__float__`.",
+        "The method is itself a conversion to the host, as `__bool__`, and no step asks for it.",
     ),
     Row(
         Cause.PICKLING,

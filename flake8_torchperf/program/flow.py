@@ -13,6 +13,8 @@ from flake8_torchperf.program.built_names import fits
 from flake8_torchperf.program.given import (
     APPLIED,
     APPLYING_BASES,
+    ASKED_FOR,
+    ASKED_SECOND,
     ASKING,
     BINDING,
     CALLING_CONTAINERS,
@@ -41,9 +43,11 @@ from flake8_torchperf.program.hooks import Hooks
 from flake8_torchperf.program.linking import Linker, Unit
 from flake8_torchperf.program.objects import Objects
 from flake8_torchperf.program.outlines.outline import (
+    FORMATTED,
     FUNCTION,
     OWNER,
     STARRED,
+    TESTED,
     VALUE,
     Kind,
     names_in,
@@ -59,6 +63,8 @@ if TYPE_CHECKING:
 MAX_RETURNED = 12
 # The most containers in containers that hold what is followed, and calls that pass a name on.
 MAX_DEPTH = 3
+# The conversion that a statement asks a value for, by its slot.
+ASKED_BY = {TESTED: "bool", FORMATTED: "format"}
 
 
 class Flow:
@@ -119,6 +125,8 @@ class _Walk(Following):
             if body.name in OPERATED_ELSEWHERE:
                 self._open["a dict or a set may run it"] = None
         elif body.name.startswith("__") and body.name.endswith("__"):
+            if body.name in ASKED_FOR:
+                self._objects(owner, body.name, Held("converted"))
             self._open["Python runs it without its name"] = None
         elif body.runs in ("assigned", "deleted"):
             self._written(owner, body.name, Held(body.runs))
@@ -178,6 +186,7 @@ class _Walk(Following):
                 key = node.slot if parent.kind == Kind.GROUP else ""
                 self._go(path, node.parent, held.within(key))
             case Kind.BUILT:
+                self._converted(path, number, "format", held)
                 if held.how.startswith("part ") and not held.depth:
                     part = held.how.removeprefix("part ")
                     if fits(parent.word, part, self._body.name):
@@ -185,7 +194,13 @@ class _Walk(Following):
             case Kind.OPERATION:
                 if held.how == "operated" and not held.depth:
                     self._operated(path, node.parent, parent.word, held)
-            case Kind.EITHER | Kind.PASSED:
+                elif parent.word == "Not":
+                    self._converted(path, number, "bool", held)
+            case Kind.EITHER:
+                if parent.word == TESTED and number != outline.children[node.parent][-1]:
+                    self._converted(path, number, "bool", held)
+                self._go(path, node.parent, held)
+            case Kind.PASSED:
                 if parent.word:
                     self._name(path, parent.body, parent.word, held)
                 self._go(path, node.parent, held)
@@ -230,6 +245,8 @@ class _Walk(Following):
                 self._wrapped(path, node.word, held)
             case Kind.DEFAULT:
                 self._name(path, int(node.slot), node.word, held)
+            case Kind.USED if node.slot in ASKED_BY:
+                self._converted(path, root, ASKED_BY[node.slot], held)
 
     def _wrapped(self, path: str, word: str, held: Held) -> None:
         """Note the runs of a function, each of which enters a context that decorates it."""
@@ -244,6 +261,15 @@ class _Walk(Following):
     def _operated(self, path: str, number: int, operators: str, held: Held) -> None:
         """Note that an operation on an object runs its method, if one of the operators does."""
         if not set(operators.split(",")).isdisjoint(OPERATOR_METHODS[self._body.name]):
+            self._run(path, number, held)
+
+    def _converted(self, path: str, number: int, asked: str, held: Held) -> None:
+        """Note that a conversion of an object runs its method, unless it asks for another one."""
+        if held.how != "converted" or held.depth or asked not in ASKED_FOR[self._body.name]:
+            return
+        first = ASKED_SECOND.get(self._body.name, "")
+        owner = Unit(self._unit.path, self._body.owner, is_class=True)
+        if asked not in ASKED_FOR.get(first, ()) or self._linker.method(owner, first) is None:
             self._run(path, number, held)
 
     def _taken(self, path: str, number: int, key: str, held: Held) -> None:
@@ -349,6 +375,7 @@ class _Walk(Following):
                 sure = self._uses.is_method_of(path, outline.child(call, "0"))
                 self._go(path, call, Held("called", is_sure=sure, via=held.via))
             return
+        self._converted(path, call, word, held)
         if outline.nodes[called].kind == Kind.ATTRIBUTE:
             holder = outline.child(called, OWNER)
             if word in FILLING_CALLS and slot != STARRED:

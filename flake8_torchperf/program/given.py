@@ -47,6 +47,17 @@ OPERATOR_METHODS = {
 }  # fmt: skip
 # Those that other code may run, too: dicts and sets compare their items.
 OPERATED_ELSEWHERE = frozenset(("__eq__", "__ne__"))
+# Methods that give an object's value in another type, by the calls that ask for it; a test asks for
+# a "bool", a part of an f-string for a "format".
+ASKED_FOR = {
+    "__bool__": ("bool",), "__int__": ("int",), "__float__": ("float",), "__index__": ("range",),
+    "__complex__": ("complex",), "__hash__": ("hash",), "__len__": ("len", "bool"),
+    "__str__": ("str", "print", "format"), "__format__": ("format",),
+    "__repr__": ("repr", "str", "print", "format"),
+    "__abs__": ("abs",), "__round__": ("round",), "__reversed__": ("reversed",),
+}  # fmt: skip
+# Those that a conversion asks for only if a class has not the other one.
+ASKED_SECOND = {"__len__": "__bool__", "__repr__": "__str__", "__str__": "__format__"}
 # Calls whose result is what they are given, or runs it where it is run itself.
 PASSING_ON = frozenset((
     "partial", "partialmethod", "compile", "script", "wraps", "lru_cache", "cache", "staticmethod",

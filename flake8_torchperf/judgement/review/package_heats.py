@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # Causes of functions that run beside the loop over steps, or in it where an option says so.
 BESIDE_STEPS = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SWITCHED_OFF)
 # Causes of cold functions that a call seen elsewhere in the package outweighs.
-WARMED = UNDECIDED | {Cause.CONVENTION}
+WARMED = UNDECIDED | {Cause.CONVENTION, Cause.CONVERSION}
 CONSTRUCTOR = "__init__"
 CACHED_PROPERTY = "functools.cached_property"
 

@@ -33,7 +33,7 @@ class Kind(IntEnum):
     CALL = 2  # the child in slot FUNCTION is called; other slots are positions and keywords
     ITEM = 3  # ``word`` is a literal key, the child is the container
     GROUP = 4  # a list, tuple, set or dict; slots are positions and literal keys
-    EITHER = 5  # one of its children: ``a if t else b``, ``a or b``
+    EITHER = 5  # one of its children: ``a if t else b``, ``a or b``, of the word TESTED
     LAMBDA = 6  # ``slot`` says where it stands, ``word`` is the number of its body
     TEXT = 7  # ``word`` is a literal string
     PASSED = 8  # the value of its child: ``await x``, ``*x``, ``x := y``
@@ -56,7 +56,7 @@ class Kind(IntEnum):
     ANNOTATED = 31  # the annotation of the name ``word``; of a parameter, ``slot`` is the body
     BASE = 32  # a base of a class, whose number ``word`` is
     RESULT = 33  # the annotation of what the body ``word`` returns
-    USED = 34  # any other use; the word of a test is the number of the branches that it decides
+    USED = 34  # any other use; the slot says if it is tested or becomes a text (see TESTED)
     CHANGED = 35  # ``word`` is bound to what no node shows, or declared global or nonlocal
 
 
@@ -66,6 +66,9 @@ LAST_OF_MOST: Final = Kind.CALL
 FUNCTION, VALUE, OWNER, STARRED, KEY = "()", "=", ".", "*", "[]"
 # The slot of the annotation of an attribute of an object.
 ATTRIBUTE = "a"
+# Slots of a USED: the test of a branch or a loop, and a part of an f-string. The word
+# of the test of a conditional expression is the number of that.
+TESTED, FORMATTED = "test", "text"
 # Words of an OPERATION that is a test: one comparison, or ``not``. Their constants are nodes, too.
 CONTAINS = ("In", "NotIn")
 COMPARING = frozenset((

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 from flake8_torchperf.program.outlines.nodes import nodes_of
 from flake8_torchperf.program.outlines.outline import (
     ATTRIBUTE,
+    FORMATTED,
     FUNCTION,
     KEY,
     NONE,
     OWNER,
     STARRED,
+    TESTED,
     VALUE,
     Body,
     Class,
@@ -142,7 +144,7 @@ class _Outliner(Rows):
         """Add a statement of a rarer type, or a clause."""
         match node:
             case ast.If(test=test) | ast.While(test=test):
-                self._root(Kind.USED, "", test, body)
+                self._root(Kind.USED, "", test, body, TESTED)
             case ast.Import():
                 for alias in node.names:
                     head = alias.name if alias.asname else alias.name.partition(".")[0]
@@ -169,7 +171,7 @@ class _Outliner(Rows):
             case ast.match_case(pattern=pattern, guard=guard):
                 self._changed(pattern, body)
                 if guard is not None:
-                    self._root(Kind.USED, "", guard, body)
+                    self._root(Kind.USED, "", guard, body, TESTED)
             case _:
                 for one in children(node):
                     if isinstance(one, ast.expr):
@@ -419,7 +421,7 @@ class _Outliner(Rows):
                 self.add(Kind.GROUP, "", parent, slot, body, node)
                 return [(one, number, str(place), depth) for place, one in enumerate(values)]
             case ast.BoolOp(values=values):
-                self.add(Kind.EITHER, "", parent, slot, body, node)
+                self.add(Kind.EITHER, TESTED, parent, slot, body, node)
                 return [(one, number, str(place), depth) for place, one in enumerate(values)]
             case ast.Dict(keys=keys, values=values):
                 self.add(Kind.GROUP, "", parent, slot, body, node)
@@ -428,7 +430,7 @@ class _Outliner(Rows):
                 return [(one, number, word, depth) for one, word in pairs]
             case ast.IfExp(test=test, body=first, orelse=second):
                 self.add(Kind.EITHER, "", parent, slot, body, node)
-                self._root(Kind.USED, str(number), test, body)
+                self._root(Kind.USED, str(number), test, body, TESTED)
                 return (first, number, "0", depth), (second, number, "1", depth)
             case ast.Await(value=value) | ast.Starred(value=value):
                 self.add(Kind.PASSED, "", parent, slot, body, node)
@@ -467,13 +469,14 @@ class _Outliner(Rows):
                 self.unknown(parent, slot, body, node)
                 for inner_node in children(node):
                     if isinstance(inner_node, ast.expr):
-                        self._root_at(inner_node, body, depth)
+                        slot = FORMATTED if isinstance(node, ast.FormattedValue) else ""
+                        self._root_at(inner_node, body, depth, slot)
 
-    def _root_at(self, node: ast.expr, body: int, depth: int) -> None:
+    def _root_at(self, node: ast.expr, body: int, depth: int, slot: str = "") -> None:
         """Add an expression whose value goes into one that nothing is known of."""
         if isinstance(node, ast.Constant):
             return
-        number = self.add(Kind.USED, "", NONE, "", body, node)
+        number = self.add(Kind.USED, "", NONE, slot, body, node)
         self._expression(node, number, VALUE, body, depth)
 
     def _comprehension(
@@ -490,7 +493,7 @@ class _Outliner(Rows):
         for one in node.generators:
             self._rounds(one.target, one.iter, element, body)
             for test in one.ifs:
-                self._root_at(test, body, depth)
+                self._root_at(test, body, depth, TESTED)
         if isinstance(node, ast.DictComp):
             self._root_at(node.key, body, depth)
         return element, number, VALUE, depth
