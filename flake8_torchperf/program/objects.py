@@ -23,7 +23,11 @@ from flake8_torchperf.program.linking import Linker, Unit, Variable
 from flake8_torchperf.program.object_values import (
     OF_UNKNOWN_CLASS,
     Itself,
+    classes_of,
+    is_own_namespace,
+    looked_up,
     named_classes,
+    named_in,
     own_classes,
 )
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, VALUE, Kind
@@ -117,11 +121,16 @@ class Objects:
                 return self._of_name(path, node.body, node.word, steps, items=items)
             case Kind.ATTRIBUTE:
                 holders = self._of(path, outline.child(number, OWNER), steps - 1)
+                if node.word == "__class__":
+                    return set() if items else classes_of(holders)
                 return self._of_attribute(holders, node.word, steps, items=items)
             case Kind.CALL:
                 return self._of_call(path, number, steps, items=items)
             case Kind.ITEM if not items:
-                return self._of(path, outline.child(number, OWNER), steps - 1, items=True)
+                holder = outline.child(number, OWNER)
+                if node.word and is_own_namespace(outline, holder):
+                    return named_in(self._linker, path, node.word)
+                return self._of(path, holder, steps - 1, items=True)
             case Kind.EITHER | Kind.PASSED:
                 return self._of_any(path, outline.children[number], steps - 1, items=items)
             case Kind.GROUP | Kind.ROUNDS if items:
@@ -149,6 +158,10 @@ class Objects:
                 return found
         if items and word in ALL_ITEMS and holder is not None:
             return self._of(path, holder, steps - 1, items=True)
+        if items and is_own_namespace(outline, number):
+            return named_in(self._linker, path)
+        if word == "type" and holder is None and not items:
+            return classes_of(self._of(path, outline.child(number, "0"), steps - 1))
         if items and word == "defaultdict":
             return self._made(path, outline.child(number, "0"), steps)
         if word in TRANSFORMING and self._is_foreign(path, called):
@@ -162,7 +175,7 @@ class Objects:
         if items and word in HOLDING_CALLS:
             return self._of(path, outline.child(number, "0"), steps - 1, items=True)
         if word == "getattr" and holder is None:
-            return set() if items else self._looked_up(path, number)
+            return set() if items else looked_up(self._linker, path, number)
         made = self._made(path, called, steps, items=items)
         if word in KEEPING and not made:
             kept = self._of(path, holder, steps - 1, items=items)
@@ -175,29 +188,6 @@ class Objects:
         """True if an expression names a function that is not of the project."""
         found = self._linker.dotted(path, called)
         return isinstance(found, str) and found != ""
-
-    def _looked_up(self, path: str, call: int) -> Values:
-        """Return the functions and classes of a module that a call of `getattr` may return."""
-        outline = self._linker.outline(path)
-        module, name = outline.child(call, "0"), outline.child(call, "1")
-        if module is None or name is None:
-            return set()
-        function = outline.child(module, FUNCTION)
-        if function is not None and outline.nodes[function].word in ("import_module", "__import__"):
-            return {OF_UNKNOWN_CLASS}
-        dotted = self._linker.dotted(path, module)
-        place = self._linker.place(dotted) if isinstance(dotted, str) and dotted else None
-        if place is None or place[1]:
-            return set()
-        there = self._linker.outline(place[0])
-        if outline.nodes[name].kind == Kind.TEXT:
-            found = self._linker.named(place[0], 0, outline.nodes[name].word)
-            return {Itself(found)} if isinstance(found, Unit) else set()
-        return {
-            *(Itself(Unit(place[0], n, is_class=True)) for n, one in enumerate(there.classes)),
-            *(Itself(Unit(place[0], n)) for n, one in enumerate(there.bodies) if _is_public(one)),
-            OF_UNKNOWN_CLASS,
-        }
 
     def _made(self, path: str, called: int | None, steps: int, *, items: bool = False) -> Values:
         """Return what a call of an expression returns."""
@@ -492,8 +482,3 @@ class Objects:
 def _but_itself(values: Values) -> Values:
     """Return the values without what stands for a name in what is bound to it."""
     return {one for one in values if not (isinstance(one, str) and one.startswith(_ITSELF))}
-
-
-def _is_public(body: Body) -> bool:
-    """True for a function at the level of its module that `getattr` may look up there."""
-    return body.outer == 0 and body.owner < 0 and not body.name.startswith(("_", "<"))
