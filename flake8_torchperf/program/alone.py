@@ -56,6 +56,9 @@ class _OwnNames(Linker):
     def is_looked_up(self, unit: Unit, *, closed: bool = False) -> bool:
         return False
 
+    def in_settings(self, section: str) -> list[Unit]:
+        return []
+
     def foreign_bases(self, klass: Unit) -> list[str]:
         return []
 

@@ -209,10 +209,12 @@ RUNNING_PACKAGES = ("lightning", "pytorch_lightning")
 # Bases whose method ``start`` runs the method ``run`` once for each object, and no other one.
 STARTING_BASES = frozenset(("Thread", "Process"))
 STARTED = {"run": "start"}
-# Calls that import a module by its name, and those that find a function in one by themselves.
+# Calls that import a module by its name, and those that find a function in one by themselves. The
+# first of these makes an object of the class that it finds.
 IMPORTING_CALLS = frozenset(("import_module", "__import__"))
+INSTANTIATING = "instantiate"
 BUILT_IN = ("globals", "locals", "vars", "eval", "exec")
-LOADERS = ("instantiate", "locate", "get_method", *BUILT_IN)
+LOADERS = (INSTANTIATING, "locate", "get_method", *BUILT_IN)
 # Functions that only ask what they are given.
 ASKING = frozenset((
     "isinstance", "issubclass", "callable", "hasattr", "id", "type", "repr", "str", "print", "hash",

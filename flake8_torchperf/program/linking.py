@@ -27,7 +27,11 @@ from flake8_torchperf.program.outlines.store import OUTLINED, outline_of_text, o
 from flake8_torchperf.project.answers import PART, record
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.import_roots import absolute_import, module_name
-from flake8_torchperf.project.live_names import is_class_found, is_looked_up
+from flake8_torchperf.project.live_names import (
+    is_class_found,
+    is_looked_up,
+    named_in_settings,
+)
 from flake8_torchperf.project.resolver import root_of
 from flake8_torchperf.project.stores.kept import Kept
 from flake8_torchperf.project.texts.text_search import signs_of_training
@@ -244,6 +248,15 @@ class Linker:
         if name in outline.imports:
             return self._imported(path, outline.imports[name])
         return self._by_star(path, (name,), MAX_IMPORTS)
+
+    def in_settings(self, section: str) -> list[Unit]:
+        """Return the classes that a section of the project's files of settings names; "" for all.
+
+        Without such a section, those that stand in none.
+        """
+        named = sorted(named_in_settings(self.project, section))
+        found = (self._dotted(one, MAX_IMPORTS) for one in named)
+        return [one for one in found if isinstance(one, Unit) and one.is_class]
 
     def others(self, path: str, name: str) -> list[Unit | str]:
         """Return what further imports of a module bind to a name."""

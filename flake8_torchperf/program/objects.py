@@ -34,6 +34,7 @@ from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, VALUE, Ki
 from flake8_torchperf.program.stated_classes import (
     Annotations,
     Classes,
+    Factories,
     annotates,
     belongs,
     decorated,
@@ -84,6 +85,7 @@ class Objects:
         self._linker = linker
         self._search = search
         self._annotations = Annotations(linker)
+        self._factories = Factories(linker, search)
         self._arguments = arguments
         self._steps = MAX_STEPS if arguments is None else MAX_STEPS_BETWEEN_MODULES
         self._known: dict[tuple[str, int, bool], Classes] = {}
@@ -177,6 +179,11 @@ class Objects:
         if word == "getattr" and holder is None:
             return set() if items else looked_up(self._linker, path, number)
         made = self._made(path, called, steps, items=items)
+        if not items:
+            is_open = OF_UNKNOWN_CLASS in made
+            named = self._factories.named(path, number, is_open=is_open)
+            if named and (is_open or not made or not made.isdisjoint(named)):
+                made = {*named, *map(Itself, named)}
         if word in KEEPING and not made:
             kept = self._of(path, holder, steps - 1, items=items)
             return {one for one in kept if not isinstance(one, Itself)}

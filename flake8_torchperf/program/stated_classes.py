@@ -1,11 +1,12 @@
-"""The classes that annotations state, and those that a function decorates."""
+"""The classes that annotations state, and those that a function or a registry decorates."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.program.linking import Linker, Unit
-from flake8_torchperf.program.outlines.outline import ATTRIBUTE, FUNCTION, OWNER, Kind
+from flake8_torchperf.program.given import INSTANTIATING
+from flake8_torchperf.program.linking import Linker, Unit, Variable
+from flake8_torchperf.program.outlines.outline import ATTRIBUTE, FUNCTION, OWNER, VALUE, Kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 Classes: TypeAlias = "set[Unit | str]"
 # Annotations of one object, whose arguments are its classes.
 WRAPPING = ("Optional", "Final", "ClassVar", "Annotated", "Union")
+# The most classes that a name may select.
+MAX_NAMED = 40
 
 
 class Annotations:
@@ -117,3 +120,90 @@ def decorated(
                 word = outline.nodes[above].word
                 if word.startswith("c") and is_use_of(path, use, unit):
                     yield Unit(path, int(word[1:]), is_class=True)
+
+
+class Factories:
+    """Finds the classes of the objects that a call makes by their names at run time.
+
+    These names select one of the classes in a registry, or of those in a file of settings.
+    """
+
+    def __init__(self, linker: Linker, search: Search) -> None:
+        self._linker = linker
+        self._search = search
+        # The classes in registries, by the variables that hold these.
+        self._registries: dict[tuple[str, str], list[Unit]] = {}
+
+    def named(self, path: str, call: int, *, is_open: bool) -> list[Unit]:
+        """Return the classes in the registry or the section of settings that a call is given.
+
+        A registry is called itself, or given: ``LOSSES.build(cfg)``, ``build(cfg, LOSSES)``.
+        Settings say more where the class ``is_open``. Empty if there are none, or too many.
+        """
+        outline = self._linker.outline(path)
+        called, first = outline.child(call, FUNCTION), outline.child(call, "0")
+        asked = [one for one in outline.children[call] if one != called]
+        holder = None if called is None else outline.child(called, OWNER)
+        asked += [] if holder is None else [holder]
+        found = [one for number in asked for one in self._in_registry(path, number)]
+        loads = called is not None and outline.nodes[called].word == INSTANTIATING
+        if not found and first is not None and (loads or is_open):
+            node = outline.nodes[first]
+            found = self._linker.in_settings("" if node.kind == Kind.NAME else node.word)
+        return found if len(found) <= MAX_NAMED else []
+
+    def _in_registry(self, path: str, number: int) -> list[Unit]:
+        """Return the classes in the registry that an expression names."""
+        kept = _kept_at(self._linker, path, number)
+        if kept is None:
+            return []
+        if kept not in self._registries:
+            found = _registered(self._linker, self._search, *kept)
+            self._registries[kept] = list(dict.fromkeys(found))
+        return self._registries[kept]
+
+
+def _kept_at(linker: Linker, path: str, number: int) -> tuple[str, str] | None:
+    """Return the module and the variable of its level that an expression names, if it does."""
+    node = linker.outline(path).nodes[number]
+    found = linker.named(path, node.body, node.word) if node.kind == Kind.NAME else None
+    if isinstance(found, Variable):
+        return None if found.body else (path, found.name)
+    dotted = linker.dotted(path, number) if found is None or isinstance(found, str) else ""
+    place = linker.place(dotted) if isinstance(dotted, str) and dotted else None
+    return place if place is not None and place[1] else None
+
+
+def _registered(linker: Linker, search: Search, home: str, name: str) -> Iterator[Unit]:
+    """Yield the classes that a variable of a module level decorates, or that its calls are given.
+
+    As ``@LOSSES.register("mse")`` and ``LOSSES.register("mse", Mse)``. The variable holds an object
+    of a class.
+    """
+    bound = linker.outline(home).bound.get((0, name), ())
+    made = [linker.outline(home).child(root, VALUE) for root in bound]
+    if not any(one is not None and _makes_object(linker, home, one) for one in made):
+        return
+    for path in search(name, home) or ():
+        outline = linker.outline(path)
+        words = {name, *outline.imported.get(name, ())} if path != home else {name}
+        for use in [one for word in sorted(words) for one in outline.by_word.get(word, ())]:
+            above = outline.nodes[use].parent
+            if above < 0 or outline.nodes[use].slot != OWNER:
+                continue
+            if _kept_at(linker, path, use) != (home, name):
+                continue
+            while above >= 0 and outline.nodes[above].kind in (Kind.ATTRIBUTE, Kind.CALL):
+                given = (linker.dotted(path, one) for one in outline.children[above])
+                yield from (one for one in given if isinstance(one, Unit) and one.is_class)
+                above = outline.nodes[above].parent
+            word = outline.nodes[above].word if above >= 0 else ""
+            if word.startswith("c") and outline.nodes[above].kind == Kind.DECORATED:
+                yield Unit(path, int(word[1:]), is_class=True)
+
+
+def _makes_object(linker: Linker, path: str, number: int) -> bool:
+    """True if an expression calls a class."""
+    called = linker.outline(path).child(number, FUNCTION)
+    found = "" if called is None else linker.dotted(path, called)
+    return found.is_class if isinstance(found, Unit) else is_class_name(found)

@@ -15,6 +15,7 @@ from flake8_torchperf.project.texts.settings_files import (
     read_packaging,
     read_settings,
 )
+from flake8_torchperf.project.texts.settings_paths import paths_in
 
 if TYPE_CHECKING:
     from flake8_torchperf.project.resolver import Project
@@ -37,6 +38,16 @@ def is_class_found(project: Project, name: str, path: str, *, closed: bool = Fal
     if found or project.is_in_settings(name):
         return True
     return is_looked_up(project, name, path, closed=closed)
+
+
+def named_in_settings(project: Project, section: str) -> frozenset[str]:
+    """Return the dotted paths that `paths_in` finds in a section of a project's settings."""
+    texts = project.program_texts("_")
+    if texts is None:
+        return frozenset()
+    settings = read_settings(texts.folder)
+    project.note(f"{texts.folder}{ALL_SETTINGS}", settings.content)
+    return paths_in(settings.texts, section)
 
 
 def is_looked_up(project: Project, name: str, path: str, *, closed: bool = False) -> bool:
