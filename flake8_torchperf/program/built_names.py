@@ -10,7 +10,7 @@ from flake8_torchperf.program.outlines.outline import FUNCTION, VALUE, Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from flake8_torchperf.program.runs import Runs
+    from flake8_torchperf.program.runs import Run, Runs
 
 # The most names and parameters that a part of a name is followed back through.
 MAX_BACK = 3
@@ -59,6 +59,26 @@ class NameParts:
         if not isinstance(place, Variable) or outline.of(Kind.CHANGED, node.word):
             return False
         return self._all(self._given(path, place), left - 1)
+
+    def given(self, path: str, variable: Variable) -> list[tuple[Run, str]] | None:
+        """Return the calls of a body with the literal text that each gives a parameter.
+
+        None if it is no parameter, if others may call the body, or if one gives no literal text.
+        """
+        outline = self._linker.outline(path)
+        body = outline.bodies[variable.body]
+        if variable.name not in (*body.positional, *body.named):
+            return None
+        runs = self._runs(Unit(path, variable.body))
+        found: list[tuple[Run, str]] = []
+        for run in runs.outside_tests:
+            number = self._argument(run.path, run.node, path, variable)
+            node = None if number is None else self._linker.outline(run.path).nodes[number]
+            if node is None or node.kind != Kind.TEXT:
+                return None
+            found.append((run, node.word))
+        is_bound = bool(outline.bound.get((variable.body, variable.name), ()))
+        return None if runs.open or not found or is_bound else found
 
     def _all(self, numbers: Iterable[tuple[str, int | None]], left: int) -> bool:
         found = list(numbers)

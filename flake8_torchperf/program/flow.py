@@ -22,8 +22,10 @@ from flake8_torchperf.program.given import (
     DATA_SLOTS,
     ENTRANCES,
     FILLING_CALLS,
+    FINDING_METHODS,
     FUNCTIONS_TAKING,
     HOOK_RUNS,
+    HOOKS_OF_ALL,
     ITEMS_OF,
     KEEPING,
     MAKING,
@@ -179,7 +181,9 @@ class _Walk(Following):
                 self._member(path, node.parent, held)
             case Kind.ITEM if node.slot == OWNER:
                 if held.depth:
-                    self._taken(path, node.parent, parent.word, held)
+                    self._taken(
+                        path, node.parent, outline.child(node.parent, ""), parent.word, held
+                    )
                 elif held.how == "indexed":
                     self._run(path, node.parent, held)
             case Kind.GROUP | Kind.ROUNDS:
@@ -272,14 +276,17 @@ class _Walk(Following):
         if asked not in ASKED_FOR.get(first, ()) or self._linker.method(owner, first) is None:
             self._run(path, number, held)
 
-    def _taken(self, path: str, number: int, key: str, held: Held) -> None:
+    def _taken(self, path: str, number: int, at: int | None, key: str, held: Held) -> None:
         """Follow a value out of its container, unless the item of another key is taken.
 
-        Where nothing shows a key, each item counts as taken.
+        ``at`` is the expression of the key. Where nothing shows a key, each item counts as taken.
         """
         inside = held.keys[0]
+        key = key or self._text_at(path, at)
+        taken = Held(held.how, held.keys[1:], held.is_sure)
         if key in ("", inside) or not inside:
-            self._go(path, number, Held(held.how, held.keys[1:], held.is_sure))
+            for one in [taken] if key or not inside else self._by_key(path, at, inside, taken):
+                self._go(path, number, one)
 
     def _results(self, body: Unit, held: Held) -> None:
         """Follow a value from where the body that returns it is run."""
@@ -328,10 +335,7 @@ class _Walk(Following):
             self._made_by_base(path, called, node.word, held)
         if held.depth and node.word in ITEMS_OF:
             if ITEMS_OF[node.word]:
-                key = outline.child(called, "0")
-                at = None if key is None else outline.nodes[key]
-                text = at.word if at is not None and at.kind == Kind.TEXT else ""
-                self._taken(path, called, text, held)
+                self._taken(path, called, outline.child(called, "0"), "", held)
             else:
                 self._go(path, called, held)
         elif not held.depth and (held.how == f".{node.word}" or self._runs_on(node.word, held)):
@@ -368,29 +372,40 @@ class _Walk(Following):
                 self._constructed(found, slot, held)
             else:
                 bound = self._uses.is_bound(path, called, found)
+                self._note_arguments(path, call, found)
                 self._parameter(found, slot, self._passed(path, call, found, held), bound=bound)
             return
-        if word == "getattr":
-            if held.how == "named" and slot == "1":
-                sure = self._uses.is_method_of(path, outline.child(call, "0"))
+        if word in FINDING_METHODS:
+            if held.how == "named" and slot == FINDING_METHODS[word]:
+                sure = self._uses.is_method_of(path, self._object_of(path, call))
                 self._go(path, call, Held("called", is_sure=sure, via=held.via))
             return
         self._converted(path, call, word, held)
+        if held.how == "called" and (word in HOOKS_OF_ALL or word in HOOK_RUNS):
+            self._hooked(path, call, word, held)
+            return
         if outline.nodes[called].kind == Kind.ATTRIBUTE:
             holder = outline.child(called, OWNER)
             if word in FILLING_CALLS and slot != STARRED:
                 self._put(path, holder, held.within(""))
                 return
-            if word in HOOK_RUNS and held.how == "called":
-                self._hooked(path, call, HOOK_RUNS[word], held)
-                return
             methods = self._uses.methods(path, called)
             for method in methods:
                 given = self._passed(path, call, method, held)
+                self._note_arguments(path, call, method)
                 self._parameter(method, slot, given, bound=True)
             if methods:
                 return
         self._given_away(path, call, word, slot, held)
+
+    def _object_of(self, path: str, call: int) -> int | None:
+        """Return the object whose method a call finds by its name, if that is written there."""
+        outline = self._linker.outline(path)
+        called = outline.child(call, FUNCTION)
+        if called is not None and outline.nodes[called].word == "getattr":
+            return outline.child(call, "0")
+        node = outline.nodes[call]  # a caller of methods, which may be called with the object
+        return outline.child(node.parent, "0") if node.slot == FUNCTION else None
 
     def _called_there(self, path: str, called: int) -> int:
         """Return what a called expression calls in another process, or the expression itself."""
@@ -413,9 +428,14 @@ class _Walk(Following):
             return held._replace(via=None)
         return held._replace(via=(function, place))
 
-    def _hooked(self, path: str, call: int, method: str, held: Held) -> None:
+    def _hooked(self, path: str, call: int, word: str, held: Held) -> None:
         """Note that a hook runs where its object is called later, or a method of the object."""
-        found = Hooks(self._linker, self._runs).run(path, call, method)
+        hooks = Hooks(self._linker, self._runs)
+        found = (
+            hooks.run_of_all(path, call, HOOKS_OF_ALL[word])
+            if word in HOOKS_OF_ALL
+            else hooks.run(path, call, HOOK_RUNS[word])
+        )
         for place, number in found:
             self._run(place, number, held)
         if not found:

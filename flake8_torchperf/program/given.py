@@ -111,6 +111,8 @@ RUNNING_ON = frozenset(("send", "throw", "__next__", "asend", "athrow", "__anext
 REMOTE = "remote"
 # Methods that a call of their object runs.
 RUN_WHEN_CALLED = ("forward", "__call__")
+# Calls that find a method by its name, which they are given in a slot.
+FINDING_METHODS = {"getattr": "1", "methodcaller": "0"}
 # Methods that register a hook, with the method of the same object that runs it ("" for a call).
 HOOK_RUNS = {
     "register_step_post_hook": "step",
@@ -121,6 +123,16 @@ HOOK_RUNS = {
     "register_full_backward_pre_hook": "backward",
     "register_post_accumulate_grad_hook": "backward",
     "register_hook": "backward",
+    "register_comm_hook": "backward",
+}
+# Functions that register a hook of all modules or optimizers, with the method of any that runs it.
+HOOKS_OF_ALL = {
+    "register_module_forward_hook": "",
+    "register_module_forward_pre_hook": "",
+    "register_module_full_backward_hook": "backward",
+    "register_module_full_backward_pre_hook": "backward",
+    "register_optimizer_step_post_hook": "step",
+    "register_optimizer_step_pre_hook": "step",
 }
 # Classes that run a function they are given when an object is made, and in one of its methods.
 RUNNING_CLASSES = {"LambdaLR": "step", "MultiplicativeLR": "step"}

@@ -10,6 +10,7 @@ from flake8_torchperf.program.given import (
     CALLED_BY_BASES,
     DISPATCHING,
     IMPORTING_CALLS,
+    ITEMS_OF,
     LOADERS,
     OF_DATA_PACKAGES,
     PLAIN_DECORATORS,
@@ -157,14 +158,16 @@ class Following:
         )
 
     def _note_arguments(self, path: str, call: int, function: Unit) -> None:
-        """Note the texts that a call which makes a decorator of the body gives to parameters."""
+        """Note the texts that a call which is given the body, or decorates it, gives as well."""
         outline = self._linker.outline(path)
         body = self._linker.body(function)
+        called = outline.child(call, FUNCTION)
+        bound = called is not None and self._uses.is_bound(path, called, function)
         for number in outline.children[call]:
             node = outline.nodes[number]
             name = node.slot
-            if name.isdigit() and int(name) < len(body.positional):
-                name = body.positional[int(name)]
+            if name.isdigit() and int(name) + bound < len(body.positional):
+                name = body.positional[int(name) + bound]
             place = function.path, Variable(function.number, name)
             if node.kind == Kind.TEXT and self._texts.setdefault(place, node.word) != node.word:
                 self._texts[place] = ""
@@ -172,14 +175,35 @@ class Following:
     def _key(self, path: str, root: int) -> str:
         """Return the key under which an assignment puts the value; "" if nothing shows it."""
         outline = self._linker.outline(path)
-        key = outline.child(root, KEY)
-        if key is None:
-            return outline.nodes[root].word
-        node = outline.nodes[key]
+        return outline.nodes[root].word or self._text_at(path, outline.child(root, KEY))
+
+    def _text_at(self, path: str, number: int | None) -> str:
+        """Return the text that an expression is, or that a call gives its name; "" if not known."""
+        if number is None:
+            return ""
+        node = self._linker.outline(path).nodes[number]
         if node.kind == Kind.NAME:
             found = self._linker.named(path, node.body, node.word)
             return self._texts.get((path, found), "") if isinstance(found, Variable) else ""
-        return ""
+        return node.word if node.kind == Kind.TEXT else ""
+
+    def _by_key(self, path: str, at: int | None, key: str, held: Held) -> Iterator[Held]:
+        """Yield what a key takes that a parameter holds, for each call that gives it this key.
+
+        Once if other calls may do so.
+        """
+        node = None if at is None else self._linker.outline(path).nodes[at]
+        found = self._linker.named(path, node.body, node.word) if node is not None else None
+        if node is None or node.kind != Kind.NAME or not isinstance(found, Variable):
+            yield held
+            return
+        texts = self._parts.given(path, found)
+        if texts is None:
+            yield held
+            return
+        for run, text in texts:
+            if text == key:
+                yield held._replace(via=(Unit(path, found.body), run))
 
     def _decorates(self, decorator: Unit, run: Run) -> bool:
         """True if the value may be what a decorator returned where it decorates a function.
@@ -397,7 +421,13 @@ class Following:
         elif node.kind == Kind.ATTRIBUTE:
             self._attribute(node.word, self._linker.owner(path, node.body), path, held)
         elif node.kind == Kind.ITEM:
-            self._put(path, outline.child(holder, OWNER), held.within(node.word))
+            key = node.word or self._text_at(path, outline.child(holder, ""))
+            self._put(path, outline.child(holder, OWNER), held.within(key))
+        elif node.kind == Kind.CALL:
+            called = outline.child(holder, FUNCTION)
+            if called is not None and ITEMS_OF.get(outline.nodes[called].word):
+                key = self._text_at(path, outline.child(holder, "0"))
+                self._put(path, outline.child(called, OWNER), held.within(key))
 
     def _parameter(self, function: Unit, slot: str, held: Held, *, bound: bool) -> None:
         """Follow a value into the parameter that an argument fills."""

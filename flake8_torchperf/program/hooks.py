@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.program.given import RUN_WHEN_CALLED
-from flake8_torchperf.program.linking import Unit
+from flake8_torchperf.program.linking import Unit, Variable
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, Kind
 
 if TYPE_CHECKING:
@@ -46,20 +46,49 @@ class Hooks:
         holder = None if function is None else outline.child(function, OWNER)
         return self._after(path, call, holder, method, MAX_ABOVE)
 
+    def run_of_all(self, path: str, call: int, method: str) -> list[Place]:
+        """Return the places that run a hook of all modules or optimizers; none if not known."""
+        return self._after(path, call, None, method, MAX_ABOVE, of_all=True)
+
     def _after(
-        self, path: str, call: int, holder: int | None, method: str, left: int
+        self,
+        path: str,
+        call: int,
+        holder: int | None,
+        method: str,
+        left: int,
+        *,
+        of_all: bool = False,
     ) -> list[Place]:
         """Return what runs a hook behind a call, where ``holder`` is the object with the hook."""
         outline = self._linker.outline(path)
         body = outline.nodes[call].body
         names = [] if holder is None else list(_names(outline, holder, body))
-        found = [(path, number) for number in _called(outline, call, names, method)]
+        behind = (
+            self._called_of_any(path, call, method)
+            if of_all
+            else _called(outline, call, names, method)
+        )
+        found = [(path, number) for number in behind]
         if found or left == 0 or body == 0:
             return found
         function = Unit(path, body)
         if method == "" and not set(names).isdisjoint(outline.bodies[body].positional[:1]):
             found = self._own(function)
-        return found or self._in_callers(function, names, method, left - 1)
+        return found or self._in_callers(function, names, method, left - 1, of_all=of_all)
+
+    def _called_of_any(self, path: str, call: int, method: str) -> Iterator[int]:
+        """Yield the calls behind a call of a method of any object; for "", those of any object."""
+        outline = self._linker.outline(path)
+        for one in outline.by_word.get(method, ()) if method else outline.by_slot.get(FUNCTION, ()):
+            used = outline.nodes[one]
+            if used.slot != FUNCTION or not outline.is_below(one, call):
+                continue
+            is_object = used.kind == Kind.NAME and isinstance(
+                self._linker.named(path, used.body, used.word), Variable
+            )
+            if method or is_object:
+                yield used.parent
 
     def _own(self, method: Unit) -> list[Place]:
         """Return the places that call objects of the class that a method belongs to."""
@@ -72,7 +101,9 @@ class Hooks:
         runs = None if called is None else self._runs(called)
         return [] if runs is None else [(run.path, run.node) for run in runs.places]
 
-    def _in_callers(self, function: Unit, names: list[str], method: str, left: int) -> list[Place]:
+    def _in_callers(
+        self, function: Unit, names: list[str], method: str, left: int, *, of_all: bool
+    ) -> list[Place]:
         """Return what runs a hook behind all calls of the function that registers it.
 
         None is known if some call shows none, or if there may be others.
@@ -81,9 +112,9 @@ class Hooks:
         found: list[Place] = []
         for run in runs.places:
             given = self._argument(run.path, run.node, function, names)
-            if method != "backward" and given is None:
+            if not of_all and method != "backward" and given is None:
                 return []
-            places = self._after(run.path, run.node, given, method, left)
+            places = self._after(run.path, run.node, given, method, left, of_all=of_all)
             if not places:
                 return []
             found += places

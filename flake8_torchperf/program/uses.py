@@ -202,10 +202,10 @@ class Uses:
 
         If nothing shows the object, the method is meant if it is the only one of its name.
         """
-        if number is None or self._linker.body(self.body).owner < 0:
+        if self._linker.body(self.body).owner < 0:
             return False
         name = self._linker.body(self.body).name
-        found = self._objects.classes(path, number)
+        found = set() if number is None else self._objects.classes(path, number)
         if not found:
             defining = self._search(f"def {name}", self.body.path) or ()
             methods = (self._linker.outline(one).methods.get(name, ()) for one in defining)

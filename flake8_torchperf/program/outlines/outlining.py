@@ -25,6 +25,7 @@ from flake8_torchperf.program.outlines.rows import (
     Rows,
     Waiting,
     built_text,
+    formats_name,
     literal,
     names_bound,
     places,
@@ -375,7 +376,7 @@ class _Outliner(Rows):
                 row = (_ATTRIBUTE, node.attr, parent, slot, body, node.lineno, node.col_offset)
                 rows.append(row)
                 made_of.append(node)
-            elif isinstance(node, CALL):
+            elif isinstance(node, CALL) and not formats_name(node):
                 number, depth = len(rows), depth + 1
                 rows.append((_CALL, "", parent, slot, body, node.lineno, node.col_offset))
                 made_of.append(node)
@@ -396,7 +397,7 @@ class _Outliner(Rows):
     ) -> Sequence[Waiting]:
         """Add an expression; returns those inside it, each with its parent, slot and depth."""
         number = len(self.rows)
-        if isinstance(node, (ast.JoinedStr, ast.BinOp)):
+        if isinstance(node, (ast.JoinedStr, ast.BinOp, ast.Call)):
             name, parts = built_text(node)
             if name:
                 self.add(Kind.BUILT, name, parent, slot, body, node)

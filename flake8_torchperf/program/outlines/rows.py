@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.program.outlines.outline import COMPARING, Kind
@@ -24,6 +25,8 @@ _LONG = (Kind.GROUP, Kind.ROUNDS)
 MAX_ADDED = 3
 # Longer texts name nothing.
 MAX_TEXT = 120
+# The parts of a text that `format` replaces.
+_HOLE = re.compile(r"\{(\w*)\}")
 
 
 class Rows:
@@ -101,11 +104,35 @@ def built_text(node: ast.expr) -> tuple[str, list[ast.expr]]:
                 for before, part in zip(texts, parts):  # noqa: B905 - the last text follows
                     pieces += [before, part]
                 pieces.append(texts[-1])
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str(text)), attr="format")):
+            pieces += _formatted(text, node)
     holes = [one for one in pieces if not isinstance(one, str)]
     said = "".join(one for one in pieces if isinstance(one, str))
     if not holes or not said.isidentifier():
         return "", []
     return "".join(one if isinstance(one, str) else "*" for one in pieces), holes
+
+
+def formats_name(node: ast.Call) -> bool:
+    """True for a call of `format` that puts a name together."""
+    is_format = isinstance(node.func, ast.Attribute) and node.func.attr == "format"
+    return is_format and built_text(node)[0] != ""
+
+
+def _formatted(text: str, call: ast.Call) -> list[str | ast.expr]:
+    """Return the parts of a text that `format` puts arguments into; none if one isn't found."""
+    given = {one.arg: one.value for one in call.keywords if one.arg}
+    given.update((str(place), one) for place, one in enumerate(call.args))
+    pieces: list[str | ast.expr] = []
+    for place, piece in enumerate(_HOLE.split(text)):
+        if place % 2 == 0:
+            pieces.append(piece)
+            continue
+        value = given.get(piece or str(place // 2))
+        if value is None:
+            return []
+        pieces.append(value)
+    return pieces
 
 
 def _piece(part: ast.expr) -> str | ast.expr:
