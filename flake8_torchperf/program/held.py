@@ -239,6 +239,8 @@ class Following:
 
     def _found_by_name(self, path: str) -> None:
         """Follow a function from the calls that find one in a module by names made at run time."""
+        for other, call, sure in self._uses.found_in_modules(self._unit, self._body.name):
+            self._go(other, call, Held("called", is_sure=sure))
         for word in LOADERS:
             for other in self._uses.anywhere(word, path):
                 outline = self._linker.outline(other)
@@ -348,7 +350,11 @@ class Following:
                     used = True
                     self._go(path, number, made)
         if not used and self._linker.is_looked_up(klass):
-            self._open["an object of its class may be made by a name"] = None
+            found = list(self._uses.found_in_modules(klass, name))
+            for path, call, sure in found:
+                self._go(path, call, made._replace(is_sure=sure))
+            if not any(sure for _, _, sure in found):
+                self._open["an object of its class may be made by a name"] = None
 
     def _attribute(self, name: str, owner: Unit | None, path: str, held: Held) -> None:
         """Follow the uses of an attribute that holds the value."""

@@ -145,6 +145,26 @@ class Uses:
         """Return the modules that may put the name of a method together, and look it up."""
         return self.anywhere(f"{BUILDING}{name}", path)
 
+    def found_in_modules(self, unit: Unit, name: str) -> Iterator[tuple[str, int, bool]]:
+        """Yield the calls of `getattr` that find a function or class in a module, with its path.
+
+        The name is made at run time; True comes with each if a file of settings says it.
+        """
+        said = self._linker.project.is_in_settings(name)
+        for path in self.anywhere("getattr", unit.path):
+            outline = self._linker.outline(path)
+            for use in outline.by_word.get("getattr", ()):
+                call = outline.nodes[use].parent
+                is_called = outline.nodes[use].slot == FUNCTION
+                module, at = (outline.child(call, slot) if is_called else None for slot in "01")
+                if module is None or at is None or outline.nodes[at].kind == Kind.TEXT:
+                    continue
+                dotted = self._linker.dotted(path, module)
+                place = self._linker.place(dotted) if isinstance(dotted, str) and dotted else None
+                there = place[0] if place is not None and not place[1] else ""
+                if there and self._linker.named(there, 0, name) == unit:
+                    yield path, call, said
+
     def of_method(self, owner: Unit, name: str) -> Iterator[tuple[str, int, bool]]:
         """Yield the reads that may be of a method of a class, as path and number.
 
