@@ -15,6 +15,7 @@ from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS, Itself
 from flake8_torchperf.program.origins.comparisons import key_of
 from flake8_torchperf.program.origins.literals import Literals
 from flake8_torchperf.program.origins.placing import Placing
+from flake8_torchperf.program.outlines.outline import FUNCTION
 from flake8_torchperf.program.runs import Run, Runs
 from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
@@ -432,6 +433,12 @@ class Program:
             if signs_train(signs[-1:]) or len(signs) > MAX_IMPORTED:
                 return True
         return signs_train(signs)
+
+    def calls_by_name(self, run: Run, name: str) -> bool:
+        """True if a place is a call of what bears a name, and not another way to run it."""
+        outline = self._linker.outline(run.path)
+        called = outline.child(run.node, FUNCTION)
+        return called is not None and outline.nodes[called].word == name
 
     def is_in_data(self, run: Run) -> bool:
         """True if a loader, or a data set of another package, is given what runs at a place."""
