@@ -64,7 +64,7 @@ class PackageReach:
         entry = self._entry_at(info)
         if entry is not None and entry.home:
             words = f"of {info.name}, compiled in {entry.home}"
-            return Compilation(words, entry.settings, entry.name)
+            return Compilation(words, entry.settings, entry.name, is_entry=True)
         entry = entry or self._entry(info)
         if entry is None:
             return None

@@ -94,6 +94,8 @@ class RegionSearch:
             if compilation is not None:
                 self.found.functions[id(info.node)] = compilation
                 self._entries.append(info.node)
+                if compilation.is_entry:
+                    self.found.entries.add(id(info.node))
 
     def _note_wrap(
         self, call: ast.Call, scope: Scope, given: ast.expr, settings: CompileSettings
