@@ -204,16 +204,17 @@ def _with_edits(
 def compiled_in(
     module: ModuleMap, options: Options, reads: dict[str, str] | None
 ) -> CompiledCode | None:
-    """Return what the module compiles; None for most modules, which do not mention compiling."""
-    if not options.assume_compiled and not speaks_of_compiling(module.lines):
+    """Return what the module compiles, or others of it; None for most modules."""
+    from flake8_torchperf.project.resolver import Project
+    from flake8_torchperf.project.texts.asked_texts import COMPILING
+
+    project, assume = Project(module, reads), options.assume_compiled
+    speaks = assume or speaks_of_compiling(module.lines)
+    if not speaks and not project.all_modules_that_say(COMPILING):
         return None
     from flake8_torchperf.torch_compile.regions import find_compiled
 
-    if not options.assume_compiled:
-        return find_compiled(module)
-    from flake8_torchperf.project.resolver import Project
-
-    return find_compiled(module, assume=True, project=Project(module, reads))
+    return find_compiled(module, assume=assume, project=project)
 
 
 def _called(options: Options) -> frozenset[str]:

@@ -15,6 +15,7 @@ from flake8_torchperf.program.outlines.asked import NAME, answer, answer_of_name
 from flake8_torchperf.program.outlines.store import outline_of_text
 from flake8_torchperf.project.answers import (
     BASES,
+    COMPILED,
     FACT,
     OUTLINED,
     PROMISES,
@@ -127,7 +128,7 @@ class Current:
     def answer(self, path: str, parts: Sequence[str]) -> str:
         """Return the digest of the answers of a module, or a folder, to questions for parts."""
         if path.endswith(os.sep):
-            return digest_of(map(read_texts(path).answer, parts))
+            return digest_of(_answer_of_folder(path, part) for part in parts)
         if path not in self._modules:
             self._modules[path] = CurrentModule(path)
         module = self._modules[path]
@@ -144,6 +145,15 @@ class Current:
             or self.answer(path, asked[path]) != answer_read(reads, path, asked[path])
             for path in paths
         )
+
+
+def _answer_of_folder(folder: str, part: str) -> str:
+    """Return the answer of the modules below a folder to one question."""
+    if part.startswith(COMPILED):
+        from flake8_torchperf.torch_compile.project_reach import reach_in  # slow to import
+
+        return reach_in(folder).answer(part.removeprefix(COMPILED))
+    return read_texts(folder).answer(part)
 
 
 class CurrentModule:

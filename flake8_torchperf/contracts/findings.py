@@ -12,6 +12,7 @@ from flake8_torchperf.contracts.followed_calls import (
     Reached,
     interpreted,
 )
+from flake8_torchperf.contracts.led_to import LedTo
 from flake8_torchperf.findings import report
 from flake8_torchperf.judgement.frequency.function_heat import FunctionHeats
 from flake8_torchperf.judgement.heat import FREE_CAUSES, Heat, Level
@@ -90,8 +91,9 @@ def with_contracts(
     module = analysis.project.linted
     own = {info.key: info for info in module.defined}
     heats = FunctionHeats(analysis, names)
+    led_to = LedTo(reached, heats.program, analysis.project).further(suspects)
     found: dict[tuple[int, int, str], Finding] = {}
-    for one in reached:
+    for one in (*reached, *led_to):
         info = own.get(one.info.key)
         if info is None or not (options.explain or info.key in suspects):
             continue

@@ -183,7 +183,9 @@ class Contracts:
                 return
             further = self._entry(target)
             if further is not None:
-                self._reach(further, target.info.qualname, way.to(_last(target.info)), call.given)
+                self._reach(
+                    further, target.info.qualname, way.to(last_name(target.info)), call.given
+                )
         elif way.recorded and is_nested_left_out(target.node, target.module):
             return
         elif target.key in places:
@@ -261,7 +263,7 @@ def interpreted(reached: Reached, analysis: Analysis) -> tuple[list[SeenCall], I
     return calls, result
 
 
-def _last(info: FunctionInfo) -> str:
+def last_name(info: FunctionInfo) -> str:
     """Return a function's name in a path; for constructors and calls of objects, the class's."""
     if info.owner is None or info.name not in OF_OBJECTS:
         return info.name

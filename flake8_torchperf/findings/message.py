@@ -38,6 +38,8 @@ FIXABLE = " [fix]"
 # How often a message is shortened to fewer words before its expressions are cut further.
 BRIEFEST = 5
 _GAP = "..."
+# The words for a compiled function without why it is compiled begin so.
+_COMPILED = "of the compiled "
 
 # A placeholder in the message that leads a row, for the words about the other findings. It is not
 # printable, so no message contains it otherwise.
@@ -151,10 +153,17 @@ def _cut(values: Mapping[str, str], longest: int) -> dict[str, str]:
 
 
 def _compiled(template: str, values: Mapping[str, str], shortest: int) -> str:
-    """Return the words for the compiled function, cut if its names leave no room."""
+    """Return the words for the compiled function, fewer if there is no room for why it is compiled.
+
+    Its name is cut if that leaves no room either.
+    """
     told = values["compiled"]
     over = len(_filled(template, _cut(values, shortest))) - LONGEST
-    return shorten(told, max(len(told) - over, shortest)) if told else ""
+    room = max(len(told) - over, shortest)
+    name, *more = told.split(", ")
+    if len(told) > room and more and not name.startswith(_COMPILED):
+        told = ", ".join((f"{_COMPILED}{name.removeprefix('of ')}", *more[1:]))
+    return shorten(told, room) if told else ""
 
 
 def leading(lead: str, lines: Sequence[int]) -> str:

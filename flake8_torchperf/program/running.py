@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.alone import Alone
 from flake8_torchperf.program.flow import Flow
+from flake8_torchperf.program.life.compiled import Compiling
 from flake8_torchperf.program.life.living import Living
 from flake8_torchperf.program.life.registered import Registered
 from flake8_torchperf.program.linking import Linker, Unit
@@ -14,13 +15,17 @@ from flake8_torchperf.program.object_values import OF_UNKNOWN_CLASS, Itself
 from flake8_torchperf.program.origins.comparisons import key_of
 from flake8_torchperf.program.origins.literals import Literals
 from flake8_torchperf.program.origins.placing import Placing
+from flake8_torchperf.program.outlines.outline import FUNCTION
 from flake8_torchperf.program.runs import Run, Runs
+from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
+from flake8_torchperf.project.texts.asked_texts import COMPILING
 from flake8_torchperf.project.texts.text_search import signs_train
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from flake8_torchperf.program.life.compiled import Compiled
     from flake8_torchperf.program.life.registered import Registration
     from flake8_torchperf.program.origins.comparisons import Asked, Values
     from flake8_torchperf.program.origins.placing import PlacedAt
@@ -64,6 +69,7 @@ class Program:
         self._numbers: dict[tuple[str, str], dict[tuple[int, int], int]] = {}
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
+        self._imports: dict[str, frozenset[str]] = {}
         self._alone: dict[str, Alone] = {}
         # The objects that expressions hold, by path and number.
         self._objects: dict[tuple[str, int], list[Meant | None]] = {}
@@ -345,6 +351,29 @@ class Program:
         unit = self.unit(info)
         return iter(()) if unit is None else self._registered.given(unit, paths, slot)
 
+    def compiled(self) -> list[Compiled]:
+        """Return the bodies that modules of the project compile with torch.
+
+        Tests and bodies that nothing runs compile nothing. Empty for a project that is too large to
+        be searched, or in which too many modules compile.
+        """
+        found = self.project.all_modules_that_say(COMPILING) or ()
+        if not found or not self.project.is_searched_whole:
+            return []
+        compiling = Compiling(self._linker, self._values)
+        known = compiling.of_modules(one for one in found if not is_test_path(one))
+        return [one for one in known if not self.is_dead(one.by)]
+
+    def is_imported(self, path: str, by: Iterable[str]) -> bool:
+        """True if one of some modules is the module at a path, or imports it through others."""
+        return any(path in self._imported(one) for one in by)
+
+    def _imported(self, path: str) -> frozenset[str]:
+        """Return a module and those of the project that it imports, through others too."""
+        if path not in self._imports:
+            self._imports[path] = frozenset(self._linker.program(path))
+        return self._imports[path]
+
     def is_of_script(self, info: FunctionInfo) -> bool:
         """True for a function of a script that runs it, if nothing else of the project leads there.
 
@@ -404,6 +433,12 @@ class Program:
             if signs_train(signs[-1:]) or len(signs) > MAX_IMPORTED:
                 return True
         return signs_train(signs)
+
+    def calls_by_name(self, run: Run, name: str) -> bool:
+        """True if a place is a call of what bears a name, and not another way to run it."""
+        outline = self._linker.outline(run.path)
+        called = outline.child(run.node, FUNCTION)
+        return called is not None and outline.nodes[called].word == name
 
     def is_in_data(self, run: Run) -> bool:
         """True if a loader, or a data set of another package, is given what runs at a place."""

@@ -60,6 +60,9 @@ BESIDE_TORCH = "beside torch "
 ON_PATH = "on path "
 # Asks a folder if one of its modules trains a model.
 TRAINS = "trains "
+# Asks a folder for the functions of a module that other modules compile
+# (`torch_compile/project_reach.py`).
+COMPILED = "compiled "
 # Asks a folder if one of its modules is a program.
 IS_PROGRAM = "started"
 # Asks a folder if its modules may find a class of a module without its name.

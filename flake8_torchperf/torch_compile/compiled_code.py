@@ -25,12 +25,14 @@ class Mark:
 class Compilation:
     """The reason that a function is compiled, and the settings.
 
-    ``words`` end a sentence: "of helper, called by the compiled step".
+    ``words`` end a sentence: "of helper, called by the compiled step". ``is_entry`` is True for a
+    function that another module passes to the compiler.
     """
 
     words: str
     settings: CompileSettings
     name: str
+    is_entry: bool = False
 
 
 @dataclass(frozen=True, slots=True)

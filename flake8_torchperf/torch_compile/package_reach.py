@@ -1,4 +1,4 @@
-"""The functions of a module that compiled code in other modules reaches through calls.
+"""The functions of a module that compiled code of its project reaches through calls.
 
 The calls are those of `program/`; a call counts if it leads to the function for certain and stands
 in code that the compiler traces.
@@ -7,9 +7,9 @@ in code that the compiler traces.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.program.running import MAX_ON_THE_WAY, Program
+from flake8_torchperf.program.running import MAX_ON_THE_WAY
 from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.whole_modules import noted_module
 from flake8_torchperf.torch_compile.compile_calls import CompileSettings
@@ -17,50 +17,76 @@ from flake8_torchperf.torch_compile.compiled_code import Compilation
 from flake8_torchperf.torch_compile.traced_nodes import body_of, is_entry, not_traced, traced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from flake8_torchperf.program.outlines.outlining import Callable_
+    from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import FunctionInfo
     from flake8_torchperf.project.resolver import Project
 
     Place = tuple[int, int]
 
 
-class PackageReach:
-    """Finds what compiled code reaches where each ``forward`` of a module counts as compiled."""
+class Entry(NamedTuple):
+    """A function that is compiled itself: its qualified name, and the file that compiles it.
 
-    def __init__(self, project: Project) -> None:
+    ``home`` is "" where it is assumed to be compiled.
+    """
+
+    name: str
+    home: str = ""
+    settings: CompileSettings = CompileSettings()
+
+
+def entry_assumed(info: FunctionInfo) -> Entry | None:
+    """Return a function as an entry if it is one where each ``forward`` counts as compiled."""
+    return Entry(info.qualname) if is_entry(info) else None
+
+
+class PackageReach:
+    """Finds the functions that compiled code reaches; ``entry_at`` tells those compiled."""
+
+    def __init__(
+        self,
+        project: Project,
+        program: Program,
+        entry_at: Callable[[FunctionInfo], Entry | None],
+    ) -> None:
         self._project = project
-        self._program = Program(project)
+        self._program = program
+        self._entry_at = entry_at
         self._places: dict[ast.AST, frozenset[Place]] = {}
-        # The entry that leads to a function, by the function's key; "" if none does.
-        self._known: dict[str, str] = {}
+        # The entry that leads to a function, by the function's key; None if none does.
+        self._known: dict[str, Entry | None] = {}
 
     def compilation(self, info: FunctionInfo) -> Compilation | None:
-        """Return why compiled code reaches a function of the linted module; None if none does."""
-        entry = info.qualname if info.name == "__call__" and is_entry(info) else self._entry(info)
-        if not entry:
+        """Return why compiled code runs a function; None if none does."""
+        entry = self._entry_at(info)
+        if entry is not None and entry.home:
+            words = f"of {info.name}, compiled in {entry.home}"
+            return Compilation(words, entry.settings, entry.name, is_entry=True)
+        entry = entry or self._entry(info)
+        if entry is None:
             return None
-        return Compilation(
-            f"of {info.name}, called by the compiled {entry}", CompileSettings(), entry
-        )
+        words = f"of {info.name}, called by the compiled {entry.name}"
+        return Compilation(words, entry.settings, entry.name)
 
-    def _entry(self, start: FunctionInfo) -> str:
-        """Return the ``forward`` that leads to a function through traced code; "" if none does."""
+    def _entry(self, start: FunctionInfo) -> Entry | None:
+        """Return the entry that leads to a function through traced code; None if none does."""
         seen = {start.key}
         waiting = [start]
         while waiting and len(seen) <= MAX_ON_THE_WAY:
             for caller in self._callers(waiting.pop(0)):
-                found = caller.qualname if is_entry(caller) else self._known.get(caller.key)
-                if found:
+                found = self._entry_at(caller) or self._known.get(caller.key)
+                if found is not None:
                     self._known[start.key] = found
                     return found
-                if found is None and caller.key not in seen:
+                if caller.key not in seen and caller.key not in self._known:
                     seen.add(caller.key)
                     waiting.append(caller)
         if len(seen) <= MAX_ON_THE_WAY:
-            self._known.update(dict.fromkeys(seen, ""))
-        return ""
+            self._known.update(dict.fromkeys(seen))
+        return None
 
     def _callers(self, info: FunctionInfo) -> Iterator[FunctionInfo]:
         """Yield the functions that the compiler traces up to a call of a function."""

@@ -14,9 +14,9 @@ from flake8_torchperf.torch_compile.traced_nodes import body_of, is_entry, not_t
 from flake8_torchperf.torch_compile.vmap import BatchedNames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from flake8_torchperf.torch_compile.package_reach import PackageReach
+    from flake8_torchperf.project.module_index import FunctionInfo
 
 
 class RegionSearch:
@@ -85,15 +85,17 @@ class RegionSearch:
             if method is not None and is_entry(method):
                 self._add(method.node, CompileSettings(), "assumed to be compiled")
 
-    def outside(self, reach: PackageReach) -> None:
-        """Add the functions that compiled code of other modules calls."""
+    def outside(self, found: Callable[[FunctionInfo], Compilation | None]) -> None:
+        """Add the functions that compiled code of other modules runs, as ``found`` tells."""
         for info in self._module.defined:
             if id(info.node) in self.found.functions or not_traced(info.node, self._module):
                 continue
-            compilation = reach.compilation(info)
+            compilation = found(info)
             if compilation is not None:
                 self.found.functions[id(info.node)] = compilation
                 self._entries.append(info.node)
+                if compilation.is_entry:
+                    self.found.entries.add(id(info.node))
 
     def _note_wrap(
         self, call: ast.Call, scope: Scope, given: ast.expr, settings: CompileSettings

@@ -16,11 +16,11 @@ from flake8_torchperf.torch_compile.region_search import RegionSearch
 from flake8_torchperf.torch_compile.scopes import Scopes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.project.resolver import Project
-    from flake8_torchperf.torch_compile.compiled_code import CompiledCode
+    from flake8_torchperf.torch_compile.compiled_code import Compilation, CompiledCode
 
 # Switches of torch._dynamo.config that prevent graph breaks, as they stand in a module's text.
 SWITCHES = frozenset((
@@ -41,11 +41,12 @@ def find_compiled(
 ) -> CompiledCode | None:
     """Return the compiled and transformed functions of a module; None if it has none.
 
-    With ``assume``, every ``forward`` of a class with a base counts as compiled, and so do the
-    functions of the module that these methods call in a ``project``.
+    What compiled code of other modules of a ``project`` runs counts too. With ``assume``, every
+    ``forward`` of a class with a base counts as compiled.
     """
-    text = "".join(module.lines)
-    if not assume and not (_speaks(module.lines, text) and _names(module)):
+    outside = None if project is None or module.path is None else _outside(project, assume=assume)
+    speaks = assume or (_speaks(module.lines, "".join(module.lines)) and _names(module))
+    if outside is None and not speaks:
         return None
     scopes = Scopes(module)
     search = RegionSearch(scopes)
@@ -53,19 +54,33 @@ def find_compiled(
     search.calls()
     if assume:
         search.assume()
-        if project is not None and module.path is not None:
-            from flake8_torchperf.torch_compile.package_reach import PackageReach
-
-            search.callees()
-            search.outside(PackageReach(project))
-    elif not search.wraps_any:
+    if outside is not None:
+        search.callees()
+        search.outside(outside)
+    elif not assume and not search.wraps_any:
         return None
     search.callees()
     search.batched()
     found = search.found
+    text = "".join(module.lines)
     found.switches = frozenset(word for word in SWITCHES if word in text)
     found.marks = find_marks(search)
     return found if found else None
+
+
+def _outside(
+    project: Project, *, assume: bool
+) -> Callable[[FunctionInfo], Compilation | None] | None:
+    """Return what tells why other modules compile a function; None if they compile none."""
+    if assume:
+        from flake8_torchperf.program.running import Program
+        from flake8_torchperf.torch_compile.package_reach import PackageReach, entry_assumed
+
+        return PackageReach(project, Program(project), entry_assumed).compilation
+    from flake8_torchperf.torch_compile.project_reach import reached_in
+
+    reached = reached_in(project)
+    return (lambda info: reached.get(info.qualname)) if reached else None
 
 
 def _speaks(lines: Iterable[str], text: str) -> bool:

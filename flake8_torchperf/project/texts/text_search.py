@@ -35,7 +35,8 @@ from flake8_torchperf.project.option_values import (
     values_given,
 )
 from flake8_torchperf.project.stores.shelf import shelved, version
-from flake8_torchperf.project.texts.looked_up import LOOKING_UP, LookedUp, may_build
+from flake8_torchperf.project.texts.asked_texts import PATTERNS, pattern_of
+from flake8_torchperf.project.texts.looked_up import LookedUp
 from flake8_torchperf.project.texts.search_path import folders_on_path
 from flake8_torchperf.project.texts.section_options import values_in_section
 from flake8_torchperf.project.texts.settings_files import (
@@ -279,7 +280,7 @@ class TextSearch:
     def that_say(self, text: str, among: Range = EVERYWHERE) -> tuple[str, ...] | None:
         """Return the modules that hold a word, ``.word``, ``def word`` or ``"word"``, in order.
 
-        Behind `BUILDING`, those that may put it together. None if more than `MOST_MODULES` do.
+        Behind one of `PATTERNS`, those that this one finds. None if more than `MOST_MODULES` do.
         """
         asked = (text, among)
         if asked not in self._known:
@@ -327,8 +328,7 @@ class TextSearch:
         self._words()
 
     def _search(self, text: bytes, among: frozenset[str] | None) -> tuple[str, ...] | None:
-        built = text.startswith(LOOKING_UP)
-        word = LOOKING_UP.strip() if built else text.strip(b'."').rpartition(b" ")[2]
+        word = pattern_of(text).strip() or text.strip(b'."').rpartition(b" ")[2]
         searched = self._by_word is None and len(self._known) < SEARCHES
         found: list[str] = []
         for path in self._data if searched else self._words().get(word, ()):
@@ -383,8 +383,8 @@ def _holds(data: bytes, text: bytes) -> bool:
 
     A word in quotes may have quotes of either kind.
     """
-    if text.startswith(LOOKING_UP):
-        return may_build(data, text.removeprefix(LOOKING_UP))
+    if pattern := pattern_of(text):
+        return PATTERNS[pattern](data, text.removeprefix(pattern))
     if text.startswith(b'"'):
         return text in data or text.replace(b'"', b"'") in data
     start = data.find(text)

@@ -404,3 +404,50 @@ def test_what_a_program_calls_is_looked_at(old: str, new: str, again: bool, tmp_
     project, cache, _ = checked(tmp_path, {"pkg/waits.py": WAITS, "main.py": STARTS})
     edit(project, "main.py", STARTS.replace(old, new))
     assert ("./pkg/waits.py" in analysed(project, cache)) == again
+
+
+COMPILES = """\
+import torch
+
+from pkg.net import Net
+
+
+def size(name):
+    return 1 if name == "small" else 2
+
+
+model = torch.compile(Net())
+print(size("small"), model)
+"""
+COMPILED_NET = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def forward(self, x: torch.Tensor):
+        return x * 2 if x.sum() > 0 else x
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        (COMPILES.replace("1 if", "3 if"), ""),
+        (COMPILES.replace("torch.compile(Net())", "Net()"), "TPF301"),
+        (COMPILES.replace("(Net())", "(Net(), fullgraph=True)"), "an error under fullgraph"),
+    ],
+    ids=["another function", "no longer compiled", "by another option"],
+)
+def test_what_others_compile_is_asked_again(text: str, code: str, tmp_path: Path) -> None:
+    files = {
+        "requirements.txt": "torch\n",
+        "pkg/net.py": COMPILED_NET,
+        "pkg/compiles.py": COMPILES,
+        "pkg/train.py": f"{TRAINS}\n\nif __name__ == '__main__':\n    train(1, 2, 3)\n",
+    }
+    project, cache, output = checked(tmp_path, files)
+    assert "TPF603" in output
+    edit(project, "pkg/compiles.py", text)
+    assert ("./pkg/net.py" in analysed(project, cache)) == bool(code)
+    assert code in check(cwd=project, cache=cache).output

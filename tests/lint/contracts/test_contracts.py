@@ -280,7 +280,9 @@ def test_recorded_code_is_checked_without_being_asked_for(tmp_path: Path) -> Non
         (15, "TPF609", "Net.forward: line 15"),
     }
     assert told(home / "ops.py", way=way) == {(5, "TPF609", "record: helper -> line 5")}
-    assert told(home / "deep.py", way=way) == {(5, "TPF609", "fast: deeper -> line 5")}
+    # The compiler records no function that breaks its graph.
+    assert not told(home / "deep.py", way=way)
+    assert {code for _, code, _ in told(home / "deep.py", way="breaks the graph")} == {"TPF602"}
 
 
 GRAPHS = {
