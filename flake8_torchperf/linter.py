@@ -209,12 +209,11 @@ def compiled_in(
     from flake8_torchperf.project.texts.asked_texts import COMPILING
 
     project, assume = Project(module, reads), options.assume_compiled
-    speaks = assume or speaks_of_compiling(module.lines)
-    if not speaks and not project.all_modules_that_say(COMPILING):
-        return None
-    from flake8_torchperf.torch_compile.regions import find_compiled
+    if assume or speaks_of_compiling(module.lines) or project.all_modules_that_say(COMPILING):
+        from flake8_torchperf.torch_compile.regions import find_compiled
 
-    return find_compiled(module, assume=assume, project=project)
+        return find_compiled(module, assume=assume, project=project)
+    return None
 
 
 def _called(options: Options) -> frozenset[str]:

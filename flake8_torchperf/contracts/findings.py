@@ -91,7 +91,7 @@ def with_contracts(
     module = analysis.project.linted
     own = {info.key: info for info in module.defined}
     heats = FunctionHeats(analysis, names)
-    led_to = LedTo(reached, heats.program, analysis.project).further(suspects)
+    led_to = LedTo(reached, heats.program).further(suspects)
     found: dict[tuple[int, int, str], Finding] = {}
     for one in (*reached, *led_to):
         info = own.get(one.info.key)

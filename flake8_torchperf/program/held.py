@@ -193,12 +193,10 @@ class Following:
         Once if other calls may do so.
         """
         node = None if at is None else self._linker.outline(path).nodes[at]
-        found = self._linker.named(path, node.body, node.word) if node is not None else None
-        if node is None or node.kind != Kind.NAME or not isinstance(found, Variable):
-            yield held
-            return
-        texts = self._parts.given(path, found)
-        if texts is None:
+        is_name = node is not None and node.kind == Kind.NAME
+        found = self._linker.named(path, node.body, node.word) if node and is_name else None
+        texts = self._parts.given(path, found) if isinstance(found, Variable) else None
+        if texts is None or not isinstance(found, Variable):
             yield held
             return
         for run, text in texts:

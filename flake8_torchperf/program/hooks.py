@@ -96,8 +96,7 @@ class Hooks:
         if owner < 0:
             return []
         klass = Unit(method.path, owner, is_class=True)
-        calls = (self._linker.method(klass, name) for name in RUN_WHEN_CALLED)
-        called = next((one for one in calls if one is not None), None)
+        called = called_method(self._linker, klass)
         runs = None if called is None else self._runs(called)
         return [] if runs is None else [(run.path, run.node) for run in runs.places]
 
@@ -168,3 +167,9 @@ def _called(outline: Outline, call: int, names: list[str], method: str) -> Itera
             holder = outline.child(one, OWNER)
             if method != "step" or (holder is not None and outline.nodes[holder].word in names):
                 yield used.parent
+
+
+def called_method(linker: Linker, klass: Unit) -> Unit | None:
+    """Return the method that a call of an object of a class runs; None if it has none."""
+    methods = (linker.method(klass, name) for name in RUN_WHEN_CALLED)
+    return next(filter(None, methods), None)

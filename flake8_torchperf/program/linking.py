@@ -27,11 +27,7 @@ from flake8_torchperf.program.outlines.store import OUTLINED, outline_of_text, o
 from flake8_torchperf.project.answers import PART, record
 from flake8_torchperf.project.files import NO_PYTHON, decoded, read_bytes, stamp
 from flake8_torchperf.project.import_roots import absolute_import, module_name
-from flake8_torchperf.project.live_names import (
-    is_class_found,
-    is_looked_up,
-    named_in_settings,
-)
+from flake8_torchperf.project.live_names import is_class_found, is_looked_up, named_in_settings
 from flake8_torchperf.project.resolver import root_of
 from flake8_torchperf.project.stores.kept import Kept
 from flake8_torchperf.project.texts.text_search import signs_of_training
@@ -331,6 +327,11 @@ class Linker:
             if isinstance(found, Unit):
                 return found
         return None
+
+    def place_at(self, path: str, number: int) -> tuple[str, str] | None:
+        """Return what `place` does of the dotted name that an expression is."""
+        dotted = self.dotted(path, number)
+        return self.place(dotted) if isinstance(dotted, str) and dotted else None
 
     def place(self, dotted: str) -> tuple[str, str] | None:
         """Return the path of a module of the project and the variable there that a name stands for.

@@ -80,8 +80,7 @@ def _module(linker: Linker, path: str, number: int) -> str | None:
     holder, key = outline.child(number, OWNER), outline.child(number, "")
     if holder is not None and key is not None and outline.nodes[key].word == "__name__":
         return path if linker.dotted(path, holder) == "sys.modules" else None
-    dotted = linker.dotted(path, number)
-    place = linker.place(dotted) if isinstance(dotted, str) and dotted else None
+    place = linker.place_at(path, number)
     return None if place is None or place[1] else place[0]
 
 

@@ -17,10 +17,12 @@ from flake8_torchperf.program.origins.literals import Literals
 from flake8_torchperf.program.origins.placing import Placing
 from flake8_torchperf.program.outlines.outline import FUNCTION
 from flake8_torchperf.program.runs import Run, Runs
+from flake8_torchperf.project.definitions import function_at
 from flake8_torchperf.project.file_index import is_test_path
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 from flake8_torchperf.project.texts.asked_texts import COMPILING
 from flake8_torchperf.project.texts.text_search import signs_train
+from flake8_torchperf.project.whole_modules import noted_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -69,7 +71,6 @@ class Program:
         self._numbers: dict[tuple[str, str], dict[tuple[int, int], int]] = {}
         self._evaluating: dict[Unit, bool] = {}
         self._training: dict[str, bool] = {}
-        self._imports: dict[str, frozenset[str]] = {}
         self._alone: dict[str, Alone] = {}
         # The objects that expressions hold, by path and number.
         self._objects: dict[tuple[str, int], list[Meant | None]] = {}
@@ -109,6 +110,14 @@ class Program:
         """Return the places that run a function, and why there may be others."""
         unit = self.unit(info)
         return Runs((), "its module does not list it") if unit is None else self.runs(unit)
+
+    def sure_callers(self, info: FunctionInfo) -> Iterator[tuple[FunctionInfo, Run]]:
+        """Yield the functions that run a function for certain, each with a place that does."""
+        for run in self.runs_of(info).outside_tests:
+            if run.is_sure:
+                caller = function_at(noted_module(run.path, self.project), run.line)
+                if caller is not None:
+                    yield caller, run
 
     def values_of(
         self,
@@ -364,15 +373,9 @@ class Program:
         known = compiling.of_modules(one for one in found if not is_test_path(one))
         return [one for one in known if not self.is_dead(one.by)]
 
-    def is_imported(self, path: str, by: Iterable[str]) -> bool:
-        """True if one of some modules is the module at a path, or imports it through others."""
-        return any(path in self._imported(one) for one in by)
-
-    def _imported(self, path: str) -> frozenset[str]:
-        """Return a module and those of the project that it imports, through others too."""
-        if path not in self._imports:
-            self._imports[path] = frozenset(self._linker.program(path))
-        return self._imports[path]
+    def imported(self, paths: Iterable[str]) -> frozenset[str]:
+        """Return some modules and those of the project that they import, through others too."""
+        return frozenset(one for path in paths for one in self._linker.program(path))
 
     def is_of_script(self, info: FunctionInfo) -> bool:
         """True for a function of a script that runs it, if nothing else of the project leads there.

@@ -169,8 +169,8 @@ def _kept_at(linker: Linker, path: str, number: int) -> tuple[str, str] | None:
     found = linker.named(path, node.body, node.word) if node.kind == Kind.NAME else None
     if isinstance(found, Variable):
         return None if found.body else (path, found.name)
-    dotted = linker.dotted(path, number) if found is None or isinstance(found, str) else ""
-    place = linker.place(dotted) if isinstance(dotted, str) and dotted else None
+    is_elsewhere = found is None or isinstance(found, str)
+    place = linker.place_at(path, number) if is_elsewhere else None
     return place if place is not None and place[1] else None
 
 

@@ -159,8 +159,7 @@ class Uses:
                 module, at = (outline.child(call, slot) if is_called else None for slot in "01")
                 if module is None or at is None or outline.nodes[at].kind == Kind.TEXT:
                     continue
-                dotted = self._linker.dotted(path, module)
-                place = self._linker.place(dotted) if isinstance(dotted, str) and dotted else None
+                place = self._linker.place_at(path, module)
                 there = place[0] if place is not None and not place[1] else ""
                 if there and self._linker.named(there, 0, name) == unit:
                     yield path, call, said

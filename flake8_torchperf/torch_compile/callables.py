@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.program.alone import names_and_objects
 from flake8_torchperf.program.given import TRANSFORMING
+from flake8_torchperf.program.life.compiled import COMPILE_FUNCTIONS
 from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.torch_compile.scopes import MAX_BINDINGS, bound_to
 
@@ -124,7 +125,7 @@ class Resolver:
 
 def wraps_first(name: str) -> bool:
     """True for a function of torch that returns its first argument compiled or transformed."""
-    return name in ("torch.compile", "torch.compiler.compile") or name in TRANSFORMS
+    return name in COMPILE_FUNCTIONS or name in TRANSFORMS
 
 
 # torch.func's transforms under all their qualified names.

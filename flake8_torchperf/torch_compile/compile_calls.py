@@ -9,6 +9,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.program.life.compiled import COMPILE_FUNCTIONS
 from flake8_torchperf.torch_compile.callables import PARTIAL
 from flake8_torchperf.torch_compile.compiling_wrappers import Wrappers, handed_over, literal
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.torch_compile.compiling_wrappers import Compiling
     from flake8_torchperf.torch_compile.scopes import Scope, Scopes
 
-COMPILE_FUNCTIONS = frozenset(("torch.compile", "torch.compiler.compile"))
 # The older function, which takes the backend first and returns a decorator.
 OPTIMIZE_FUNCTIONS = frozenset(("torch._dynamo.optimize", "torch._dynamo.eval_frame.optimize"))
 # The most names and functions that are followed to find that an expression compiles.

@@ -10,8 +10,6 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.program.running import MAX_ON_THE_WAY
-from flake8_torchperf.project.definitions import function_at
-from flake8_torchperf.project.whole_modules import noted_module
 from flake8_torchperf.torch_compile.compile_calls import CompileSettings
 from flake8_torchperf.torch_compile.compiled_code import Compilation
 from flake8_torchperf.torch_compile.traced_nodes import body_of, is_entry, not_traced, traced
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.outlines.outlining import Callable_
     from flake8_torchperf.program.running import Program
     from flake8_torchperf.project.module_index import FunctionInfo
-    from flake8_torchperf.project.resolver import Project
 
     Place = tuple[int, int]
 
@@ -48,11 +45,9 @@ class PackageReach:
 
     def __init__(
         self,
-        project: Project,
         program: Program,
         entry_at: Callable[[FunctionInfo], Entry | None],
     ) -> None:
-        self._project = project
         self._program = program
         self._entry_at = entry_at
         self._places: dict[ast.AST, frozenset[Place]] = {}
@@ -60,7 +55,9 @@ class PackageReach:
         self._known: dict[str, Entry | None] = {}
 
     def compilation(self, info: FunctionInfo) -> Compilation | None:
-        """Return why compiled code runs a function; None if none does."""
+        """Return why compiled code runs a function; None if none does, or it is kept out."""
+        if not_traced(info.node, info.module):
+            return None
         entry = self._entry_at(info)
         if entry is not None and entry.home:
             words = f"of {info.name}, compiled in {entry.home}"
@@ -90,11 +87,8 @@ class PackageReach:
 
     def _callers(self, info: FunctionInfo) -> Iterator[FunctionInfo]:
         """Yield the functions that the compiler traces up to a call of a function."""
-        for run in self._program.runs_of(info).outside_tests:
-            if not run.is_sure:
-                continue
-            caller = function_at(noted_module(run.path, self._project), run.line)
-            if caller is None or not_traced(caller.node, caller.module):
+        for caller, run in self._program.sure_callers(info):
+            if not_traced(caller.node, caller.module):
                 continue
             if caller.node not in self._places:
                 self._places[caller.node] = frozenset(_traced_places(caller.node))

@@ -20,7 +20,6 @@ from flake8_torchperf.project.texts.text_search import read_texts
 from flake8_torchperf.project.whole_modules import whole_module
 from flake8_torchperf.torch_compile.compile_calls import CompileSettings
 from flake8_torchperf.torch_compile.package_reach import Entry, PackageReach
-from flake8_torchperf.torch_compile.traced_nodes import not_traced
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,19 +42,22 @@ class ProjectReach:
         self.texts = texts
         self._compiled: dict[Unit, Compiled] = {}
         self._known: dict[str, Reached] = {}
+        # The modules that compile, and those that these import.
+        self._imported: frozenset[str] = frozenset()
         compiling = texts.that_say(COMPILING)
         if not compiling:
             return
         # A module without its text, so that no module of the project counts as the linted one.
-        self._project = Project(read_outline("", Path(compiling[0])))
-        self._program = Program(self._project)
-        searched = self._project.searched_texts()
+        self._program = Program(Project(read_outline("", Path(compiling[0]))))
+        searched = self._program.project.searched_texts()
         if searched is not None and searched.folder == texts.folder:
             self._compiled = {one.unit: one for one in self._program.compiled()}
+            homes = {one.by.path for one in self._compiled.values()}
+            self._imported = self._program.imported(sorted(homes))
 
     def forget(self) -> None:
         """Drop the references back to this object, so that it is freed without a collection."""
-        if self._compiled:
+        if "_program" in vars(self):
             self._program.forget()
         vars(self).clear()
 
@@ -71,16 +73,11 @@ class ProjectReach:
         return digest_of(f"{name} {why!r}" for name, why in self.of(path).items())
 
     def _in_module(self, path: str) -> Reached:
-        homes = {one.by.path for one in self._compiled.values()}
-        if not self._compiled or not self._program.is_imported(path, homes):
+        if path not in self._imported:
             return _NOTHING
-        reach = PackageReach(self._project, self._program, self._entry_at)
-        found: dict[str, Compilation] = {}
-        for info in whole_module(path).defined:
-            why = None if not_traced(info.node, info.module) else reach.compilation(info)
-            if why is not None:
-                found[info.qualname] = why
-        return found
+        reach = PackageReach(self._program, self._entry_at)
+        found = ((info.qualname, reach.compilation(info)) for info in whole_module(path).defined)
+        return {name: why for name, why in found if why is not None}
 
     def _entry_at(self, info: FunctionInfo) -> Entry | None:
         unit = self._program.unit(info)

@@ -88,9 +88,8 @@ class RegionSearch:
     def outside(self, found: Callable[[FunctionInfo], Compilation | None]) -> None:
         """Add the functions that compiled code of other modules runs, as ``found`` tells."""
         for info in self._module.defined:
-            if id(info.node) in self.found.functions or not_traced(info.node, self._module):
-                continue
-            compilation = found(info)
+            known = id(info.node) in self.found.functions
+            compilation = None if known else found(info)
             if compilation is not None:
                 self.found.functions[id(info.node)] = compilation
                 self._entries.append(info.node)

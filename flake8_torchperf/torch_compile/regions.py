@@ -44,8 +44,9 @@ def find_compiled(
     What compiled code of other modules of a ``project`` runs counts too. With ``assume``, every
     ``forward`` of a class with a base counts as compiled.
     """
+    text = "".join(module.lines)
     outside = None if project is None or module.path is None else _outside(project, assume=assume)
-    speaks = assume or (_speaks(module.lines, "".join(module.lines)) and _names(module))
+    speaks = assume or (_speaks(module.lines, text) and _names(module))
     if outside is None and not speaks:
         return None
     scopes = Scopes(module)
@@ -62,7 +63,6 @@ def find_compiled(
     search.callees()
     search.batched()
     found = search.found
-    text = "".join(module.lines)
     found.switches = frozenset(word for word in SWITCHES if word in text)
     found.marks = find_marks(search)
     return found if found else None
@@ -76,7 +76,7 @@ def _outside(
         from flake8_torchperf.program.running import Program
         from flake8_torchperf.torch_compile.package_reach import PackageReach, entry_assumed
 
-        return PackageReach(project, Program(project), entry_assumed).compilation
+        return PackageReach(Program(project), entry_assumed).compilation
     from flake8_torchperf.torch_compile.project_reach import reached_in
 
     reached = reached_in(project)

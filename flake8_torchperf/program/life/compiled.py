@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.program.given import RUN_WHEN_CALLED
+from flake8_torchperf.program.hooks import called_method
 from flake8_torchperf.program.linking import Unit
 from flake8_torchperf.program.object_values import Itself
 from flake8_torchperf.program.outlines.outline import FUNCTION, OWNER, Kind
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.program.object_values import Values
 
 COMPILE = "compile"
-_OF_TORCH = frozenset(("torch.compile", "torch.compiler.compile"))
+COMPILE_FUNCTIONS = frozenset(("torch.compile", "torch.compiler.compile"))
 # The slots of what a call compiles: its first argument, or ``model``.
 _GIVEN = ("0", "model")
 
@@ -47,7 +47,7 @@ class Compiling:
         """Yield the bodies that the call or the decorator compiles which a name stands in."""
         outline = self._linker.outline(path)
         node = outline.nodes[use]
-        of_torch = self._linker.dotted(path, use) in _OF_TORCH
+        of_torch = self._linker.dotted(path, use) in COMPILE_FUNCTIONS
         if node.parent < 0:
             return
         by = Unit(path, node.body)
@@ -83,8 +83,8 @@ class Compiling:
                 if of_torch and not one.unit.is_class:
                     yield one.unit
             elif isinstance(one, Unit) and (of_torch or self._linker.method(one, COMPILE) is None):
-                methods = (self._linker.method(one, name) for name in RUN_WHEN_CALLED)
-                yield from list(filter(None, methods))[:1]
+                method = called_method(self._linker, one)
+                yield from () if method is None else (method,)
         if of_torch and not values:
             yield from self._bound(path, given)
 
